@@ -1,0 +1,156 @@
+"""Typed expression trees with SQL's three-valued logic. Immutable, compared by content, resolved to column positions.
+
+The untyped, name-based expressions that people write live in builder.py; everything past the builder sees these.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal as pydecimal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from jumpgate.dataflow.types import DataType, bool_
+
+
+@dataclass(frozen=True)
+class Expression:
+    type: DataType
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return self
+
+    def walk(self) -> Iterator[Expression]:
+        """This expression and all below it, parents first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def columns(self) -> frozenset[int]:
+        """Positions of all input columns that this expression reads."""
+        return frozenset(e.index for e in self.walk() if isinstance(e, ColumnRef))
+
+    def remap(self, where: Callable[[int], Expression]) -> Expression:
+        """The same expression with each column reference replaced by `where(index)`."""
+        if isinstance(self, ColumnRef):
+            return where(self.index)
+        if not self.children:
+            return self
+        return self.with_children(tuple(c.remap(where) for c in self.children))
+
+
+@dataclass(frozen=True)
+class ColumnRef(Expression):
+    """Column `index` of the operator's input (a join's input: left columns, then right columns)."""
+
+    index: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"#{self.index}:{self.name}" if self.name else f"#{self.index}"
+
+
+#: what a literal holds, by kind: bool → bool, ints → int, floats → float, decimal → decimal.Decimal,
+#: date → datetime.date, timestamp → datetime.datetime (naive), string → str, binary → bytes; None is NULL.
+Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.datetime | str | bytes | None
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    value: Value
+
+    def __str__(self) -> str:
+        return repr(self.value) if self.value is not None else "null"
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A scalar function of FUNCTIONS (functions.py) applied to arguments whose types its signature accepts."""
+
+    function: str
+    args: tuple[Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return self.args
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, args=children)
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class Cast(Expression):
+    """Conversion to `type`. on_failure: `error` (raise InvalidCast or Overflow) or `null` (TRY_CAST)."""
+
+    input: Expression
+    on_failure: str = "error"
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.input,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, input=children[0])
+
+    def __str__(self) -> str:
+        return f"cast({self.input} as {self.type})"
+
+
+@dataclass(frozen=True)
+class Case(Expression):
+    """if/then pairs and a default: `branches` is condition, value, condition, value, …; `otherwise` may be NULL."""
+
+    branches: tuple[Expression, ...]
+    otherwise: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (*self.branches, self.otherwise)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, branches=children[:-1], otherwise=children[-1])
+
+    def __str__(self) -> str:
+        pairs = zip(self.branches[::2], self.branches[1::2], strict=True)
+        return "case " + " ".join(f"when {c} then {v}" for c, v in pairs) + f" else {self.otherwise} end"
+
+
+@dataclass(frozen=True)
+class InList(Expression):
+    """`input in (options)` with SQL's NULL semantics; options are literals of input's type."""
+
+    input: Expression
+    options: tuple[Literal, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.input, *self.options)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, input=children[0], options=children[1:])
+
+    def __str__(self) -> str:
+        return f"{self.input} in ({', '.join(map(str, self.options))})"
+
+
+def conjuncts(predicate: Expression) -> tuple[Expression, ...]:
+    """The terms of a tree of ANDs, left to right."""
+    if isinstance(predicate, Call) and predicate.function == "and":
+        return tuple(t for a in predicate.args for t in conjuncts(a))
+    return (predicate,)
+
+
+def conjunction(terms: tuple[Expression, ...]) -> Expression:
+    """AND of the terms; TRUE for none."""
+    if not terms:
+        return Literal(bool_.with_nullable(False), True)
+    if len(terms) == 1:
+        return terms[0]
+    return Call(bool_.with_nullable(any(t.type.nullable for t in terms)), "and", terms)

@@ -1,0 +1,340 @@
+"""The dataflow's operators: immutable nodes with resolved, typed expressions. Each knows its output schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, float64, int64
+
+JOIN_TYPES = ("inner", "left", "right", "full", "semi", "anti", "mark")
+MEASURES = ("sum", "count", "count_star", "count_distinct", "min", "max", "avg", "stddev")
+PHASES = ("full", "partial", "final")
+FORMATS = ("json", "orc", "parquet", "csv")
+
+
+@dataclass(frozen=True)
+class Operator:
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return ()
+
+    @property
+    def schema(self) -> Schema:
+        raise TypeError(f"{type(self).__name__} has no schema")
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return self
+
+    @property
+    def kind(self) -> str:
+        """The operator's name as the registry, the protobuf and explain use it."""
+        name = type(self).__name__
+        return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+    def walk(self) -> Iterator[Operator]:
+        """This operator and all below it, parents first."""
+        yield self
+        for child in self.inputs:
+            yield from child.walk()
+
+
+@dataclass(frozen=True)
+class Unary(Operator):
+    input: Operator
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, input=inputs[0])
+
+    @property
+    def schema(self) -> Schema:
+        return self.input.schema
+
+
+@dataclass(frozen=True)
+class Read(Operator):
+    """Files of one format. `columns` are positions in `file_schema` that are wanted, in output order.
+
+    options (all optional, hashable pairs): csv: delimiter, quote, header, null; json/csv: on_error = fail | skip.
+    files are concrete absolute paths (globs and directories are expanded by the builder).
+    `predicate` (over the output columns) is a hint for skipping row groups and stripes: rows it rejects may be
+    dropped by the reader, but a filter above still decides.
+    """
+
+    files: tuple[str, ...]
+    format: str
+    file_schema: Schema
+    columns: tuple[int, ...]
+    options: tuple[tuple[str, str], ...] = ()
+    predicate: Expression | None = None
+
+    @property
+    def schema(self) -> Schema:
+        return self.file_schema.select(self.columns)
+
+
+@dataclass(frozen=True)
+class Filter(Unary):
+    """Rows for which `predicate` is TRUE (not NULL)."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Project(Unary):
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(n, e.type) for n, e in zip(self.names, self.expressions, strict=True)))
+
+
+@dataclass(frozen=True)
+class Join(Operator):
+    """Equi-join with an optional residual condition over (left columns, right columns).
+
+    left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right
+    input is built into the hash table, the left one probes. Output: inner/left/right/full: left ++ right columns;
+    semi/anti: left columns; mark: left columns and a nullable bool `mark` (SQL's IN: NULL when undecided).
+    No keys means a cross (nested-loop) join under the residual.
+    """
+
+    left: Operator
+    right: Operator
+    type: str
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    residual: Expression | None = None
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, left=inputs[0], right=inputs[1])
+
+    @property
+    def schema(self) -> Schema:
+        left, right = self.left.schema.fields, self.right.schema.fields
+        if self.type in ("semi", "anti"):
+            return Schema(left)
+        if self.type == "mark":
+            return Schema((*left, Field("mark", bool_)))
+        if self.type in ("right", "full"):
+            left = tuple(Field(f.name, f.type.with_nullable(True)) for f in left)
+        if self.type in ("left", "full"):
+            right = tuple(Field(f.name, f.type.with_nullable(True)) for f in right)
+        return Schema((*left, *right))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One aggregate. `argument` is None for count_star only. Type: see `measure_type`."""
+
+    function: str
+    argument: Expression | None
+    type: DataType
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.function}({'' if self.argument is None else self.argument})"
+
+
+def measure_type(function: str, argument: DataType | None) -> DataType:
+    """Result type: count* int64; sum int* → int64 (overflow is an error), decimal(p,s) → decimal(38,s), float* →
+    float64; avg and stddev (sample) → float64; min/max keep the argument's type."""
+    if function in ("count", "count_star", "count_distinct"):
+        return int64.with_nullable(False)
+    assert argument is not None
+    if function in ("min", "max"):
+        return argument.with_nullable(True)
+    if function == "sum":
+        if argument.kind == "decimal":
+            return decimal(38, argument.scale)
+        return int64 if argument.is_integer else float64
+    return float64
+
+
+def partial_state(measure: Measure) -> tuple[DataType, ...]:
+    """Types of the columns that a partial aggregate emits for one measure, and a final one consumes.
+
+    sum: (sum) · count*: (count) · min/max: (value) · avg: (sum, count) · stddev: (count, mean, m2; float64).
+    count_distinct has no partial state: rows are shuffled by its keys (or de-duplicated) instead.
+    """
+    argument = measure.argument.type if measure.argument is not None else None
+    count = int64.with_nullable(False)
+    if measure.function in ("count", "count_star"):
+        return (count,)
+    if measure.function == "avg":
+        return (measure_type("sum", argument), count)
+    if measure.function == "stddev":
+        return (count, float64.with_nullable(False), float64.with_nullable(False))
+    if measure.function == "count_distinct":
+        raise ValueError("count_distinct has no partial state")
+    return (measure.type,)
+
+
+@dataclass(frozen=True)
+class Aggregate(Unary):
+    """Group by `keys` (NULL is a group); with no keys exactly one output row, even for empty input (phase != partial).
+
+    phase full: rows → keys ++ measures. partial: rows → keys ++ states (partial_state). final: its input has the
+    partial's schema; `keys` are references to the leading columns, measures keep argument types of the original rows
+    (their `argument` is not evaluated).
+    """
+
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    phase: str = "full"
+
+    @property
+    def schema(self) -> Schema:
+        keys = tuple(Field(n, k.type) for n, k in zip(self.key_names, self.keys, strict=True))
+        if self.phase != "partial":
+            return Schema((*keys, *(Field(m.name, m.type) for m in self.measures)))
+        states = tuple(Field(f"{m.name}.{i}", t) for m in self.measures for i, t in enumerate(partial_state(m)))
+        return Schema((*keys, *states))
+
+
+@dataclass(frozen=True)
+class SortKey:
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class Sort(Unary):
+    """Total order by `keys`; with `limit`, a top-n (the first `limit` rows after `offset`)."""
+
+    keys: tuple[SortKey, ...]
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Limit(Unary):
+    """At most `count` rows after `offset`, in input order where the input has one, else any."""
+
+    count: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Distinct(Unary):
+    """One of each set of rows that are equal (NULL equals NULL)."""
+
+
+@dataclass(frozen=True)
+class UnionAll(Operator):
+    """All rows of all inputs; types are equal, names are the first input's."""
+
+    members: tuple[Operator, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return self.members
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, members=inputs)
+
+    @property
+    def schema(self) -> Schema:
+        first = self.members[0].schema
+        nullable = [any(m.schema[i].type.nullable for m in self.members) for i in range(len(first))]
+        return Schema(tuple(Field(f.name, f.type.with_nullable(n)) for f, n in zip(first, nullable, strict=True)))
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How rows of an edge are spread over its consumers. kind: single | hash | round_robin | broadcast | murmur3.
+
+    `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42.
+    """
+
+    kind: str = "single"
+    keys: tuple[int, ...] = ()
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Shuffle(Unary):
+    """Redistributes rows. A client may ask for it; the compiler inserts its own where parallel plans need them."""
+
+    partitioning: Partitioning
+
+
+@dataclass(frozen=True)
+class Send(Unary):
+    """The root: delivers the result to the client's endpoints (host:port, one per partition) in one NTF layout."""
+
+    endpoints: tuple[str, ...]
+    partitioning: Partitioning = field(default_factory=Partitioning)
+    layout: str = "columnar"
+
+
+@dataclass(frozen=True)
+class Receive(Operator):
+    """A leaf that the compiler puts where a fragment's input arrives over edge `edge`."""
+
+    edge: str
+    edge_schema: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.edge_schema
+
+
+@dataclass(frozen=True)
+class Emit(Unary):
+    """A fragment's root, put there by the compiler: sends its input over edge `edge`."""
+
+    edge: str
+    partitioning: Partitioning
+
+
+def rewrite(root: Operator, change) -> Operator:  # type: ignore[no-untyped-def]
+    """Rebuilds the tree bottom-up; `change(node)` returns the node or its replacement. Shared nodes stay shared."""
+    memo: dict[int, Operator] = {}
+
+    def visit(node: Operator) -> Operator:
+        if id(node) not in memo:
+            inputs = tuple(visit(i) for i in node.inputs)
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            memo[id(node)] = change(node if same else node.with_inputs(inputs))
+        return memo[id(node)]
+
+    return visit(root)
+
+
+def column(schema: Schema, index: int) -> ColumnRef:
+    """A reference to column `index` of `schema`."""
+    return ColumnRef(schema[index].type, index, schema[index].name)
+
+
+def expressions_of(node: Operator) -> tuple[Expression, ...]:
+    """All expressions that `node` itself holds (not those of its inputs)."""
+    found: list[Expression] = []
+
+    def collect(value: object) -> None:
+        if isinstance(value, Expression):
+            found.append(value)
+        elif isinstance(value, SortKey):
+            found.append(value.expression)
+        elif isinstance(value, Measure):
+            if value.argument is not None:
+                found.append(value.argument)
+        elif isinstance(value, tuple):
+            for item in value:
+                collect(item)
+
+    for f in fields(node):
+        collect(getattr(node, f.name))
+    return tuple(found)

@@ -1,0 +1,130 @@
+"""Jumpgate's data types: SQL's scalar types, each nullable, mapped one to one to Arrow and Substrait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+KINDS = (
+    "bool", "int8", "int16", "int32", "int64", "float32", "float64",
+    "decimal", "date", "timestamp", "string", "binary",
+)
+INTEGERS = ("int8", "int16", "int32", "int64")
+FLOATS = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class DataType:
+    """One scalar type. `precision` and `scale` matter for decimal only; timestamp is microseconds, no zone."""
+
+    kind: str
+    precision: int = 0
+    scale: int = 0
+    nullable: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"unknown type {self.kind!r}; Jumpgate has {', '.join(KINDS)}")
+        if self.kind == "decimal" and not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
+            raise ValueError(f"decimal({self.precision}, {self.scale}): precision is 1 to 38, scale 0 to precision")
+
+    def with_nullable(self, nullable: bool) -> DataType:
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
+
+    def same(self, other: DataType) -> bool:
+        """Equal but for nullability."""
+        return (self.kind, self.precision, self.scale) == (other.kind, other.precision, other.scale)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in INTEGERS
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind in FLOATS
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.is_float or self.kind == "decimal"
+
+    @property
+    def is_text(self) -> bool:
+        return self.kind in ("string", "binary")
+
+    @property
+    def width(self) -> int:
+        """Bytes of one fixed-width value in memory; 16 for the (pointer, length) of string and binary."""
+        if self.kind == "decimal":
+            return 8 if self.precision <= 18 else 16
+        return {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8,
+                "date": 4, "timestamp": 8, "string": 16, "binary": 16}[self.kind]
+
+    def __str__(self) -> str:
+        name = f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.kind
+        return name + ("?" if self.nullable else "")
+
+
+def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
+    return DataType("decimal", precision, scale, nullable)
+
+
+bool_ = DataType("bool")
+int8, int16, int32, int64 = (DataType(k) for k in INTEGERS)
+float32, float64 = (DataType(k) for k in FLOATS)
+date = DataType("date")
+timestamp = DataType("timestamp")
+string = DataType("string")
+binary = DataType("binary")
+
+
+def parse_type(text: str) -> DataType:
+    """`decimal(7, 2)?` → DataType; the inverse of str(). A trailing ? means nullable."""
+    nullable = text.endswith("?")
+    body = text.rstrip("?").strip()
+    if body.startswith("decimal"):
+        precision, _, scale = body[len("decimal"):].strip("() ").partition(",")
+        return decimal(int(precision), int(scale or 0), nullable)
+    return DataType(body, nullable=nullable)
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    type: DataType
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Ordered fields. Names may repeat after a join; positions identify columns everywhere past the builder."""
+
+    fields: tuple[Field, ...]
+
+    @staticmethod
+    def of(**types: DataType) -> Schema:
+        return Schema(tuple(Field(n, t) for n, t in types.items()))
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __getitem__(self, index: int) -> Field:
+        return self.fields[index]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.fields)
+
+    @property
+    def types(self) -> tuple[DataType, ...]:
+        return tuple(f.type for f in self.fields)
+
+    def select(self, indices: tuple[int, ...]) -> Schema:
+        return Schema(tuple(self.fields[i] for i in indices))
+
+    def __str__(self) -> str:
+        return "(" + ", ".join(map(str, self.fields)) + ")"

@@ -1,0 +1,136 @@
+"""Every error Jumpgate raises on purpose: one root, leaves that carry fields and build their sentence."""
+
+from __future__ import annotations
+
+
+class JumpgateError(Exception):
+    """Root of all errors. `fields` (operator, nca, host, instance, stage, column, file, offset, line …) name the place."""
+
+    #: stable machine-readable name, used on the wire (gRPC, control protocol, JSON output)
+    code = "error"
+    #: True where trying again, or elsewhere, may succeed
+    is_unreachable = False
+
+    def __init__(self, message: str, **fields: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = {k: v for k, v in fields.items() if v is not None}
+
+    def to_dict(self) -> dict[str, object]:
+        return {"code": self.code, "message": self.message, "fields": {k: str(v) for k, v in self.fields.items()}}
+
+
+class InvalidDataflow(JumpgateError):
+    """The request itself is wrong: unknown column, type mismatch, malformed plan. `problems` lists all of them."""
+
+    code = "invalid_dataflow"
+
+    def __init__(self, message: str, problems: tuple[str, ...] = (), **fields: object) -> None:
+        super().__init__(message, **fields)
+        self.problems = problems or (message,)
+
+
+class CannotPlace(JumpgateError):
+    """No accelerator accepts an operator; the message lists what each one answered."""
+
+    code = "cannot_place"
+
+
+class DataError(JumpgateError):
+    """Input data is missing, unreadable, malformed or does not have the declared schema."""
+
+    code = "data"
+
+
+class FileUnreadable(DataError):
+    code = "io"
+
+
+class MalformedData(DataError):
+    """Fields: file, offset (bytes), line, column where known."""
+
+    code = "malformed"
+
+
+class SchemaMismatch(DataError):
+    code = "schema"
+
+
+class ComputeError(JumpgateError):
+    """A value cannot be computed exactly: overflow, division by zero, invalid cast."""
+
+    code = "compute"
+
+
+class Overflow(ComputeError):
+    code = "overflow"
+
+
+class DivisionByZero(ComputeError):
+    code = "division_by_zero"
+
+
+class InvalidCast(ComputeError):
+    code = "invalid_cast"
+
+
+class MemoryLimit(JumpgateError):
+    code = "memory"
+
+
+class BuildError(JumpgateError):
+    """The runtime library or a generated program did not compile (no g++, disk full, our mistake)."""
+
+    code = "build"
+
+
+class ProtocolError(JumpgateError):
+    """Two ends disagree: NTF fingerprint, token, frame checksum, version."""
+
+    code = "protocol"
+
+
+class InstanceFailed(JumpgateError):
+    """An instance died or stalled. Fields: instance, host, stage, signal or exit status."""
+
+    code = "instance_failed"
+    is_unreachable = True
+
+
+class Unreachable(JumpgateError):
+    code = "unreachable"
+    is_unreachable = True
+
+
+class Cancelled(JumpgateError):
+    code = "cancelled"
+
+
+class TimedOut(JumpgateError):
+    code = "timed_out"
+    is_unreachable = True
+
+
+class NotFound(JumpgateError):
+    code = "not_found"
+
+
+class ConfigError(JumpgateError):
+    code = "config"
+
+
+class InternalError(JumpgateError):
+    """A mistake of ours that reached the surface."""
+
+    code = "internal"
+
+
+def _leaves(cls: type[JumpgateError]) -> list[type[JumpgateError]]:
+    return [cls] + [leaf for sub in cls.__subclasses__() for leaf in _leaves(sub)]
+
+
+def from_dict(data: dict) -> JumpgateError:
+    """The typed error that `to_dict` (or the C++ control protocol) described; unknown codes become InternalError."""
+    by_code = {cls.code: cls for cls in _leaves(JumpgateError)}
+    cls = by_code.get(str(data.get("code")), InternalError)
+    return cls(str(data.get("message", "unknown error")), **dict(data.get("fields", {})))
