@@ -1,0 +1,215 @@
+"""What an accelerator's author implements: an operator interface (what it can do) and a life-cycle (how it is run)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from jumpgate.dataflow.operators import Operator, Partitioning
+from jumpgate.dataflow.types import Schema
+from jumpgate.ntf.descriptor import Descriptor
+
+
+class Completeness(enum.Enum):
+    """What remains to be done downstream of a match."""
+
+    FULL = "full"  #: the operators are done
+    PARTIAL = "partial"  #: the last operator's final phase must combine the output
+    PRUNE = "prune"  #: a superset that leaves the result unchanged; the operators still run downstream
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """“No”, with its reason: a stable code, a sentence, and the setting that would change it (if any)."""
+
+    reason: str
+    code: str = "unsupported"
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Match:
+    """An NCA would take over `operators` (a connected part of the plan, root first).
+
+    `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
+    with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
+    domain on one host become a single instance ("" = never fused).
+    """
+
+    nca: str
+    operators: tuple[Operator, ...]
+    completeness: Completeness
+    schema: Schema
+    fusion: str = ""
+    stateful: bool = False
+    limits: tuple[tuple[str, float], ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """An estimate. `throughput` in input bytes a second and core; money only where a device charges."""
+
+    setup_s: float = 0.0
+    throughput: float = 1e9
+    parallel: bool = True
+    memory_bytes: float = 0.0
+    money: float = 0.0
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is known about an operator's output; None means unknown."""
+
+    rows: float | None = None
+    bytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """Somewhere an NCA can run: a host's agent, a switch, a board, a store. From jumpgate.toml, or this machine."""
+
+    name: str
+    kind: str = "host"
+    cores: int = 1
+    memory_bytes: int = 0
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+class OperatorInterface(Protocol):
+    """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often."""
+
+    #: unique registry name
+    name: str
+
+    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+        """None if the NCA can read this layout over this transport (tcp, udp, memory)."""
+
+    def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
+        """The operators it would take over from `node` down, as many as it can; None = not mine, a reason = mine, but I cannot."""
+
+    def match_output(self, match: Match, consumers: int) -> tuple[Descriptor, str]:
+        """The NTF and transport in which it would emit the match's result."""
+
+    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
+        """What running the match would take, given what is known about its inputs."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A connection of the plan. `producers` and `consumers` are instance ids in partition order; for the edge to the
+    client `consumers` is empty and `endpoints` holds its host:port per partition."""
+
+    id: str
+    ntf: Descriptor
+    partitioning: Partitioning
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...] = ()
+    endpoints: tuple[str, ...] = ()
+    transport: str = "tcp"
+
+
+@dataclass(frozen=True)
+class InstancePlan:
+    """One instance of a fragment: `root` is an Emit over edge `output`, leaves are Read or Receive.
+
+    `index` of `count` siblings that run the same fragment; the siblings of a Read take disjoint shares of its files
+    unless option `replicated_reads` is "true". Stages are numbered from 1 over the whole job. Cutting a plan at every join's build
+    (right) edge leaves components; a component's stage is 1 + the greatest stage of those built into it. `stage` is
+    that of the root's component, `input_stages` those of the components that read each of `inputs`.
+    """
+
+    id: str
+    fragment: str
+    nca: str
+    device: Device
+    root: Operator
+    index: int = 0
+    count: int = 1
+    threads: int = 1
+    inputs: tuple[str, ...] = ()
+    input_stages: tuple[int, ...] = ()
+    output: str = ""
+    stage: int = 1
+    options: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """What the compiler hands to the orchestrator. `stages` is the number of barriers-separated stages (≥ 1)."""
+
+    instances: tuple[InstancePlan, ...]
+    edges: tuple[Edge, ...]
+    stages: int
+    result: str  #: id of the edge to the client
+    explain: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def edge(self, id: str) -> Edge:
+        return next(e for e in self.edges if e.id == id)
+
+
+class Host(Protocol):
+    """What the orchestrator lends a life-cycle for working on a device that has an agent (jumpgate/hosts)."""
+
+    device: Device
+
+    async def compile(self, name: str, source: str, key: str) -> str:
+        """Builds `source` (C++) unless an artifact of that content key is cached; returns the artifact's path there."""
+
+    async def has_artifact(self, key: str) -> str | None:
+        """The cached artifact's path on that host, or None."""
+
+    async def spawn(self, job: str, instance: str) -> InstanceHandle:
+        """Starts an instance process; it ends with the job, the agent, or the connection to it."""
+
+
+class InstanceHandle(Protocol):
+    """One live instance. Calls raise the typed error that the instance answered, or InstanceFailed when it died."""
+
+    async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+        """One request and its answer: allocate, configure, execute, cancel, stats, destroy."""
+
+
+@dataclass
+class JobContext:
+    """What all verbs of one job's life-cycles share. Secrets stay out of repr."""
+
+    job: str
+    token: str = field(repr=False)
+    plan: JobPlan
+    hosts: dict[str, Host]
+    #: instance id → "host:port" where it accepts edges; filled by allocate
+    addresses: dict[str, str] = field(default_factory=dict)
+    timeout_ms: int = 30_000
+
+
+class LifeCycle(Protocol):
+    """How one instance is run. Called by the orchestrator in this order; any verb may be followed by destroy, which
+    may be called twice. compile may run long before, and is idempotent."""
+
+    async def compile(self, instance: InstancePlan, host: Host) -> Any:
+        """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by content."""
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
+        """Claims resources, starts what must run, sets context.addresses[instance.id]; returns the handle for later verbs."""
+
+    async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
+        """Hands over parameters and peers' addresses; every instance has been allocated by now."""
+
+    async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+        """Runs one stage to its end and returns the instance's counters so far."""
+
+    async def stats(self, handle: Any) -> dict[str, Any]:
+        """The counters now, also while a stage runs."""
+
+    async def destroy(self, handle: Any) -> None:
+        """Ends it at once, whatever it is doing, and leaves nothing behind."""
+
+
+class NCA(Protocol):
+    """A registered accelerator: the two halves under one name."""
+
+    name: str
+    operators: OperatorInterface
+    lifecycle: LifeCycle

@@ -1,0 +1,39 @@
+// Batches of columns: what readers fill, generated pipelines work on, and NTF codecs encode. C-like and light on purpose:
+// generated code includes it.
+#pragma once
+#include <stdint.h>
+
+typedef __int128 jg_i128;
+
+// Physical types. Decimals are scaled integers: 64 bits up to precision 18, else 128 (little endian, 16-byte aligned).
+enum JgType : int32_t {
+  JG_BOOL = 0,   // uint8_t, 0 or 1
+  JG_I8, JG_I16, JG_I32, JG_I64, JG_F32, JG_F64,
+  JG_DEC64,      // int64_t
+  JG_DEC128,     // jg_i128
+  JG_DATE,       // int32_t, days since 1970-01-01
+  JG_TIMESTAMP,  // int64_t, microseconds since the epoch, no zone
+  JG_STRING,     // JgStr, UTF-8
+  JG_BINARY,     // JgStr
+};
+
+// A view of bytes; whoever fills the column owns them, until its next batch.
+struct JgStr {
+  const char* data;
+  uint64_t size;
+};
+
+// `data` points at `rows` values of the physical type. `valid` is one byte a row (1 = value, 0 = NULL); a null pointer
+// means that every row has a value. Values under NULL are unspecified but initialised (strings: size 0).
+struct JgCol {
+  void* data;
+  uint8_t* valid;
+};
+
+// At most JG_BATCH_ROWS rows; columns in the order that the source was configured with.
+struct JgBatch {
+  int32_t rows;
+  JgCol* cols;
+};
+
+enum { JG_BATCH_ROWS = 2048 };

@@ -1,0 +1,120 @@
+// Where a pipeline's batches come from (Source) and where they leave the instance (Emitter). Readers of storage formats and
+// NTF receivers implement the first, NTF senders the second. Both are configured from JSON (see ARCHITECTURE.md) and used by
+// the executor's threads.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jg/batch.h"
+#include "jg/status.h"
+
+namespace jg {
+
+struct ColumnSpec {
+  std::string name;
+  JgType type;
+  int precision = 0, scale = 0;  // decimals
+  bool nullable = true;
+};
+
+// Counters of one source or one emitter, read by the control thread while workers add to them.
+struct Counters {
+  std::atomic<int64_t> rows{0}, bytes{0}, batches{0};  // bytes: of the file or on the wire
+  std::atomic<int64_t> wait_ns{0};                     // blocked on a socket or on I/O
+  std::atomic<int64_t> skipped_rows{0};                // malformed rows that an option said to skip
+  std::atomic<int64_t> pruned_bytes{0};                // not read thanks to statistics
+};
+
+// One thread's view of a source. Not thread-safe; lives as long as the pipeline runs.
+class SourceWorker {
+ public:
+  virtual ~SourceWorker() = default;
+  // The next batch (1 to JG_BATCH_ROWS rows), or *done. Only the early columns need be filled; data of others is null.
+  // Pointers stay valid until the next call.
+  virtual Status next(JgBatch* batch, bool* done) = 0;
+  // Fills late column `column` of the current batch at least for the rows that `sel` lists (ascending, n of them), each
+  // at its own position in the batch. Called at most once a batch and column; not called where no row survived.
+  virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
+};
+
+// One per pipeline, shared by its threads. Work is handed out in morsels (a JSON or CSV range, a stripe, a row group, a frame).
+class Source {
+ public:
+  virtual ~Source() = default;
+  virtual Status open() = 0;                               // once, before any worker; cheap
+  virtual std::unique_ptr<SourceWorker> worker() = 0;      // one for each thread
+  virtual int64_t morsels_left() = 0;                      // an estimate: how many more threads would find work
+  virtual void cancel() {}                                 // makes blocked workers return "cancelled" soon; any thread
+  Counters counters;
+};
+
+// What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on demand.
+struct FileSourceOptions {
+  std::string format;                // json | csv | parquet | orc
+  std::vector<std::string> files;
+  std::vector<ColumnSpec> columns;   // wanted, in output order; the declared schema's types
+  std::vector<int> positions;        // their positions in the file's declared schema
+  std::vector<ColumnSpec> file_columns;  // the whole declared schema
+  std::vector<bool> early;
+  std::vector<std::pair<std::string, std::string>> options;  // as Read.options
+  int share_index = 0, share_count = 1;  // this instance reads the share_index-th of share_count disjoint parts
+  int threads = 1;
+  // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge; value as text of the physical
+  // value (integers, scaled decimals, days, µs; raw bytes for strings).
+  struct Bound { int column; std::string op; std::string value; };
+  std::vector<Bound> bounds;
+};
+Status make_file_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);  // converters/factory.cpp
+Status make_json_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+Status make_csv_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+Status make_parquet_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+Status make_orc_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+
+// One thread's way out of a pipeline. `hashes` (one a row) are given for hash partitioning, else null.
+class EmitterWorker {
+ public:
+  virtual ~EmitterWorker() = default;
+  virtual Status write(const JgBatch& batch, const uint64_t* hashes) = 0;  // dense; copies what it keeps
+  virtual Status flush() = 0;  // this thread is done: what it buffered is sent
+};
+
+// One per sink. finish() follows the flush of every worker and sends the end frames with row totals.
+class Emitter {
+ public:
+  virtual ~Emitter() = default;
+  virtual Status open() = 0;  // connects and shakes hands
+  virtual std::unique_ptr<EmitterWorker> worker() = 0;
+  virtual Status finish() = 0;
+  virtual void cancel() {}
+  Counters counters;
+};
+
+// An edge of the plan as one end sees it. `ntf` is the descriptor's canonical text (ntf/descriptor.py), `token` the job's.
+struct EdgeOptions {
+  std::string job, edge, token, ntf, fingerprint, layout;  // layout: columnar | row
+  std::vector<ColumnSpec> columns;
+  int index = 0;                        // of this producer (sender) or consumer (receiver)
+  std::vector<std::string> peers;       // sender: host:port of each consumer, in partition order
+  int producers = 1;                    // receiver: how many connections to expect
+  std::string partitioning = "single";  // single | hash | round_robin | broadcast; hash: peer = hash % peers
+  std::string row_options;              // row layout only: canonical text of byte order, packing, alignment
+  int timeout_ms = 30000;               // to connect and shake hands
+};
+Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out);
+
+// Accepts the instance's incoming connections on one listening socket and hands each to the receiver of its edge,
+// after the handshake (version, token, job, edge, producer index, fingerprint).
+class EdgeListener {
+ public:
+  virtual ~EdgeListener() = default;
+  virtual int port() const = 0;
+  virtual Status add_receiver(const EdgeOptions& options, std::unique_ptr<Source>* out) = 0;  // before start
+  virtual Status start() = 0;   // accepts on a thread of its own
+  virtual void stop() = 0;      // closes the listener and every connection that it still holds
+};
+Status make_edge_listener(const std::string& bind_host, std::unique_ptr<EdgeListener>* out);  // port 0: the kernel chooses
+
+}  // namespace jg
