@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class JumpgateError(Exception):
-    """Root of all errors. `fields` (operator, nca, host, instance, stage, column, file, offset, line …) name the place."""
+    """Root of all errors. `fields` (operator, nca, host, instance, stage, column, file, offset, line …) say where."""
 
     #: stable machine-readable name, used on the wire (gRPC, control protocol, JSON output)
     code = "error"
@@ -28,6 +30,9 @@ class InvalidDataflow(JumpgateError):
     def __init__(self, message: str, problems: tuple[str, ...] = (), **fields: object) -> None:
         super().__init__(message, **fields)
         self.problems = problems or (message,)
+
+    def to_dict(self) -> dict[str, object]:
+        return {**super().to_dict(), "problems": list(self.problems)}
 
 
 class CannotPlace(JumpgateError):
@@ -129,8 +134,12 @@ def _leaves(cls: type[JumpgateError]) -> list[type[JumpgateError]]:
     return [cls] + [leaf for sub in cls.__subclasses__() for leaf in _leaves(sub)]
 
 
-def from_dict(data: dict) -> JumpgateError:
+def from_dict(data: dict[str, Any]) -> JumpgateError:
     """The typed error that `to_dict` (or the C++ control protocol) described; unknown codes become InternalError."""
     by_code = {cls.code: cls for cls in _leaves(JumpgateError)}
     cls = by_code.get(str(data.get("code")), InternalError)
-    return cls(str(data.get("message", "unknown error")), **dict(data.get("fields", {})))
+    error = cls(str(data.get("message", "unknown error")))
+    error.fields = dict(data.get("fields", {}))
+    if isinstance(error, InvalidDataflow) and data.get("problems"):
+        error.problems = tuple(map(str, data["problems"]))
+    return error

@@ -1,0 +1,54 @@
+"""The Python client: write a dataflow, run it through a Jumpgate service, read the result as Arrow.
+
+    from jumpgate.client import col, read, run, sum_
+    run(read("sales.parquet").filter(col("year") == 2024).aggregate(by=["item"], total=sum_("price"))).to_arrow()
+
+Writing dataflows imports neither gRPC nor Arrow; the first `connect` or `run` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jumpgate.client.reading import read
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.named import (
+    avg,
+    col,
+    count,
+    count_distinct,
+    f,
+    lit,
+    max_,
+    min_,
+    stddev,
+    sum_,
+    when,
+)
+
+if TYPE_CHECKING:
+    from jumpgate.client.result import Result
+    from jumpgate.client.session import Session
+
+__all__ = [
+    "Dataflow", "Dialect", "avg", "col", "connect", "count", "count_distinct", "f", "lit", "max_", "min_", "read",
+    "run", "stddev", "sum_", "when",
+]
+
+
+def connect(address: str | None = None, **options: Any) -> Session:
+    """A session with the service at `address` (host:port); None starts one inside this process.
+
+    options: those of session.Session. Raises Unreachable.
+    """
+    from jumpgate.client.session import Session
+
+    return Session(address, **options)
+
+
+def run(dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
+    """Runs the dataflow on this machine, in a session that all calls of this process share."""
+    from jumpgate.client.session import shared
+
+    return shared().run(dataflow, dialect)

@@ -134,7 +134,7 @@ class InList(Expression):
         return (self.input, *self.options)
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        return replace(self, input=children[0], options=children[1:])
+        return replace(self, input=children[0], options=children[1:])  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return f"{self.input} in ({', '.join(map(str, self.options))})"

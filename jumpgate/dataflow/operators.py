@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, float64, int64
@@ -51,7 +52,7 @@ class Unary(Operator):
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
         return replace(self, input=inputs[0])
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.input.schema
 
@@ -73,7 +74,7 @@ class Read(Operator):
     options: tuple[tuple[str, str], ...] = ()
     predicate: Expression | None = None
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.file_schema.select(self.columns)
 
@@ -90,7 +91,7 @@ class Project(Unary):
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return Schema(tuple(Field(n, e.type) for n, e in zip(self.names, self.expressions, strict=True)))
 
@@ -119,7 +120,7 @@ class Join(Operator):
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
         return replace(self, left=inputs[0], right=inputs[1])
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         left, right = self.left.schema.fields, self.right.schema.fields
         if self.type in ("semi", "anti"):
@@ -194,7 +195,7 @@ class Aggregate(Unary):
     measures: tuple[Measure, ...]
     phase: str = "full"
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         keys = tuple(Field(n, k.type) for n, k in zip(self.key_names, self.keys, strict=True))
         if self.phase != "partial":
@@ -245,7 +246,7 @@ class UnionAll(Operator):
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
         return replace(self, members=inputs)
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         first = self.members[0].schema
         nullable = [any(m.schema[i].type.nullable for m in self.members) for i in range(len(first))]
@@ -287,9 +288,21 @@ class Receive(Operator):
     edge: str
     edge_schema: Schema
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.edge_schema
+
+
+@dataclass(frozen=True)
+class Prune(Unary):
+    """Put by the compiler where an accelerator prunes: emits those rows of `input`'s leftmost leaf (of schema `kept`)
+    that may matter to `input`, which runs again downstream over what is left."""
+
+    kept: Schema
+
+    @property
+    def schema(self) -> Schema:
+        return self.kept
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,13 @@ class DataType:
         return {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8,
                 "date": 4, "timestamp": 8, "string": 16, "binary": 16}[self.kind]
 
+    @property
+    def name(self) -> str:
+        """The type without its nullability, as messages have it."""
+        return f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.kind
+
     def __str__(self) -> str:
-        name = f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.kind
-        return name + ("?" if self.nullable else "")
+        return self.name + ("?" if self.nullable else "")
 
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:

@@ -87,10 +87,11 @@ class OperatorInterface(Protocol):
         """None if the NCA can read this layout over this transport (tcp, udp, memory)."""
 
     def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
-        """The operators it would take over from `node` down, as many as it can; None = not mine, a reason = mine, but I cannot."""
+        """The operators it would take over from `node` down, as many as it can; None = not mine, a reason = mine, but
+        I cannot."""
 
-    def match_output(self, match: Match, consumers: int) -> tuple[Descriptor, str]:
-        """The NTF and transport in which it would emit the match's result."""
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+        """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
         """What running the match would take, given what is known about its inputs."""

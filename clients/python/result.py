@@ -1,0 +1,123 @@
+"""The result of a run: Arrow record batches as they arrive, and never a short answer."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from jumpgate.errors import Cancelled, JumpgateError
+
+if TYPE_CHECKING:
+    import pandas
+
+#: how long a stream that broke off waits for the service to say why
+CAUSE_WAIT_S = 5.0
+
+
+class Stream(Protocol):
+    """The receiving end of the job's last edge (jumpgate.ntf.receive)."""
+
+    schema: pa.Schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Batches in order of arrival; ends when every producer's end frame has matched."""
+
+    def close(self) -> None:
+        """Gives up: wakes a reader, who gets an error; may be called twice and from any thread."""
+
+
+class Execution:
+    """The running job as the service reports it: takes its events on a thread of its own, from the first to the last.
+
+    `call` yields events and raises the job's error; `stop` is called once it failed, so that nobody waits for data.
+    """
+
+    def __init__(self, call: Iterable[Any], stop: Callable[[], None]) -> None:
+        self.events: list[Any] = []
+        self.error: JumpgateError | None = None
+        self.ended = threading.Event()
+        threading.Thread(target=self._follow, args=(call, stop), name="jumpgate-events", daemon=True).start()
+
+    def _follow(self, call: Iterable[Any], stop: Callable[[], None]) -> None:
+        try:
+            for event in call:
+                self.events.append(event)
+        except JumpgateError as error:
+            self.error = self.error or error
+            stop()
+        finally:
+            self.ended.set()
+
+
+class Result:
+    """One run's answer. Iterate it once for record batches, or take it as a whole (which may be asked for again).
+
+    Batches are handed out as they arrive; iterating ends normally only after every producer's end frame matched *and*
+    the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
+    """
+
+    def __init__(self, job: str, stream: Stream, execution: Execution, cancel: Callable[[], None]) -> None:
+        self.job = job
+        self._stream = stream
+        self._execution = execution
+        self._iterated = False
+        self._table: pa.Table | None = None
+        self._release = weakref.finalize(self, _release, stream, execution, cancel)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._stream.schema
+
+    @property
+    def events(self) -> tuple[Any, ...]:
+        """What the service reported so far: states, stages and, at the end, the instances' counters."""
+        return tuple(self._execution.events)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        if self._table is not None:
+            yield from self._table.to_batches()
+            return
+        if self._iterated:
+            raise ValueError("a result can be iterated once; use to_arrow() to read it again")
+        self._iterated = True
+        try:
+            yield from self._stream
+            self._execution.ended.wait()
+        except JumpgateError as broken:
+            self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
+            raise (self._execution.error or broken) from None
+        finally:
+            self._release()
+        if self._execution.error is not None:
+            raise self._execution.error
+
+    def to_arrow(self) -> pa.Table:
+        """The whole result; raises the job's error if it failed."""
+        if self._table is None:
+            self._table = pa.Table.from_batches(list(self), self.schema)
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Rows as dictionaries of Python values."""
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
+
+    def cancel(self) -> None:
+        """Ends the job if it still runs; reading on raises Cancelled."""
+        if not self._execution.ended.is_set():
+            self._execution.error = self._execution.error or Cancelled(f"job {self.job} was cancelled", job=self.job)
+        self._release()
+
+
+def _release(stream: Stream, execution: Execution, cancel: Callable[[], None]) -> None:
+    """Ends what still runs and closes the endpoint."""
+    if not execution.ended.is_set():
+        cancel()
+    stream.close()

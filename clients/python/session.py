@@ -1,0 +1,184 @@
+"""A connection to a Jumpgate service: submits dataflows, executes them, and receives their results."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
+
+import grpc
+
+from jumpgate.client.result import Execution, Result
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.operators import Operator, Send
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
+from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.ntf.receive import Endpoint
+from jumpgate.v1 import service_pb2 as pb
+from jumpgate.v1.service_pb2_grpc import JumpgateStub
+
+T = TypeVar("T")
+
+_CHANNEL_OPTIONS = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_send_message_length", 256 << 20),
+)
+#: statuses without a typed error: the network's or gRPC's own
+_STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
+    grpc.StatusCode.UNAVAILABLE: Unreachable,
+    grpc.StatusCode.CANCELLED: Cancelled,
+    grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the service says about a job: `record` (plan, counters, times) only when asked for by its id."""
+
+    id: str
+    state: str
+    record: dict[str, Any] | None = None
+
+
+class Session:
+    """Runs dataflows at one service. Thread-safe; results may be read side by side. A context manager.
+
+    address: host:port; None starts a service inside this process, which ends with the session. host: the local address
+    where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
+    host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
+    each instance's tables (0: none). prefer: accelerators to use wherever they match.
+    """
+
+    def __init__(self, address: str | None = None, *, host: str = "127.0.0.1", parallelism: int = 0, threads: int = 0,
+                 timeout_ms: int = 0, memory_limit_bytes: int = 0, prefer: tuple[str, ...] = ()) -> None:
+        self._service = None
+        if address is None:
+            from jumpgate.service import embedded
+
+            self._service = embedded.start()
+            address = self._service.address
+        self.address = address
+        self._host = host
+        self._options = pb.Options(parallelism=parallelism, threads=threads, timeout_ms=timeout_ms,
+                                   memory_limit_bytes=memory_limit_bytes, prefer=prefer)
+        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        self._stub = JumpgateStub(self._channel)
+        self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._closed = False
+
+    def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
+        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting."""
+        root = _without_send(dataflow.root)
+        endpoint = Endpoint.open(self._host)
+        try:
+            request = proto.encode(Send(root, (endpoint.address,)), dialect or DEFAULT)
+            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=self._options))
+            stream = endpoint.expect(job=job.job_id, edge=job.edge, token=job.token, producers=job.producers,
+                                     descriptor=Descriptor.from_proto(job.format))
+            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id))
+        except BaseException:
+            endpoint.close()
+            raise
+        execution = Execution(_events(call, self.address), endpoint.close)
+        result = Result(job.job_id, stream, execution, call.cancel)
+        self._results.add(result)
+        return result
+
+    def explain(self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False) -> str:
+        """How the dataflow would be run, and why: nothing is compiled or run. verbose: the plan after each pass."""
+        request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)
+        message = pb.ExplainRequest(dataflow=request, options=self._options, verbose=verbose)
+        return str(self._ask(self._stub.Explain, message).text)
+
+    def jobs(self) -> list[Job]:
+        """All jobs that the service remembers, newest first."""
+        return [Job(j.job_id, j.state) for j in self._ask(self._stub.List, pb.ListRequest()).jobs]
+
+    def describe(self, job: str = "latest") -> Job:
+        """One job with its record; raises NotFound."""
+        found = self._ask(self._stub.Describe, pb.DescribeRequest(job_id=job))
+        return Job(found.job_id, found.state, json.loads(found.record_json or "null"))
+
+    def cancel(self, job: str) -> None:
+        """Ends a job wherever it is; nothing happens if it has ended."""
+        self._ask(self._stub.Cancel, pb.CancelRequest(job_id=job))
+
+    def close(self) -> None:
+        """Cancels what still runs, and ends the service that this session started; may be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        for result in list(self._results):
+            result.cancel()
+        self._channel.close()
+        if self._service is not None:
+            self._service.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def _ask(self, method: Callable[[Any], T], message: Any) -> T:
+        if self._closed:
+            raise Unreachable("this session is closed; connect again")
+        try:
+            return method(message)
+        except grpc.RpcError as error:
+            raise _typed(error, self.address) from None
+
+
+def _without_send(root: Operator) -> Operator:
+    if isinstance(root, Send):
+        raise InvalidDataflow("run and explain add the send to this client themselves; leave it out", operator="send")
+    return root
+
+
+def _events(call: Any, address: str) -> Iterator[Any]:
+    """The events of a running Execute; raises the job's typed error, and ProtocolError if it ends without `done`."""
+    state = ""
+    try:
+        for event in call:
+            state = event.state
+            yield event
+    except grpc.RpcError as error:
+        raise _typed(error, address) from None
+    if state != "done":
+        raise ProtocolError(f"the service ended the job's events in state {state!r}, before it was done")
+
+
+def _typed(error: Any, address: str) -> JumpgateError:
+    """The error that the service put into the trailing metadata, or what the status says."""
+    for key, value in error.trailing_metadata() or ():
+        if key == "jumpgate-error":
+            return from_dict(json.loads(value))
+    if error.code() == grpc.StatusCode.UNAVAILABLE:
+        return Unreachable(f"no Jumpgate service answers at {address} ({error.details()}); "
+                           "start one with `jumpgate serve`, or connect() without an address", address=address)
+    cls = _STATUSES.get(error.code(), ProtocolError)
+    return cls(f"the service at {address} answered {error.code().name}: {error.details()}", address=address)
+
+
+_lock = threading.Lock()
+_shared: tuple[int, Session] | None = None
+
+
+def shared() -> Session:
+    """This process's session with its embedded service, started at the first call; a forked child gets its own."""
+    global _shared
+    with _lock:
+        if _shared is None or _shared[0] != os.getpid() or _shared[1]._closed:
+            _shared = (os.getpid(), Session())
+            atexit.register(_shared[1].close)
+        return _shared[1]

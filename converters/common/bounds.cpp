@@ -1,0 +1,89 @@
+#include "common/bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace jg::columnar {
+
+namespace {
+
+bool parse_integer(const std::string& text, jg_i128* out) {
+  bool negative = !text.empty() && text[0] == '-';
+  if (text.size() == static_cast<size_t>(negative)) return false;
+  jg_i128 value = 0;
+  for (size_t i = negative; i < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') return false;
+    if (__builtin_mul_overflow(value, jg_i128{10}, &value)) return false;
+    if (__builtin_sub_overflow(value, jg_i128{text[i] - '0'}, &value)) return false;
+  }
+  if (!negative && __builtin_sub_overflow(jg_i128{0}, value, &value)) return false;
+  *out = value;
+  return true;
+}
+
+bool parse_real(const std::string& text, double* out) {
+  char* end = nullptr;
+  *out = std::strtod(text.c_str(), &end);
+  return !text.empty() && end == text.c_str() + text.size() && !std::isnan(*out);
+}
+
+}  // namespace
+
+Bounds::Bounds(const FileSourceOptions& options) {
+  for (const FileSourceOptions::Bound& from : options.bounds) {
+    if (from.column < 0 || from.column >= static_cast<int>(options.columns.size())) continue;
+    Bound bound;
+    bound.column = from.column;
+    if (from.op == "eq") {
+      bound.op = Op::kEq;
+    } else if (from.op == "lt") {
+      bound.op = Op::kLt;
+    } else if (from.op == "le") {
+      bound.op = Op::kLe;
+    } else if (from.op == "gt") {
+      bound.op = Op::kGt;
+    } else if (from.op == "ge") {
+      bound.op = Op::kGe;
+    } else {
+      continue;
+    }
+    JgType type = options.columns[static_cast<size_t>(from.column)].type;
+    if (type == JG_STRING || type == JG_BINARY) {
+      bound.text = from.value;
+    } else if (type == JG_F32 || type == JG_F64) {
+      if (!parse_real(from.value, &bound.real)) continue;
+    } else if (!parse_integer(from.value, &bound.integer)) {
+      continue;
+    }
+    bounds_.push_back(bound);
+    if (std::find(columns_.begin(), columns_.end(), from.column) == columns_.end()) columns_.push_back(from.column);
+  }
+}
+
+template <class T>
+bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
+  switch (op) {
+    case Op::kEq: return !(value < low) && !(high < value);
+    case Op::kLt: return low < value;
+    case Op::kLe: return !(value < low);
+    case Op::kGt: return value < high;
+    case Op::kGe: return !(high < value);
+  }
+  return true;
+}
+
+bool Bounds::may_match(int column, const ColumnRange& range) const {
+  for (const Bound& bound : bounds_) {
+    if (bound.column != column) continue;
+    if (range.all_null) return false;
+    if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.integer)) return false;
+    if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.text)) return false;
+    // NaN is above every number and not in the statistics: only bounds from above, and equality, exclude a range.
+    bool above = bound.op == Op::kGt || bound.op == Op::kGe;
+    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.real)) return false;
+  }
+  return true;
+}
+
+}  // namespace jg::columnar

@@ -1,0 +1,45 @@
+// Skipping by statistics: may a part of a file (row group, stripe) hold a row that satisfies all bounds of a read?
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jg/stream.h"
+
+namespace jg::columnar {
+
+// What statistics tell of one column in one part of a file, in physical values of the declared type. Of floats, NaN is
+// not counted in.
+struct ColumnRange {
+  bool all_null = false;
+  std::optional<std::pair<jg_i128, jg_i128>> integers;  // integers, decimals, dates, timestamps
+  std::optional<std::pair<double, double>> floats;
+  std::optional<std::pair<std::string, std::string>> texts;  // bytes; may be wider than the values
+};
+
+class Bounds {
+ public:
+  // Bounds whose value cannot be read are left out: skipping is only ever a hint.
+  explicit Bounds(const FileSourceOptions& options);
+
+  const std::vector<int>& columns() const { return columns_; }  // output columns that have bounds, each once
+  // False only when no row of such a part can satisfy the column's bounds.
+  bool may_match(int column, const ColumnRange& range) const;
+
+ private:
+  enum class Op { kEq, kLt, kLe, kGt, kGe };
+  struct Bound {
+    int column;
+    Op op;
+    jg_i128 integer = 0;
+    double real = 0;
+    std::string text;
+  };
+  template <class T>
+  static bool overlaps(Op op, const T& low, const T& high, const T& value);
+
+  std::vector<Bound> bounds_;
+  std::vector<int> columns_;
+};
+
+}  // namespace jg::columnar

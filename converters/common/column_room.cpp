@@ -1,0 +1,21 @@
+#include "common/column_room.h"
+
+#include <cstring>
+#include <new>
+
+namespace jg::columnar {
+
+ColumnRoom make_room(JgType type) {
+  static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 16, 16};
+  constexpr size_t kFront = 64;
+  ColumnRoom room;
+  size_t bytes = kFront + kWidths[type] * JG_BATCH_ROWS;
+  room.bytes.reset(static_cast<unsigned char*>(std::aligned_alloc(kFront, (bytes + kFront - 1) / kFront * kFront)));
+  if (!room.bytes) throw std::bad_alloc();
+  std::memset(room.bytes.get(), 0, bytes);
+  room.data = room.bytes.get() + kFront;
+  room.valid = std::make_unique<uint8_t[]>(JG_BATCH_ROWS);
+  return room;
+}
+
+}  // namespace jg::columnar

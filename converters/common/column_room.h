@@ -1,0 +1,23 @@
+// Room for one batch of a column.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "jg/batch.h"
+
+namespace jg::columnar {
+
+// `data` (64-byte aligned, zeroed at first) holds JG_BATCH_ROWS values and may be read, not written, one value in front.
+struct ColumnRoom {
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  std::unique_ptr<unsigned char, Free> bytes;
+  unsigned char* data = nullptr;
+  std::unique_ptr<uint8_t[]> valid;
+};
+
+ColumnRoom make_room(JgType type);
+
+}  // namespace jg::columnar

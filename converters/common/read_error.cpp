@@ -1,0 +1,80 @@
+#include "common/read_error.h"
+
+#include <arrow/status.h>
+
+#include <new>
+
+namespace jg::columnar {
+
+void check(const arrow::Status& status) {
+  if (status.ok()) return;
+  std::string code = status.IsIOError() && status.detail() ? "io" : status.IsOutOfMemory() ? "memory" : "malformed";
+  throw ReadError(code, status.message());
+}
+
+Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body) {
+  auto fail = [&](const std::string& code, const std::string& what, Fields fields) {
+    std::string sentence;
+    if (code == "io") {
+      sentence = "cannot read " + format + " file '" + file + "': " + what;
+    } else if (code == "malformed") {
+      sentence = format + " file '" + file + "' is damaged or incomplete: " + what;
+    } else {
+      sentence = format + " file '" + file + "': " + what;
+    }
+    fields.emplace(fields.begin(), "file", file);
+    return Status(code, sentence, std::move(fields));
+  };
+  try {
+    body();
+    return {};
+  } catch (const ReadError& e) {
+    return fail(e.code, e.what(), e.fields);
+  } catch (const std::bad_alloc&) {
+    return fail("memory", "not enough memory to decode it", {});
+  } catch (const std::exception& e) {
+    return fail("malformed", e.what(), {});
+  }
+}
+
+std::string type_name(const ColumnSpec& column) {
+  switch (column.type) {
+    case JG_BOOL: return "bool";
+    case JG_I8: return "int8";
+    case JG_I16: return "int16";
+    case JG_I32: return "int32";
+    case JG_I64: return "int64";
+    case JG_F32: return "float32";
+    case JG_F64: return "float64";
+    case JG_DEC64:
+    case JG_DEC128: return "decimal(" + std::to_string(column.precision) + ", " + std::to_string(column.scale) + ")";
+    case JG_DATE: return "date";
+    case JG_TIMESTAMP: return "timestamp";
+    case JG_STRING: return "string";
+    case JG_BINARY: return "binary";
+  }
+  return "unknown";
+}
+
+ReadError wrong_type(const ColumnSpec& column, const std::string& found) {
+  std::string declared = type_name(column);
+  return ReadError("schema",
+                   "column '" + column.name + "' is declared " + declared + ", but the file holds " + found +
+                       ". Declare the file's type and cast in the dataflow.",
+                   {{"column", column.name}, {"declared", declared}, {"found", found}});
+}
+
+ReadError missing_column(const ColumnSpec& column, const std::vector<std::string>& present) {
+  std::string list;
+  for (const std::string& name : present) list += (list.empty() ? "" : ", ") + name;
+  return ReadError("schema", "column '" + column.name + "' is not in the file, which has: " + list,
+                   {{"column", column.name}});
+}
+
+ReadError unexpected_null(const ColumnSpec& column) {
+  return ReadError("schema",
+                   "column '" + column.name + "' is declared without NULLs, but the file holds some. Declare it nullable.",
+                   {{"column", column.name}});
+}
+
+}  // namespace jg::columnar

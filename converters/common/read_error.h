@@ -1,0 +1,55 @@
+// How the columnar readers fail inside: by exception, as the libraries below them do; `guarded` turns every one into a
+// Status that names the file, so that none crosses our interfaces.
+#pragma once
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jg/stream.h"
+
+namespace arrow {
+class Status;
+}
+
+namespace jg::columnar {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+class ReadError : public std::runtime_error {
+ public:
+  ReadError(std::string code, const std::string& message, Fields fields = {})
+      : std::runtime_error(message), code(std::move(code)), fields(std::move(fields)) {}
+  std::string code;
+  Fields fields;
+};
+
+// Throws ReadError "io" (the system refused), "memory" or "malformed" (the bytes are wrong) unless `status` is fine.
+void check(const arrow::Status& status);
+
+// The value of an arrow::Result, or check()'s exception.
+template <class Result>
+auto take(Result&& result) {
+  check(result.status());
+  return std::forward<Result>(result).MoveValueUnsafe();
+}
+
+[[noreturn]] inline void malformed(const std::string& message) { throw ReadError("malformed", message); }
+
+// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format ("Parquet", "ORC").
+Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body);
+
+// The declared type as people write it: decimal(7, 2), int64, …
+std::string type_name(const ColumnSpec& column);
+
+// A mismatch between the declared and the found type of a column.
+ReadError wrong_type(const ColumnSpec& column, const std::string& found);
+
+// A declared column that the file does not have; lists what is there.
+ReadError missing_column(const ColumnSpec& column, const std::vector<std::string>& present);
+
+// A NULL in a column that is declared to have none.
+ReadError unexpected_null(const ColumnSpec& column);
+
+}  // namespace jg::columnar

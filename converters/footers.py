@@ -1,0 +1,229 @@
+"""What the footers of Parquet and ORC files tell: schema, rows, bytes and value ranges of columns. Reads no data.
+
+Footers are cached by path, modification time and size; pyarrow is imported on first use only.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal as decimals
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from jumpgate.dataflow import types as t
+from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
+
+FOOTERS_CACHED_MAX = 4096
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a column's values over a file, as physical values (integers, scaled decimals, days, microseconds,
+    floats, bytes of text); both None where unknown. They may be wider than the values; NaN is not counted in."""
+
+    low: int | float | bytes | None = None
+    high: int | float | bytes | None = None
+    nulls: int | None = None
+
+
+@dataclass(frozen=True)
+class Footer:
+    """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told."""
+
+    path: str
+    schema: Schema
+    rows: int
+    column_bytes: dict[str, int] = field(compare=False)
+    _range: Callable[[str], Range] = field(compare=False, repr=False)
+    _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
+
+    def range(self, column: str) -> Range:
+        """The column's range, computed when first asked for."""
+        if column not in self._ranges:
+            self._ranges[column] = self._range(column)
+        return self._ranges[column]
+
+
+def parquet_schema(files: Sequence[str]) -> Schema:
+    """The schema that all files share; a column is nullable if it is in any. Columns of types that Jumpgate does not have
+    (lists, structs, times, unsigned 64-bit integers …) are left out. Raises FileUnreadable, MalformedData, SchemaMismatch."""
+    return _common_schema([parquet_footer(path) for path in files])
+
+
+def orc_schema(files: Sequence[str]) -> Schema:
+    """As `parquet_schema`, of ORC files, whose columns are all nullable."""
+    return _common_schema([orc_footer(path) for path in files])
+
+
+def parquet_footer(path: str) -> Footer:
+    """The footer of one Parquet file. Raises FileUnreadable or MalformedData."""
+    return _cached(path, _read_parquet)
+
+
+def orc_footer(path: str) -> Footer:
+    """The footer of one ORC file. Raises FileUnreadable or MalformedData."""
+    return _cached(path, _read_orc)
+
+
+def _common_schema(footers: list[Footer]) -> Schema:
+    if not footers:
+        raise SchemaMismatch("a read of no files has no schema: name at least one file")
+    first, fields = footers[0], list(footers[0].schema.fields)
+    for other in footers[1:]:
+        theirs = other.schema.fields
+        for i in range(max(len(fields), len(theirs))):
+            ours = fields[i] if i < len(fields) else None
+            found = theirs[i] if i < len(theirs) else None
+            if ours is None or found is None or ours.name != found.name or not ours.type.same(found.type):
+                raise SchemaMismatch(
+                    f"files of one read differ at column {i + 1}: {_describe(first.path, ours)}, "
+                    f"{_describe(other.path, found)}. Read them separately and combine them with union_all.",
+                    file=other.path, other=first.path, column=(ours or found).name,  # type: ignore[union-attr]
+                )
+            if found.type.nullable:
+                fields[i] = Field(ours.name, ours.type.with_nullable(True))
+    return Schema(tuple(fields))
+
+
+def _describe(path: str, found: Field | None) -> str:
+    if found is None:
+        return f"'{path}' has no such column"
+    return f"'{path}' has {found.name}: {found.type.with_nullable(False)}"
+
+
+def _cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
+    try:
+        status = os.stat(path)
+    except OSError as e:
+        raise FileUnreadable(f"cannot read file '{path}': {e.strerror}", file=path) from None
+    return read(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=FOOTERS_CACHED_MAX)
+def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_metadata(path)
+    except pa.ArrowInvalid as e:
+        raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
+    except (OSError, pa.ArrowException) as e:
+        raise _unreadable("Parquet", path, e) from None
+    fields, leaves = [], {}
+    for i in range(metadata.num_columns):
+        column = metadata.schema.column(i)
+        if column.path != column.name or column.max_definition_level > 1 or column.max_repetition_level > 0:
+            continue
+        type_ = _parquet_type(
+            column.physical_type, column.logical_type.type, column.logical_type.to_json(),
+            column.precision, column.scale,
+        )
+        if type_ is not None:
+            fields.append(Field(column.name, type_.with_nullable(column.max_definition_level == 1)))
+            leaves[column.name] = i
+    groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
+    sizes = {n: sum(g.column(i).total_compressed_size for g in groups) for n, i in leaves.items()}
+    kinds = {f.name: f.type for f in fields}
+    return Footer(path, Schema(tuple(fields)), metadata.num_rows, sizes,
+                  lambda name: _parquet_range(groups, leaves[name], kinds[name]))
+
+
+@lru_cache(maxsize=1024)
+def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
+    """The type of a Parquet leaf, as the C++ reader maps it (converters/parquet/column_map.cpp); None if unsupported."""
+    if logical == "DECIMAL":
+        return t.decimal(precision, scale) if 1 <= precision <= 38 and 0 <= scale <= precision else None
+    if logical == "INT":
+        width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
+        bits = width if signed else width * 2
+        return DataType(f"int{bits}") if bits <= 64 else None
+    if logical == "NONE":
+        return {
+            "BOOLEAN": t.bool_, "INT32": t.int32, "INT64": t.int64, "INT96": t.timestamp, "FLOAT": t.float32,
+            "DOUBLE": t.float64, "BYTE_ARRAY": t.binary, "FIXED_LEN_BYTE_ARRAY": t.binary,
+        }.get(physical)
+    if logical in ("STRING", "ENUM", "JSON"):
+        return t.string
+    if logical in ("BSON", "UUID"):
+        return t.binary
+    return {"DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+
+
+def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
+    lows, highs, nulls = [], [], 0
+    known = bool(groups)
+    count_known = True
+    for group in groups:
+        chunk = group.column(leaf)
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is None or not statistics.has_null_count:
+            count_known = False
+        else:
+            nulls += statistics.null_count
+        if statistics is not None and statistics.has_min_max:
+            lows.append(_physical(statistics.min, type_))
+            highs.append(_physical(statistics.max, type_))
+        elif not (statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values):
+            known = False
+    count = nulls if count_known else None
+    if not known or not lows or None in lows or None in highs:
+        return Range(nulls=count)
+    return Range(min(lows), max(highs), count)
+
+
+def _physical(value: Any, type_: DataType) -> Any:
+    """A statistic as the physical value of `type_`; None where pyarrow gives another form."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, decimals.Decimal):
+        return int(value.scaleb(type_.scale, decimals.Context(prec=60)))
+    if isinstance(value, datetime.datetime):
+        return (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.date):
+        return (value - _EPOCH.date()).days
+    return value if isinstance(value, (int, float, bytes)) else None
+
+
+@lru_cache(maxsize=FOOTERS_CACHED_MAX)
+def _read_orc(path: str, _mtime_ns: int, _size: int) -> Footer:
+    import pyarrow as pa
+    import pyarrow.orc as orc
+
+    try:
+        file = orc.ORCFile(path)
+        arrow, rows = file.schema, file.nrows
+    except (OSError, pa.ArrowException) as e:
+        raise _unreadable("ORC", path, e) from None
+    fields = []
+    for column in arrow:
+        type_ = _orc_type(column.type)
+        if type_ is not None:
+            fields.append(Field(column.name, type_))
+    return Footer(path, Schema(tuple(fields)), rows, {}, lambda _name: Range())
+
+
+def _orc_type(arrow: Any) -> DataType | None:
+    import pyarrow.types as at
+
+    if at.is_decimal128(arrow):
+        return t.decimal(arrow.precision, arrow.scale) if 0 <= arrow.scale <= arrow.precision else None
+    if at.is_timestamp(arrow):
+        return t.timestamp
+    return {
+        "bool": t.bool_, "int8": t.int8, "int16": t.int16, "int32": t.int32, "int64": t.int64, "float": t.float32,
+        "double": t.float64, "date32[day]": t.date, "string": t.string, "binary": t.binary,
+    }.get(str(arrow))
+
+
+def _unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:
+    """The system's refusals carry an errno; anything else is about the bytes."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return FileUnreadable(f"cannot read {format_} file '{path}': {error.strerror or error}", file=path)
+    return MalformedData(f"{format_} file '{path}' is damaged or incomplete: {error}", file=path)

@@ -1,0 +1,42 @@
+// Decodes one column of one Parquet file, chunk by chunk, straight into JgCol values. A chunk is read and its pages
+// are decompressed only when a row of them is asked for.
+#pragma once
+#include <arrow/io/interfaces.h>
+#include <parquet/metadata.h>
+#include <parquet/schema.h>
+
+#include <memory>
+
+#include "common/column_room.h"
+#include "common/recycling_pool.h"
+#include "jg/stream.h"
+
+namespace jg::columnar {
+
+// Where a column chunk is.
+struct ChunkPlace {
+  int64_t offset = 0, bytes = 0;
+  int64_t rows = 0;
+  arrow::Compression::type codec = arrow::Compression::UNCOMPRESSED;
+};
+
+class ChunkReader {
+ public:
+  virtual ~ChunkReader() = default;
+  // The chunk that the next calls of read() are about. Reads nothing.
+  virtual void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) = 0;
+  // Fills positions 0 to rows - 1 of `out` with the chunk's rows [row, row + rows): all, or with `sel` (ascending, n of
+  // them) at least those positions. `row` never goes back within a chunk. Throws ReadError or parquet::ParquetException.
+  virtual void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) = 0;
+  // Of the file, so far.
+  int64_t bytes_read() const { return bytes_read_; }
+
+ protected:
+  int64_t bytes_read_ = 0;
+};
+
+// The reader that turns the file's column into the declared type; throws ReadError "schema" where the two do not agree.
+std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
+                                               RecyclingPool* pool);
+
+}  // namespace jg::columnar

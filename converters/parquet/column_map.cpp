@@ -1,0 +1,212 @@
+// Which conversion turns a Parquet column into a declared type, and which do not agree.
+#include <cstring>
+
+#include "parquet/typed_chunk.h"
+
+namespace jg::columnar {
+
+namespace {
+
+using parquet::LogicalType;
+
+template <class Out>
+struct Cast {
+  template <class T>
+  Out operator()(T value) const {
+    return static_cast<Out>(value);
+  }
+};
+
+// An unsigned 32-bit integer, stored as a signed one.
+struct FromUnsigned {
+  int64_t operator()(int32_t value) const { return static_cast<uint32_t>(value); }
+};
+
+struct Text {
+  uint64_t fixed_size = 0;
+  JgStr operator()(parquet::ByteArray value) const { return {reinterpret_cast<const char*>(value.ptr), value.len}; }
+  JgStr operator()(parquet::FixedLenByteArray value) const {
+    return {reinterpret_cast<const char*>(value.ptr), fixed_size};
+  }
+};
+
+// Big-endian two's complement of any length.
+template <class Out>
+struct BigEndian {
+  int64_t fixed_size = 0;
+  Out operator()(parquet::FixedLenByteArray value) const { return decode(value.ptr, fixed_size); }
+  Out operator()(parquet::ByteArray value) const { return decode(value.ptr, value.len); }
+  static Out decode(const uint8_t* bytes, int64_t size) {
+    if (size == 0) malformed("an empty decimal");
+    uint8_t fill = bytes[0] & 0x80 ? 0xFF : 0;
+    int64_t excess = size - static_cast<int64_t>(sizeof(Out));
+    using Bits = std::conditional_t<sizeof(Out) == 8, uint64_t, unsigned __int128>;
+    Bits value = fill ? ~Bits{0} : Bits{0};
+    for (int64_t i = 0; i < size; ++i) {
+      if (i < excess && bytes[i] != fill) malformed("a decimal with more digits than its precision");
+      value = value << 8 | bytes[i];
+    }
+    Out result = static_cast<Out>(value);
+    if (excess > 0 && (result < 0) != (fill != 0)) malformed("a decimal with more digits than its precision");
+    return result;
+  }
+};
+
+struct FromMillis {
+  int64_t operator()(int64_t value) const {
+    int64_t micros;
+    if (__builtin_mul_overflow(value, int64_t{1000}, &micros)) {
+      throw ReadError("overflow", "a timestamp in milliseconds does not fit 64 bits in microseconds");
+    }
+    return micros;
+  }
+};
+
+int64_t exact_micros(int64_t nanos) {
+  if (nanos % 1000 != 0) {
+    throw ReadError("schema", "a timestamp has digits below microseconds, which timestamp cannot hold");
+  }
+  return nanos / 1000;
+}
+
+struct FromNanos {
+  int64_t operator()(int64_t value) const { return exact_micros(value); }
+};
+
+struct FromInt96 {
+  int64_t operator()(parquet::Int96 value) const {
+    int64_t nanos;
+    std::memcpy(&nanos, &value.value[0], 8);
+    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
+    return days * 86'400'000'000 + exact_micros(nanos);
+  }
+};
+
+class Choice {
+ public:
+  Choice(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool)
+      : column_(column), found_(found), pool_(pool), logical_(*found->logical_type()) {}
+
+  std::unique_ptr<ChunkReader> make() {
+    if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1) throw wrong_type(column_, "a nested type");
+    if (logical_.is_decimal()) return decimal();
+    switch (found_->physical_type()) {
+      case parquet::Type::BOOLEAN:
+        if (column_.type == JG_BOOL) return reader<parquet::BooleanType, uint8_t>(Cast<uint8_t>{});
+        break;
+      case parquet::Type::INT32:
+        if (logical_.is_date()) {
+          if (column_.type == JG_DATE) return reader<parquet::Int32Type, int32_t>(Cast<int32_t>{});
+        } else if (logical_.is_none() || logical_.is_int()) {
+          return integer<parquet::Int32Type>();
+        }
+        break;
+      case parquet::Type::INT64:
+        if (logical_.is_timestamp()) {
+          if (column_.type == JG_TIMESTAMP) return timestamp();
+        } else if (logical_.is_none() || logical_.is_int()) {
+          return integer<parquet::Int64Type>();
+        }
+        break;
+      case parquet::Type::INT96:
+        if (column_.type == JG_TIMESTAMP) return reader<parquet::Int96Type, int64_t>(FromInt96{});
+        break;
+      case parquet::Type::FLOAT:
+        if (column_.type == JG_F32) return reader<parquet::FloatType, float>(Cast<float>{});
+        if (column_.type == JG_F64) return reader<parquet::FloatType, double>(Cast<double>{});
+        break;
+      case parquet::Type::DOUBLE:
+        if (column_.type == JG_F64) return reader<parquet::DoubleType, double>(Cast<double>{});
+        break;
+      case parquet::Type::BYTE_ARRAY: {
+        bool text = logical_.is_string() || logical_.is_enum() || logical_.is_JSON();
+        if (column_.type == (text ? JG_STRING : JG_BINARY) && (text || logical_.is_none() || logical_.is_BSON())) {
+          return reader<parquet::ByteArrayType, JgStr>(Text{});
+        }
+        break;
+      }
+      case parquet::Type::FIXED_LEN_BYTE_ARRAY:
+        if (column_.type == JG_BINARY && (logical_.is_none() || logical_.is_UUID())) {
+          return reader<parquet::FLBAType, JgStr>(Text{static_cast<uint64_t>(found_->type_length())});
+        }
+        break;
+      default: break;
+    }
+    throw mismatch();
+  }
+
+ private:
+  template <class Physical, class Out, class Convert>
+  std::unique_ptr<ChunkReader> reader(Convert convert) {
+    return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column_, found_, pool_, convert);
+  }
+
+  ReadError mismatch() const {
+    std::string found = parquet::TypeToString(found_->physical_type());
+    if (!logical_.is_none()) found += " " + logical_.ToString();
+    return wrong_type(column_, found);
+  }
+
+  std::unique_ptr<ChunkReader> decimal() {
+    const auto& type = static_cast<const parquet::DecimalLogicalType&>(logical_);
+    if (column_.type != JG_DEC64 && column_.type != JG_DEC128) throw mismatch();
+    if (type.scale() != column_.scale || type.precision() > column_.precision) throw mismatch();
+    return column_.type == JG_DEC64 ? decimal_as<int64_t>() : decimal_as<jg_i128>();
+  }
+
+  template <class Out>
+  std::unique_ptr<ChunkReader> decimal_as() {
+    switch (found_->physical_type()) {
+      case parquet::Type::INT32: return reader<parquet::Int32Type, Out>(Cast<Out>{});
+      case parquet::Type::INT64: return reader<parquet::Int64Type, Out>(Cast<Out>{});
+      case parquet::Type::BYTE_ARRAY: return reader<parquet::ByteArrayType, Out>(BigEndian<Out>{});
+      case parquet::Type::FIXED_LEN_BYTE_ARRAY: return reader<parquet::FLBAType, Out>(BigEndian<Out>{found_->type_length()});
+      default: throw mismatch();
+    }
+  }
+
+  template <class Physical>
+  std::unique_ptr<ChunkReader> integer() {
+    int bits = std::is_same_v<Physical, parquet::Int32Type> ? 32 : 64;
+    bool is_signed = true;
+    if (logical_.is_int()) {
+      const auto& type = static_cast<const parquet::IntLogicalType&>(logical_);
+      bits = type.bit_width();
+      is_signed = type.is_signed();
+    }
+    int needed = is_signed ? bits : bits * 2;
+    if (column_.type == JG_I8 && needed <= 8) return reader<Physical, int8_t>(Cast<int8_t>{});
+    if (column_.type == JG_I16 && needed <= 16) return reader<Physical, int16_t>(Cast<int16_t>{});
+    if (column_.type == JG_I32 && needed <= 32) return reader<Physical, int32_t>(Cast<int32_t>{});
+    if (column_.type == JG_I64 && needed <= 64) {
+      if constexpr (std::is_same_v<Physical, parquet::Int32Type>) {
+        if (!is_signed) return reader<Physical, int64_t>(FromUnsigned{});
+      }
+      return reader<Physical, int64_t>(Cast<int64_t>{});
+    }
+    throw mismatch();
+  }
+
+  std::unique_ptr<ChunkReader> timestamp() {
+    switch (static_cast<const parquet::TimestampLogicalType&>(logical_).time_unit()) {
+      case LogicalType::TimeUnit::MILLIS: return reader<parquet::Int64Type, int64_t>(FromMillis{});
+      case LogicalType::TimeUnit::MICROS: return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
+      case LogicalType::TimeUnit::NANOS: return reader<parquet::Int64Type, int64_t>(FromNanos{});
+      default: throw mismatch();
+    }
+  }
+
+  const ColumnSpec& column_;
+  const parquet::ColumnDescriptor* found_;
+  RecyclingPool* pool_;
+  const LogicalType& logical_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
+                                               RecyclingPool* pool) {
+  return Choice(column, found, pool).make();
+}
+
+}  // namespace jg::columnar

@@ -1,0 +1,224 @@
+#include "parquet/hybrid.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "common/read_error.h"
+
+namespace jg::columnar {
+
+namespace {
+
+struct Run {
+  bool packed;
+  int64_t count;        // values
+  const uint8_t* data;  // of a packed run, or the repeated value's bytes
+};
+
+// Reads a run's header and passes over its bytes. A last packed run may be cut short.
+Run read_run(const uint8_t*& at, const uint8_t* end, int width) {
+  uint64_t header = 0;
+  for (int shift = 0;; shift += 7) {
+    if (at == end || shift > 28) malformed("a run of levels or dictionary indices ends too early");
+    header |= static_cast<uint64_t>(*at & 0x7F) << shift;
+    if (!(*at++ & 0x80)) break;
+  }
+  Run run{(header & 1) != 0, static_cast<int64_t>(header >> 1), at};
+  if (run.packed) {
+    int64_t bytes = std::min<int64_t>(run.count * width, end - at);
+    run.count = width == 0 ? run.count * 8 : std::min<int64_t>(run.count * 8, bytes * 8 / width);
+    at += bytes;
+  } else {
+    int64_t bytes = (width + 7) / 8;
+    if (end - at < bytes) malformed("a run of levels or dictionary indices ends too early");
+    at += bytes;
+  }
+  return run;
+}
+
+uint32_t load_le(const uint8_t* data, int bytes) {
+  uint32_t value = 0;
+  std::memcpy(&value, data, static_cast<size_t>(bytes));
+  return value;
+}
+
+// Values of W bits from a byte boundary, 8 at a time; reads up to 8 bytes past the last one's first byte.
+template <int W>
+void unpack(const uint8_t* data, uint32_t* out, int64_t groups) {
+  constexpr uint64_t mask = (uint64_t{1} << W) - 1;
+  for (int64_t g = 0; g < groups; ++g, data += W, out += 8) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      uint64_t word;
+      std::memcpy(&word, data + i * W / 8, 8);
+      out[i] = static_cast<uint32_t>(word >> (i * W % 8) & mask);
+    }
+  }
+}
+
+using Unpack = void (*)(const uint8_t*, uint32_t*, int64_t);
+
+template <int... W>
+constexpr std::array<Unpack, sizeof...(W)> unpackers(std::integer_sequence<int, W...>) {
+  return {unpack<W>...};
+}
+constexpr auto kUnpack = unpackers(std::make_integer_sequence<int, 33>());
+
+}  // namespace
+
+void HybridDecoder::reset(const uint8_t* data, int64_t size, int width) {
+  if (width > 32) malformed("dictionary indices of more than 32 bits");
+  at_ = data;
+  end_ = data + size;
+  width_ = width;
+  left_ = 0;
+}
+
+void HybridDecoder::next_run() {
+  while (left_ == 0) {
+    Run run = read_run(at_, end_, width_);
+    packed_ = run.packed;
+    left_ = run.count;
+    index_ = 0;
+    run_ = run.data;
+    if (!packed_) repeated_ = load_le(run.data, (width_ + 7) / 8);
+  }
+}
+
+uint32_t HybridDecoder::packed_at(int64_t index) const {
+  int64_t bit = index * width_;
+  uint64_t word = 0;
+  std::memcpy(&word, run_ + (bit >> 3), static_cast<size_t>(std::min<int64_t>(8, end_ - (run_ + (bit >> 3)))));
+  return static_cast<uint32_t>(word >> (bit & 7) & ((uint64_t{1} << width_) - 1));
+}
+
+void HybridDecoder::decode(uint32_t* out, int32_t n) {
+  while (n > 0) {
+    next_run();
+    int32_t take = static_cast<int32_t>(std::min<int64_t>(n, left_));
+    if (!packed_) {
+      std::fill_n(out, take, repeated_);
+    } else {
+      int32_t done = 0;
+      for (; done < take && (index_ + done) % 8 != 0; ++done) out[done] = packed_at(index_ + done);
+      const uint8_t* from = run_ + (index_ + done) / 8 * width_;
+      int64_t groups = (take - done) / 8;
+      if (width_ > 0) groups = std::min(groups, std::max<int64_t>(0, end_ - from - 8) / width_);
+      if (groups > 0 && width_ > 0) {
+        kUnpack[width_](from, out + done, groups);
+        done += static_cast<int32_t>(groups * 8);
+      }
+      for (; done < take; ++done) out[done] = packed_at(index_ + done);
+    }
+    index_ += take;
+    left_ -= take;
+    out += take;
+    n -= take;
+  }
+}
+
+void HybridDecoder::skip(int64_t n) {
+  while (n > 0) {
+    next_run();
+    int64_t take = std::min(n, left_);
+    index_ += take;
+    left_ -= take;
+    n -= take;
+  }
+}
+
+void HybridDecoder::pick(const int32_t* positions, int32_t n, int32_t total, uint32_t* out) {
+  int32_t base = 0, next = 0;
+  while (next < n) {
+    next_run();
+    int32_t take = static_cast<int32_t>(std::min<int64_t>(total - base, left_));
+    for (; next < n && positions[next] < base + take; ++next) {
+      out[next] = packed_ ? packed_at(index_ + positions[next] - base) : repeated_;
+    }
+    index_ += take;
+    left_ -= take;
+    base += take;
+  }
+  skip(total - base);
+}
+
+void Validity::set_all(int64_t rows) {
+  all_ = true;
+  values_ = rows;
+}
+
+void Validity::start(int64_t rows) {
+  words_.assign(static_cast<size_t>(rows / 64 + 2), 0);
+  filled_ = 0;
+}
+
+void Validity::append_ones(int64_t n) {
+  for (; n > 0 && filled_ % 64 != 0; --n, ++filled_) words_[filled_ >> 6] |= uint64_t{1} << (filled_ & 63);
+  for (; n >= 64; n -= 64, filled_ += 64) words_[filled_ >> 6] = ~uint64_t{0};
+  for (; n > 0; --n, ++filled_) words_[filled_ >> 6] |= uint64_t{1} << (filled_ & 63);
+}
+
+void Validity::append_bits(const uint8_t* bits, int64_t n) {
+  while (n > 0) {
+    int take = static_cast<int>(std::min<int64_t>(n, 64));
+    uint64_t word = 0;
+    std::memcpy(&word, bits, static_cast<size_t>((take + 7) / 8));
+    if (take < 64) word &= (uint64_t{1} << take) - 1;
+    int shift = static_cast<int>(filled_ & 63);
+    words_[filled_ >> 6] |= word << shift;
+    if (shift) words_[(filled_ >> 6) + 1] |= word >> (64 - shift);
+    filled_ += take;
+    bits += 8;
+    n -= take;
+  }
+}
+
+void Validity::finish(int64_t rows) {
+  ranks_.resize(words_.size());
+  uint32_t sum = 0;
+  for (size_t i = 0; i < words_.size(); ++i) {
+    ranks_[i] = sum;
+    sum += static_cast<uint32_t>(__builtin_popcountll(words_[i]));
+  }
+  values_ = sum;
+  all_ = values_ == rows;
+}
+
+void Validity::set_levels(const uint8_t* data, int64_t size, int64_t rows) {
+  start(rows);
+  const uint8_t* end = data + size;
+  while (filled_ < rows) {
+    Run run = read_run(data, end, 1);
+    int64_t n = std::min(run.count, rows - filled_);
+    if (run.packed) {
+      append_bits(run.data, n);
+    } else if (run.data[0] == 1) {
+      append_ones(n);
+    } else if (run.data[0] == 0) {
+      filled_ += n;
+    } else {
+      malformed("a definition level above 1 in a flat column");
+    }
+  }
+  finish(rows);
+}
+
+void Validity::set_levels(const int16_t* levels, int64_t rows) {
+  start(rows);
+  for (int64_t i = 0; i < rows; ++i) words_[i >> 6] |= static_cast<uint64_t>(levels[i] != 0) << (i & 63);
+  finish(rows);
+}
+
+void Validity::expand(int64_t row, int32_t n, uint8_t* out) const {
+  for (int32_t i = 0; i < n;) {
+    int64_t at = row + i;
+    uint64_t word = words_[at >> 6] >> (at & 63);
+    int32_t take = std::min<int32_t>(n - i, 64 - static_cast<int32_t>(at & 63));
+    for (int32_t k = 0; k < take; ++k) out[i + k] = static_cast<uint8_t>(word >> k & 1);
+    i += take;
+  }
+}
+
+}  // namespace jg::columnar

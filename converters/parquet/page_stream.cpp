@@ -1,0 +1,116 @@
+#include "parquet/page_stream.h"
+
+#include <arrow/io/buffered.h>
+#include <arrow/io/memory.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "common/read_error.h"
+
+namespace jg::columnar {
+
+namespace {
+// Chunks up to this size are read at once; larger ones through a window, so that memory does not grow with them.
+constexpr int64_t kWholeChunkBytesMax = 8 << 20;
+constexpr int64_t kWindowBytes = 1 << 20;
+}  // namespace
+
+PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, int64_t* bytes_read)
+    : column_(column), properties_(pool), bytes_read_(bytes_read) {}
+
+void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
+  page_.reset();
+  reader_.reset();
+  file_ = std::move(file);
+  place_ = place;
+  next_row_ = first_row_ = end_row_ = 0;
+}
+
+void PageStream::open() {
+  std::shared_ptr<arrow::io::InputStream> stream;
+  if (place_.bytes <= kWholeChunkBytesMax) {
+    if (!chunk_) chunk_ = take(arrow::AllocateResizableBuffer(0, properties_.memory_pool()));
+    check(chunk_->Resize(place_.bytes, /*shrink_to_fit=*/false));
+    if (take(file_->ReadAt(place_.offset, place_.bytes, chunk_->mutable_data())) < place_.bytes) {
+      malformed("it ends inside column '" + column_->name() + "'");
+    }
+    stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(chunk_, 0, place_.bytes));
+  } else {
+    auto raw = take(arrow::io::RandomAccessFile::GetStream(file_, place_.offset, place_.bytes));
+    stream = take(arrow::io::BufferedInputStream::Create(kWindowBytes, properties_.memory_pool(), std::move(raw),
+                                                         place_.bytes));
+  }
+  *bytes_read_ += place_.bytes;
+  reader_ = parquet::PageReader::Open(std::move(stream), place_.rows, place_.codec, properties_, *column_);
+  reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {
+    if (page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
+    next_row_ += page.num_values;
+    return true;
+  });
+}
+
+const parquet::DictionaryPage* PageStream::next(int64_t row) {
+  if (!reader_) open();
+  wanted_row_ = row;
+  for (;;) {
+    page_ = reader_->NextPage();
+    if (!page_) {
+      malformed("column '" + column_->name() + "' ends after " + std::to_string(next_row_) + " of " +
+                std::to_string(place_.rows) + " rows of its row group");
+    }
+    if (page_->type() == parquet::PageType::DICTIONARY_PAGE) return static_cast<const parquet::DictionaryPage*>(page_.get());
+    if (page_->type() != parquet::PageType::DATA_PAGE && page_->type() != parquet::PageType::DATA_PAGE_V2) continue;
+    const auto& page = static_cast<const parquet::DataPage&>(*page_);
+    if (page.num_values() < 0 || page.num_values() > place_.rows - next_row_) malformed("a page with more rows than its row group");
+    first_row_ = next_row_;
+    end_row_ = next_row_ += page.num_values();
+    if (end_row_ <= row) continue;
+    encoding_ = page.encoding();
+    if (page_->type() == parquet::PageType::DATA_PAGE) {
+      load_v1(static_cast<const parquet::DataPageV1&>(page));
+    } else {
+      load_v2(static_cast<const parquet::DataPageV2&>(page));
+    }
+    return nullptr;
+  }
+}
+
+void PageStream::load_v1(const parquet::DataPageV1& page) {
+  values_ = page.data();
+  values_size_ = page.size();
+  int64_t rows = page.num_values();
+  if (column_->max_definition_level() == 0) return validity_.set_all(rows);
+  if (page.definition_level_encoding() == parquet::Encoding::RLE) {
+    uint32_t bytes = 0;
+    if (values_size_ < 4) malformed("a page without definition levels");
+    std::memcpy(&bytes, values_, 4);
+    if (bytes > values_size_ - 4) malformed("definition levels larger than their page");
+    validity_.set_levels(values_ + 4, bytes, rows);
+    values_ += 4 + static_cast<int64_t>(bytes);
+    values_size_ -= 4 + static_cast<int64_t>(bytes);
+  } else {
+    parquet::LevelDecoder decoder;
+    int bytes = decoder.SetData(page.definition_level_encoding(), 1, page.num_values(), values_, page.size());
+    std::vector<int16_t> levels(static_cast<size_t>(rows));
+    if (decoder.Decode(page.num_values(), levels.data()) != page.num_values()) malformed("a page without definition levels");
+    validity_.set_levels(levels.data(), rows);
+    values_ += bytes;
+    values_size_ -= bytes;
+  }
+}
+
+void PageStream::load_v2(const parquet::DataPageV2& page) {
+  int64_t repetition = page.repetition_levels_byte_length(), definition = page.definition_levels_byte_length();
+  if (repetition < 0 || definition < 0 || repetition + definition > page.size()) malformed("levels larger than their page");
+  if (column_->max_definition_level() == 0) {
+    validity_.set_all(page.num_values());
+  } else {
+    validity_.set_levels(page.data() + repetition, definition, page.num_values());
+  }
+  values_ = page.data() + repetition + definition;
+  values_size_ = page.size() - repetition - definition;
+}
+
+}  // namespace jg::columnar

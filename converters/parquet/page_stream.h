@@ -1,0 +1,56 @@
+// The data pages of one column chunk, one current page at a time, with its validity decoded.
+#pragma once
+#include <arrow/buffer.h>
+#include <parquet/column_page.h>
+#include <parquet/column_reader.h>
+
+#include <memory>
+
+#include "parquet/chunk_reader.h"
+#include "parquet/hybrid.h"
+
+namespace jg::columnar {
+
+class PageStream {
+ public:
+  // Adds what it reads of the file to *bytes_read.
+  PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, int64_t* bytes_read);
+
+  // Forgets everything; reads nothing.
+  void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place);
+  // Moves on to the page that holds `row`, passing over others without decompressing them. A dictionary page on the way
+  // is returned first (valid until the next call). Throws "malformed" when the chunk ends before.
+  const parquet::DictionaryPage* next(int64_t row);
+
+  // The current page: rows [first_row, end_row) of the chunk, and its encoded values.
+  int64_t first_row() const { return first_row_; }
+  int64_t end_row() const { return end_row_; }
+  const Validity& validity() const { return validity_; }
+  parquet::Encoding::type encoding() const { return encoding_; }
+  const uint8_t* values() const { return values_; }
+  int64_t values_size() const { return values_size_; }
+
+ private:
+  void open();
+  void load_v1(const parquet::DataPageV1& page);
+  void load_v2(const parquet::DataPageV2& page);
+
+  const parquet::ColumnDescriptor* column_;
+  parquet::ReaderProperties properties_;
+  int64_t* bytes_read_;
+  std::shared_ptr<arrow::io::RandomAccessFile> file_;
+  ChunkPlace place_;
+  std::shared_ptr<arrow::ResizableBuffer> chunk_;
+  std::unique_ptr<parquet::PageReader> reader_;
+  std::shared_ptr<parquet::Page> page_;
+  int64_t wanted_row_ = 0;
+  int64_t next_row_ = 0;  // first row of the page after the current one
+
+  int64_t first_row_ = 0, end_row_ = 0;
+  Validity validity_;
+  parquet::Encoding::type encoding_ = parquet::Encoding::PLAIN;
+  const uint8_t* values_ = nullptr;
+  int64_t values_size_ = 0;
+};
+
+}  // namespace jg::columnar

@@ -1,0 +1,150 @@
+// The Parquet reader: a Source whose morsels are row groups, or ranges of rows where those are few.
+#include <arrow/io/file.h>
+
+#include <algorithm>
+
+#include "common/morsels.h"
+#include "common/read_error.h"
+#include "parquet/row_groups.h"
+
+namespace jg::columnar {
+
+namespace {
+
+constexpr int64_t kMorselRowsMin = 65536;
+
+class ParquetSource final : public Source {
+ public:
+  explicit ParquetSource(const FileSourceOptions& options) : options_(options) {}
+  Status open() override;
+  std::unique_ptr<SourceWorker> worker() override;
+  int64_t morsels_left() override { return queue_.left(); }
+  void cancel() override { queue_.cancel(); }
+
+ private:
+  friend class ParquetWorker;
+  FileSourceOptions options_;
+  std::vector<ParquetFile> files_;
+  MorselQueue queue_;
+};
+
+class ParquetWorker final : public SourceWorker {
+ public:
+  explicit ParquetWorker(ParquetSource* source) : source_(*source), columns_(source->options_.columns.size()) {
+    for (const ColumnSpec& column : source_.options_.columns) rooms_.push_back(make_room(column.type));
+  }
+
+  Status next(JgBatch* batch, bool* done) override {
+    *done = false;
+    if (source_.queue_.cancelled()) return cancelled();
+    while (left_ == 0) {
+      const Morsel* morsel = source_.queue_.next();
+      if (morsel == nullptr) {
+        if (source_.queue_.cancelled()) return cancelled();
+        *done = true;
+        return {};
+      }
+      JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[morsel->file].path, [&] { start(*morsel); }));
+    }
+    row_ += rows_;
+    rows_ = static_cast<int32_t>(std::min<int64_t>(left_, JG_BATCH_ROWS));
+    left_ -= rows_;
+    std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
+    JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        if (source_.options_.early[i]) readers_[i]->read(row_, rows_, nullptr, 0, rooms_[i], &columns_[i]);
+      }
+    }));
+    count_bytes();
+    source_.counters.rows += rows_;
+    source_.counters.batches += 1;
+    batch->rows = rows_;
+    batch->cols = columns_.data();
+    return {};
+  }
+
+  Status load(int column, const int32_t* sel, int32_t n) override {
+    size_t i = static_cast<size_t>(column);
+    if (n == 0) return {};
+    JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
+      readers_[i]->read(row_, rows_, n == rows_ ? nullptr : sel, n, rooms_[i], &columns_[i]);
+    }));
+    count_bytes();
+    return {};
+  }
+
+ private:
+  static Status cancelled() { return Status("cancelled", "the scan was cancelled"); }
+
+  void start(const Morsel& morsel) {
+    const ParquetFile& file = source_.files_[morsel.file];
+    if (!input_ || file_ != morsel.file) {
+      readers_.clear();
+      input_ = take(arrow::io::ReadableFile::Open(file.path));
+      for (size_t i = 0; i < columns_.size(); ++i) {
+        readers_.push_back(make_chunk_reader(source_.options_.columns[i], file.columns[i], &pool_));
+      }
+      counted_bytes_.assign(columns_.size(), 0);
+      file_ = morsel.file;
+    }
+    const RowGroup& group = file.row_groups[morsel.part];
+    for (size_t i = 0; i < columns_.size(); ++i) readers_[i]->start(input_, group.chunks[i]);
+    row_ = morsel.first;
+    rows_ = 0;
+    left_ = morsel.rows;
+  }
+
+  void count_bytes() {
+    for (size_t i = 0; i < readers_.size(); ++i) {
+      int64_t now = readers_[i]->bytes_read();
+      if (now != counted_bytes_[i]) source_.counters.bytes += now - counted_bytes_[i];
+      counted_bytes_[i] = now;
+    }
+  }
+
+  ParquetSource& source_;
+  RecyclingPool pool_;  // outlives the readers
+  std::shared_ptr<arrow::io::ReadableFile> input_;
+  std::vector<std::unique_ptr<ChunkReader>> readers_;
+  std::vector<int64_t> counted_bytes_;
+  std::vector<JgCol> columns_;
+  std::vector<ColumnRoom> rooms_;
+  int file_ = 0;
+  int64_t row_ = 0;    // of the current batch, in its row group
+  int32_t rows_ = 0;   // in the current batch
+  int64_t left_ = 0;   // of the morsel, after the current batch
+};
+
+Status ParquetSource::open() {
+  Bounds bounds(options_);
+  RecyclingPool pool;
+  std::vector<Morsel> parts;
+  for (const std::string& path : options_.files) {
+    JG_RETURN_IF_ERROR(guarded("Parquet", path, [&] {
+      ParquetFile file = read_footer(path, options_, bounds);
+      for (size_t i = 0; i < file.columns.size(); ++i) make_chunk_reader(options_.columns[i], file.columns[i], &pool);
+      if (options_.share_index == 0) counters.pruned_bytes += file.pruned_bytes;  // siblings see the same
+      for (size_t g = 0; g < file.row_groups.size(); ++g) {
+        parts.push_back({static_cast<int>(files_.size()), static_cast<int>(g), 0, file.row_groups[g].rows});
+      }
+      files_.push_back(std::move(file));
+    }));
+  }
+  queue_.fill(cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
+  return {};
+}
+
+std::unique_ptr<SourceWorker> ParquetSource::worker() { return std::make_unique<ParquetWorker>(this); }
+
+}  // namespace
+
+}  // namespace jg::columnar
+
+namespace jg {
+
+Status make_parquet_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+  *out = std::make_unique<columnar::ParquetSource>(options);
+  return {};
+}
+
+}  // namespace jg

@@ -1,0 +1,132 @@
+#include "parquet/row_groups.h"
+
+#include <arrow/io/file.h>
+#include <parquet/file_reader.h>
+#include <parquet/statistics.h>
+
+#include "common/read_error.h"
+
+namespace jg::columnar {
+
+namespace {
+
+// Top-level leaves by name; a nested column has none.
+const parquet::ColumnDescriptor* find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
+  const parquet::schema::GroupNode& root = *schema.group_node();
+  std::vector<std::string> present;
+  for (int i = 0; i < root.field_count(); ++i) {
+    const parquet::schema::NodePtr& field = root.field(i);
+    if (field->name() != wanted.name) {
+      present.push_back(field->name());
+      continue;
+    }
+    if (!field->is_primitive()) throw wrong_type(wanted, "a nested type");
+    return schema.Column(schema.ColumnIndex(*field));
+  }
+  throw missing_column(wanted, present);
+}
+
+template <class Physical>
+auto min_max(const parquet::Statistics& statistics) {
+  const auto& typed = static_cast<const parquet::TypedStatistics<Physical>&>(statistics);
+  return std::pair(typed.min(), typed.max());
+}
+
+std::string bytes_of(parquet::ByteArray value) { return {reinterpret_cast<const char*>(value.ptr), value.len}; }
+
+ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column) {
+  ColumnRange range;
+  std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
+  if (!statistics) return range;
+  range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
+  if (!statistics->HasMinMax()) return range;
+  const parquet::LogicalType& logical = *column.logical_type();
+  bool is_signed = !logical.is_int() || static_cast<const parquet::IntLogicalType&>(logical).is_signed();
+  switch (column.physical_type()) {
+    case parquet::Type::INT32:
+      if (is_signed) range.integers = min_max<parquet::Int32Type>(*statistics);
+      break;
+    case parquet::Type::INT64: {
+      auto [low, high] = min_max<parquet::Int64Type>(*statistics);
+      jg_i128 times = 1, divide = 1;
+      if (logical.is_timestamp()) {
+        auto unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
+        if (unit == parquet::LogicalType::TimeUnit::MILLIS) times = 1000;
+        if (unit == parquet::LogicalType::TimeUnit::NANOS) divide = 1000;
+      }
+      // Nanoseconds round towards zero: one more on each side covers them.
+      if (is_signed) range.integers = std::pair(low * times / divide - (divide > 1), high * times / divide + (divide > 1));
+      break;
+    }
+    case parquet::Type::FLOAT: range.floats = min_max<parquet::FloatType>(*statistics); break;
+    case parquet::Type::DOUBLE: range.floats = min_max<parquet::DoubleType>(*statistics); break;
+    case parquet::Type::BYTE_ARRAY:
+      if (!logical.is_decimal()) {
+        auto [low, high] = min_max<parquet::ByteArrayType>(*statistics);
+        range.texts = std::pair(bytes_of(low), bytes_of(high));
+      }
+      break;
+    default: break;
+  }
+  return range;
+}
+
+ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int64_t file_bytes,
+                    const parquet::ApplicationVersion& writer) {
+  ChunkPlace place;
+  place.rows = rows;
+  place.codec = chunk.compression();
+  place.offset = chunk.data_page_offset();
+  if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 && chunk.dictionary_page_offset() < place.offset) {
+    place.offset = chunk.dictionary_page_offset();
+  }
+  place.bytes = chunk.total_compressed_size();
+  if (place.offset < 0 || place.bytes < 0 || place.offset > file_bytes || place.bytes > file_bytes - place.offset) {
+    malformed("its footer places a column outside the file");
+  }
+  if (writer.VersionLt(parquet::ApplicationVersion::PARQUET_816_FIXED_VERSION())) {
+    // Such writers left the dictionary page's header out of the size (PARQUET-816).
+    constexpr int64_t kHeaderBytesMax = 100;
+    place.bytes += std::min(kHeaderBytesMax, file_bytes - place.offset - place.bytes);
+  }
+  if (chunk.num_values() != rows) malformed("its footer gives a column another number of rows than its row group");
+  if (chunk.crypto_metadata()) throw ReadError("schema", "a wanted column is encrypted");
+  return place;
+}
+
+}  // namespace
+
+ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds) {
+  ParquetFile file;
+  file.path = path;
+  auto input = take(arrow::io::ReadableFile::Open(path));
+  int64_t file_bytes = take(input->GetSize());
+  file.metadata = parquet::ParquetFileReader::Open(input)->metadata();
+  for (const ColumnSpec& column : options.columns) file.columns.push_back(find_column(*file.metadata->schema(), column));
+  for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
+    auto group = file.metadata->RowGroup(g);
+    RowGroup wanted;
+    wanted.rows = group->num_rows();
+    if (wanted.rows < 0) malformed("its footer gives a row group a negative number of rows");
+    if (wanted.rows == 0) continue;
+    bool may_match = true;
+    std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks;
+    int64_t bytes = 0;
+    for (const parquet::ColumnDescriptor* column : file.columns) {
+      chunks.push_back(group->ColumnChunk(file.metadata->schema()->ColumnIndex(*column->schema_node())));
+      wanted.chunks.push_back(place_of(*chunks.back(), wanted.rows, file_bytes, file.metadata->writer_version()));
+      bytes += wanted.chunks.back().bytes;
+    }
+    for (int c : bounds.columns()) {
+      may_match = may_match && bounds.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
+    }
+    if (may_match) {
+      file.row_groups.push_back(std::move(wanted));
+    } else {
+      file.pruned_bytes += bytes;
+    }
+  }
+  return file;
+}
+
+}  // namespace jg::columnar

@@ -1,0 +1,31 @@
+// Parquet footers: where the wanted column chunks are, and which row groups statistics rule out.
+#pragma once
+#include <parquet/metadata.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bounds.h"
+#include "jg/stream.h"
+#include "parquet/chunk_reader.h"
+
+namespace jg::columnar {
+
+struct RowGroup {
+  int64_t rows = 0;
+  std::vector<ChunkPlace> chunks;  // one for each wanted column
+};
+
+struct ParquetFile {
+  std::string path;
+  std::shared_ptr<parquet::FileMetaData> metadata;  // owns the descriptors
+  std::vector<const parquet::ColumnDescriptor*> columns;
+  std::vector<RowGroup> row_groups;  // those that may hold a match
+  int64_t pruned_bytes = 0;          // of wanted columns in the others
+};
+
+// Reads the footer. Throws ReadError or a library's exception.
+ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds);
+
+}  // namespace jg::columnar

@@ -1,0 +1,327 @@
+// The body of ChunkReader for one physical type, one physical JgType and the conversion between them.
+#pragma once
+#include <arrow/buffer.h>
+#include <arrow/io/buffered.h>
+#include <arrow/io/memory.h>
+#include <parquet/column_page.h>
+#include <parquet/column_reader.h>
+#include <parquet/encoding.h>
+#include <parquet/types.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+#include "common/read_error.h"
+#include "parquet/chunk_reader.h"
+#include "parquet/hybrid.h"
+#include "parquet/page_stream.h"
+
+namespace jg::columnar {
+
+// Moves the `count` dense values at out[0] on to the positions that are valid, in place, from the back: out[k] is always
+// at or below the position that it goes to. With no value left to move, k is -1: the slot in front is read.
+template <class Out>
+void spread(Out* out, const uint8_t* valid, int32_t rows, int32_t count) {
+  int32_t k = count - 1;
+  for (int32_t i = rows - 1; i >= 0; --i) {
+    if constexpr (std::is_same_v<Out, JgStr>) {
+      out[i] = valid[i] ? out[k] : JgStr{nullptr, 0};
+    } else {
+      out[i] = out[k];
+    }
+    k -= valid[i];
+  }
+}
+
+// Convert: Out operator()(T) const; throws ReadError where a value does not fit.
+template <class Physical, class Out, class Convert>
+class TypedChunkReader final : public ChunkReader {
+  using T = typename Physical::c_type;
+  static constexpr bool kBytes = std::is_same_v<T, parquet::ByteArray>;
+  static constexpr bool kFixedBytes = std::is_same_v<T, parquet::FixedLenByteArray>;
+  static constexpr bool kBool = std::is_same_v<T, bool>;
+  static constexpr bool kText = std::is_same_v<Out, JgStr>;
+
+ public:
+  TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert)
+      : column_(column), found_(found), pool_(pool), pages_(found, pool, &bytes_read_), convert_(convert) {
+    stride_ = kFixedBytes ? found->type_length() : static_cast<int64_t>(sizeof(T));
+  }
+
+  void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) override {
+    pages_.start(std::move(file), place);
+    dictionary_.clear();
+    has_dictionary_ = false;
+  }
+
+  void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) override {
+    Out* values = reinterpret_cast<Out*>(room.data);
+    uint8_t* valid = room.valid.get();
+    bool nulls = false;
+    kept_.clear();
+    if (sel == nullptr) {
+      for (int32_t done = 0, begin = 0; done < rows;) {
+        if (kText && done > begin && row + done >= pages_.end_row()) keep(values + begin, nullptr, done - begin);
+        seek(row + done);
+        begin = done;
+        int64_t from = row + done - pages_.first_row();
+        int32_t take = static_cast<int32_t>(std::min<int64_t>(rows - done, pages_.end_row() - row - done));
+        nulls |= read_all(from, take, values + done, valid + done);
+        done += take;
+      }
+    } else {
+      for (int32_t done = 0, begin = 0; done < n;) {
+        if (kText && done > begin && row + sel[done] >= pages_.end_row()) keep(values, sel + begin, done - begin);
+        seek(row + sel[done]);
+        begin = done;
+        int32_t end = done;
+        while (end < n && row + sel[end] < pages_.end_row()) ++end;
+        nulls |= read_selected(row - pages_.first_row(), sel + done, end - done, values, valid);
+        done = end;
+      }
+    }
+    if (nulls && !column_.nullable) throw unexpected_null(column_);
+    out->data = values;
+    out->valid = nulls ? valid : nullptr;
+  }
+
+ private:
+  enum class Layout { kPlain, kText, kDictionary, kDecoded };
+
+  // Makes the page that holds `row` the current one.
+  void seek(int64_t row) {
+    while (row >= pages_.end_row()) {
+      if (const parquet::DictionaryPage* page = pages_.next(row)) {
+        load_dictionary(*page);
+      } else {
+        load_page();
+      }
+    }
+  }
+
+  void load_dictionary(const parquet::DictionaryPage& page) {
+    if (has_dictionary_) malformed("a second dictionary in one column chunk");
+    if (page.num_values() < 0 || page.num_values() > page.size()) malformed("a dictionary larger than its page");
+    auto decoder = parquet::MakeTypedDecoder<Physical>(parquet::Encoding::PLAIN, found_, pool_);
+    decoder->SetData(page.num_values(), page.data(), page.size());
+    decode_all(decoder.get(), page.num_values());
+    dictionary_.resize(static_cast<size_t>(page.num_values()));
+    for (size_t i = 0; i < dictionary_.size(); ++i) dictionary_[i] = convert_(decoded_[i]);
+    has_dictionary_ = true;
+    if constexpr (kText) {
+      size_t bytes = 0;
+      for (const JgStr& s : dictionary_) bytes += s.size;
+      dictionary_bytes_.resize(bytes);
+      char* at = dictionary_bytes_.data();
+      for (JgStr& s : dictionary_) {
+        if (s.size) std::memcpy(at, s.data, s.size);
+        s.data = at;
+        at += s.size;
+      }
+    }
+  }
+
+  void load_page() {
+    data_ = pages_.values();
+    size_ = pages_.values_size();
+    cursor_ = 0;
+    int64_t count = pages_.validity().values();
+    if (count == 0) return;
+    switch (pages_.encoding()) {
+      case parquet::Encoding::PLAIN_DICTIONARY:
+      case parquet::Encoding::RLE_DICTIONARY:
+        if (!has_dictionary_ || size_ < 1) malformed("a dictionary-encoded page without dictionary or data");
+        layout_ = Layout::kDictionary;
+        indices_.reset(data_ + 1, size_ - 1, data_[0]);
+        return;
+      case parquet::Encoding::PLAIN:
+        if constexpr (kBytes) {
+          layout_ = Layout::kText;
+          return;
+        } else if constexpr (!kBool) {
+          if (size_ / stride_ < count) malformed("a page with fewer values than its header says");
+          layout_ = Layout::kPlain;
+          return;
+        }
+        [[fallthrough]];
+      default: {
+        auto& decoder = decoders_[pages_.encoding()];
+        if (!decoder) decoder = parquet::MakeTypedDecoder<Physical>(pages_.encoding(), found_, pool_);
+        decoder->SetData(static_cast<int>(count), data_, static_cast<int>(size_));
+        decode_all(decoder.get(), static_cast<int32_t>(count));
+        layout_ = Layout::kDecoded;
+      }
+    }
+  }
+
+  template <class Decoder>
+  void decode_all(Decoder* decoder, int32_t count) {
+    if (decoded_capacity_ < count) {
+      decoded_ = std::make_unique<T[]>(static_cast<size_t>(count));
+      decoded_capacity_ = count;
+    }
+    for (int32_t done = 0; done < count;) {
+      int got = decoder->Decode(decoded_.get() + done, count - done);
+      if (got <= 0) malformed("a page with fewer values than its header says");
+      done += got;
+    }
+  }
+
+  // All rows [from, from + rows) of the current page; says whether one is NULL.
+  bool read_all(int64_t from, int32_t rows, Out* out, uint8_t* valid) {
+    const Validity& validity = pages_.validity();
+    int64_t first = validity.rank(from);
+    int32_t count = static_cast<int32_t>(validity.rank(from + rows) - first);
+    if (count > 0) dense(first, count, out);
+    if (count == rows) {
+      std::memset(valid, 1, static_cast<size_t>(rows));
+      return false;
+    }
+    validity.expand(from, rows, valid);
+    spread(out, valid, rows, count);
+    return true;
+  }
+
+  // The rows base + sel[0 … n) of the current page, each to its own position; says whether one is NULL.
+  bool read_selected(int64_t base, const int32_t* sel, int32_t n, Out* out, uint8_t* valid) {
+    const Validity& validity = pages_.validity();
+    int64_t first = validity.rank(base + sel[0]);
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; ++i) {
+      bool present = validity.at(base + sel[i]);
+      valid[sel[i]] = present;
+      if (present) {
+        positions_[count] = static_cast<int32_t>(validity.rank(base + sel[i]) - first);
+        targets_[count++] = sel[i];
+      } else {
+        out[sel[i]] = Out{};
+      }
+    }
+    if (count > 0) pick(first, count, out);
+    return count < n;
+  }
+
+  T plain_at(int64_t index) const {
+    T value;
+    if constexpr (kFixedBytes) {
+      value = T(data_ + index * stride_);
+    } else {
+      std::memcpy(&value, data_ + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    }
+    return value;
+  }
+
+  // The next length-prefixed value of a PLAIN page.
+  parquet::ByteArray next_bytes() {
+    uint32_t length = 0;
+    if (size_ < 4) malformed("a page with fewer values than its header says");
+    std::memcpy(&length, data_, 4);
+    if (length > size_ - 4) malformed("a value longer than its page");
+    parquet::ByteArray value(length, data_ + 4);
+    data_ += 4 + static_cast<int64_t>(length);
+    size_ -= 4 + static_cast<int64_t>(length);
+    return value;
+  }
+
+  Out entry(uint32_t index) const {
+    if (index >= dictionary_.size()) malformed("an index beyond the dictionary");
+    return dictionary_[index];
+  }
+
+  // The page's values [first, first + count) to out[0 … count).
+  void dense(int64_t first, int32_t count, Out* out) {
+    switch (layout_) {
+      case Layout::kPlain:
+        for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(first + i));
+        return;
+      case Layout::kDecoded:
+        for (int32_t i = 0; i < count; ++i) out[i] = convert_(decoded_[first + i]);
+        return;
+      case Layout::kDictionary: {
+        indices_.skip(first - cursor_);
+        indices_.decode(index_.data(), count);
+        uint32_t largest = 0;
+        for (int32_t i = 0; i < count; ++i) largest = std::max(largest, index_[i]);
+        entry(largest);
+        const Out* entries = dictionary_.data();
+        for (int32_t i = 0; i < count; ++i) out[i] = entries[index_[i]];
+        break;
+      }
+      case Layout::kText:
+        if constexpr (kBytes) {
+          for (; cursor_ < first; ++cursor_) next_bytes();
+          for (int32_t i = 0; i < count; ++i) out[i] = convert_(next_bytes());
+        }
+        break;
+    }
+    cursor_ = first + count;
+  }
+
+  // The page's values first + positions_[0 … count) to out[targets_[…]].
+  void pick(int64_t first, int32_t count, Out* out) {
+    switch (layout_) {
+      case Layout::kPlain:
+        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = convert_(plain_at(first + positions_[i]));
+        return;
+      case Layout::kDecoded:
+        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = convert_(decoded_[first + positions_[i]]);
+        return;
+      case Layout::kDictionary:
+        indices_.skip(first - cursor_);
+        indices_.pick(positions_.data(), count, positions_[count - 1] + 1, index_.data());
+        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = entry(index_[i]);
+        break;
+      case Layout::kText:
+        if constexpr (kBytes) {
+          for (int32_t i = 0; i < count; ++i, ++cursor_) {
+            for (; cursor_ < first + positions_[i]; ++cursor_) next_bytes();
+            out[targets_[i]] = convert_(next_bytes());
+          }
+        }
+        return;
+    }
+    cursor_ = first + positions_[count - 1] + 1;
+  }
+
+  // Copies texts of the current batch before their page goes away: values[0 … n), or those that `sel` lists.
+  void keep(Out* values, const int32_t* sel, int32_t n) {
+    if constexpr (kText) {
+      if (layout_ == Layout::kDictionary) return;
+      for (int32_t i = 0; i < n; ++i) {
+        JgStr& s = values[sel ? sel[i] : i];
+        if (s.size == 0) continue;
+        kept_.push_back(std::make_unique<char[]>(s.size));
+        std::memcpy(kept_.back().get(), s.data, s.size);
+        s.data = kept_.back().get();
+      }
+    }
+  }
+
+  ColumnSpec column_;
+  const parquet::ColumnDescriptor* found_;
+  RecyclingPool* pool_;
+  PageStream pages_;
+  Convert convert_;
+  int64_t stride_;
+
+  Layout layout_ = Layout::kPlain;
+  const uint8_t* data_ = nullptr;  // values of the page; of kText: those not yet passed
+  int64_t size_ = 0;
+  int64_t cursor_ = 0;             // values passed in layouts that are read in sequence
+  HybridDecoder indices_;
+  bool has_dictionary_ = false;
+  std::vector<Out> dictionary_;
+  std::vector<char> dictionary_bytes_;
+  std::unique_ptr<T[]> decoded_;
+  int32_t decoded_capacity_ = 0;
+  std::map<parquet::Encoding::type, std::unique_ptr<typename parquet::EncodingTraits<Physical>::Decoder>> decoders_;
+  std::vector<std::unique_ptr<char[]>> kept_;
+  std::array<uint32_t, JG_BATCH_ROWS> index_;
+  std::array<int32_t, JG_BATCH_ROWS> positions_, targets_;
+};
+
+}  // namespace jg::columnar

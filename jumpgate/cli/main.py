@@ -1,0 +1,82 @@
+"""Entry point of the `jumpgate` command: finds the subcommand, and turns every error into one sentence."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+import jumpgate
+from jumpgate.cli import output
+from jumpgate.errors import InvalidDataflow, JumpgateError
+
+#: subcommand → (module with a click command `command`, help in the list)
+COMMANDS = {
+    "demo": ("demo", "TPC-DS query 3 from JSON, ORC, Parquet and CSV files, beside DuckDB."),
+    "run": ("run", "Run a dataflow and print or save its result."),
+    "explain": ("explain", "Show how a dataflow would be run, and why."),
+    "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
+    "report": ("report", "Write a job's timeline as a self-contained HTML page."),
+    "nca": ("nca", "List, show, check and create accelerators."),
+    "data": ("data", "Generate test data."),
+    "doctor": ("doctor", "Check this machine: compiler, cores, memory, cache, ports."),
+}
+EXIT_ERROR = 1
+EXIT_INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Loads a subcommand's module only when it is called: `jumpgate --help` imports none of them."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"jumpgate.cli.{COMMANDS[name][0]}").command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(jumpgate.__version__, prog_name="jumpgate")
+def cli() -> None:
+    """Run dataflows on network-connected accelerators."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        status: Any = cli.main(words, prog_name="jumpgate", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        print("interrupted", file=sys.stderr)
+        status = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except JumpgateError as error:
+        if os.environ.get("JUMPGATE_DEBUG"):
+            raise
+        _show(error, as_json="--json" in words)
+        status = EXIT_ERROR
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _show(error: JumpgateError, as_json: bool) -> None:
+    if as_json:
+        output.print_json({"error": error.to_dict()})
+        return
+    problems = error.problems if isinstance(error, InvalidDataflow) else (error.message,)
+    for problem in problems:
+        print(f"error: {problem}", file=sys.stderr)

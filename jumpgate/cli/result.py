@@ -1,0 +1,64 @@
+"""A job's result: printed as a table or as JSON, or written to a file that appears only when it is complete."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumpgate.cli import output
+from jumpgate.errors import ConfigError, FileUnreadable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: more rows than this are not printed to a terminal
+ROWS_SHOWN = 100
+SUFFIXES = (".parquet", ".csv", ".arrow")
+
+
+def check_target(file: Path) -> None:
+    """Raises ConfigError if `file` could not be written later: before a long job, not after it."""
+    if file.suffix not in SUFFIXES:
+        raise ConfigError(f"--output {file}: the suffix says the format; it can be {', '.join(SUFFIXES)}", file=file)
+    if not file.absolute().parent.is_dir():
+        raise ConfigError(f"--output {file}: there is no folder {file.absolute().parent}", file=file)
+
+
+def save(table: pa.Table, file: Path) -> None:
+    """Writes the result in the format that the suffix names. Raises FileUnreadable."""
+    from pyarrow import csv, ipc, parquet
+
+    staged = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        if file.suffix == ".parquet":
+            parquet.write_table(table, staged)
+        elif file.suffix == ".csv":
+            csv.write_csv(table, staged)
+        else:
+            with ipc.new_file(staged, table.schema) as writer:
+                writer.write_table(table)
+        os.replace(staged, file)
+    except OSError as error:
+        raise FileUnreadable(f"cannot write {file}: {error.strerror or error}", file=file) from error
+    finally:
+        staged.unlink(missing_ok=True)
+
+
+def show(table: pa.Table) -> None:
+    """The first rows as a table on stdout, and how many there are."""
+    import pyarrow as pa
+
+    shown = table.slice(0, ROWS_SHOWN)
+    columns = [shown.column(i).to_pylist() for i in range(shown.num_columns)]
+    numbers = [
+        name
+        for name, type in zip(table.column_names, table.schema.types, strict=True)
+        if pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type)
+    ]
+    rows = [["NULL" if value is None else value for value in row] for row in zip(*columns, strict=True)]
+    output.print_table("", table.column_names, rows, right=numbers)
+    if table.num_rows > ROWS_SHOWN:
+        print(f"… {table.num_rows - ROWS_SHOWN} more rows; --output FILE saves them all")
+    else:
+        print(f"{table.num_rows} rows")

@@ -1,0 +1,110 @@
+"""The user's cache directory: where built libraries live between runs, shared safely by concurrent processes."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from jumpgate.errors import BuildError
+
+
+def root() -> Path:
+    """$JUMPGATE_CACHE_DIR, else $XDG_CACHE_HOME/jumpgate, else ~/.cache/jumpgate. Not necessarily there yet."""
+    own = os.environ.get("JUMPGATE_CACHE_DIR")
+    if own:
+        return Path(own).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "jumpgate"
+
+
+def folder(*names: str) -> Path:
+    """A folder below root(), created if need be. Raises BuildError when the cache cannot be written."""
+    path = root().joinpath(*names)
+    with explained():
+        path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Turns an operating system's error on the cache into BuildError with the way out."""
+    try:
+        yield
+    except OSError as error:
+        raise unusable(error.strerror or str(error), full=error.errno in (errno.ENOSPC, errno.EDQUOT)) from error
+
+
+def unusable(cause: str, full: bool) -> BuildError:
+    """The error for a cache that is full or cannot be written."""
+    if full:
+        return BuildError(
+            f"the disk of the cache {root()} is full: free some space there, "
+            "or set JUMPGATE_CACHE_DIR to a folder on another disk",
+            directory=root(),
+        )
+    return BuildError(
+        f"cannot write to the cache {root()}: {cause}; make it writable or set JUMPGATE_CACHE_DIR to another folder",
+        directory=root(),
+    )
+
+
+@contextlib.contextmanager
+def locked(name: str, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Holds the machine-wide lock `name` (ends with the process); calls `on_wait` once if another process has it."""
+    path = folder("locks") / f"{name}.lock"
+    with explained():
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder on the cache's disk, so that its content can be renamed into place; removed afterwards."""
+    base = folder("tmp")
+    with explained():
+        path = Path(tempfile.mkdtemp(dir=base))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def touch(path: Path) -> bool:
+    """Marks an entry as just used; False if there is none."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return path.exists()
+    return True
+
+
+def evict(paths: Iterator[Path], bytes_max: int) -> None:
+    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.append((status.st_mtime_ns, status.st_size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= bytes_max:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size

@@ -1,0 +1,65 @@
+"""C++ names of types: the filters that templates use."""
+
+from __future__ import annotations
+
+from jumpgate.dataflow.types import DataType
+
+_TYPES = {
+    "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
+    "float32": "float", "float64": "double", "date": "int32_t", "timestamp": "int64_t", "string": "JgStr",
+    "binary": "JgStr",
+}
+
+
+def cpp_type(type: DataType) -> str:
+    """
+    >>> from jumpgate.dataflow.types import decimal, date
+    >>> cpp_type(decimal(7, 2)), cpp_type(decimal(38, 2)), cpp_type(date)
+    ('int64_t', 'jg_i128', 'int32_t')
+    """
+    if type.kind == "decimal":
+        return "int64_t" if type.precision <= 18 else "jg_i128"
+    return _TYPES[type.kind]
+
+
+def constant(value: int, type: str = "int64_t") -> str:
+    """An integer constant of any width up to 128 bits.
+
+    >>> constant(100), constant(10**20, "jg_i128")
+    ('(int64_t)100ll', '((jg_i128)10000000000ll * 10000000000ll)')
+    """
+    if -(2**62) < value < 2**62:
+        return f"({type}){value}ll"
+    root = 10**10
+    quotient, rest = divmod(value, root)
+    product = f"({constant(quotient, type)} * {root}ll)"
+    return product if rest == 0 else f"({product} + {rest}ll)"
+
+
+def hash_of(value: str, type: DataType) -> str:
+    """The C++ expression that hashes a non-NULL value."""
+    if type.is_text:
+        return f"jg_hash_str({value})"
+    if type.is_float:
+        return f"jg_hash_double({value})"
+    if type.width == 16:
+        return f"jg_hash_wide({value})"
+    return f"jg_hash_int((uint64_t)(int64_t)({value}))"
+
+
+def equal(a: str, b: str, type: DataType) -> str:
+    """The C++ condition that two non-NULL values are the same group or join key."""
+    if type.is_text:
+        return f"jg_equal_str({a}, {b})"
+    if type.is_float:
+        return f"(jg_compare_double({a}, {b}) == 0)"
+    return f"(({a}) == ({b}))"
+
+
+def compare(a: str, b: str, type: DataType) -> str:
+    """The C++ expression that orders two non-NULL values: negative, zero, positive."""
+    if type.is_text:
+        return f"jg_compare_str({a}, {b})"
+    if type.is_float:
+        return f"jg_compare_double({a}, {b})"
+    return f"JG_COMPARE({a}, {b})"

@@ -1,0 +1,71 @@
+"""Literals as parameters of a generated program: text of the physical value, as the configuration carries it."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import decimal
+from typing import Any
+
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.types import DataType
+
+_EPOCH = datetime.date(1970, 1, 1)
+_EPOCH_TIME = datetime.datetime(1970, 1, 1)
+
+
+def physical(value: Value, type: DataType) -> int | float | bytes:
+    """The value as the runtime holds it: scaled integer, days, microseconds, bytes."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, decimal.Decimal):
+        sign, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        number = int("".join(map(str, digits))) * (-1 if sign else 1)
+        shift = exponent + type.scale
+        return number * 10**shift if shift >= 0 else number // 10**-shift
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.date):
+        return (value - _EPOCH).days
+    if isinstance(value, str):
+        return value.encode()
+    assert value is not None
+    return value
+
+
+def text(value: Value, type: DataType) -> str:
+    """Physical value as text; base64 for strings and binary; floats as hexadecimal, so that no bit is lost."""
+    number = physical(value, type)
+    if isinstance(number, bytes):
+        return base64.b64encode(number).decode()
+    if isinstance(number, float) or type.is_float:
+        return float(number).hex()
+    return str(number)
+
+
+def scalar(value: Value, type: DataType) -> dict[str, Any]:
+    """A parameter of the configuration."""
+    return {"type": carrier(type), "value": text(value, type)}
+
+
+def members(values: tuple[Value, ...], type: DataType) -> dict[str, Any]:
+    """A list parameter: sorted, distinct, NULLs removed."""
+    found = sorted({physical(v, type) for v in values if v is not None})
+    kind = {"i": "list_int", "d": "list_wide", "f": "list_double", "f32": "list_double", "s": "list_text"}[member(type)]
+    if kind == "list_text":
+        return {"type": kind, "values": [base64.b64encode(v).decode() for v in found if isinstance(v, bytes)]}
+    return {"type": kind, "values": [float(v).hex() if kind == "list_double" else str(v) for v in found]}
+
+
+def member(type: DataType) -> str:
+    """The member of JgParam that holds a value of this type."""
+    if type.is_text:
+        return "s"
+    if type.is_float:
+        return "f" if type.kind == "float64" else "f32"
+    return "d" if type.width == 16 else "i"
+
+
+def carrier(type: DataType) -> str:
+    return {"i": "int", "d": "wide", "f": "double", "f32": "float", "s": "text"}[member(type)]

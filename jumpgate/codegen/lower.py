@@ -1,0 +1,480 @@
+"""Operator tree of a fragment → pipelines (produce/consume): a chain of streaming operators becomes one pass over the data.
+
+Walking up from a source, a pipeline collects steps and an environment that says how each output column is computed;
+projections cost nothing. It ends where state is needed (a join's build side, an aggregate, a sort) or at the Emit.
+A node that is used twice keeps one state where it has one, and is computed twice where it has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from jumpgate.codegen import literals
+from jumpgate.codegen.program import (
+    AppendSink,
+    EdgeSource,
+    EmitSink,
+    FileSource,
+    FilterStep,
+    Finished,
+    GroupSink,
+    InParameter,
+    LimitStep,
+    MarkValue,
+    Null,
+    Parameter,
+    Pipeline,
+    ProbeStep,
+    Program,
+    RowField,
+    Sink,
+    SortField,
+    SourceColumn,
+    Step,
+    Table,
+)
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Emit,
+    Filter,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Project,
+    Read,
+    Receive,
+    Sort,
+    UnionAll,
+    column,
+)
+from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64
+
+_COUNT = int64.with_nullable(False)
+_FLAG = bool_.with_nullable(False)
+_WIDE = decimal(38, 0, nullable=False)
+_DOUBLE = float64.with_nullable(False)
+
+
+@dataclass
+class Stream:
+    """A pipeline under construction. `env[i]` computes output column i."""
+
+    source: tuple[str, int]
+    columns: tuple[DataType, ...]
+    env: list[Expression]
+    stage: int
+    name: str
+    steps: list[Step] = field(default_factory=list)
+    after: tuple[int, ...] = ()
+    pointers: int = 0
+    ordered: bool = False
+
+    def resolve(self, expression: Expression) -> Expression:
+        return expression.remap(lambda i: self.env[i])
+
+    def step(self, step: Step, label: str) -> None:
+        self.steps.append(step)
+        self.name += f" → {label}"
+
+
+class Lowering:
+    def __init__(self, input_stages: dict[str, int]) -> None:
+        self.program = Program()
+        self.input_stages = input_stages
+        self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
+        self.distinct_tables: dict[int, dict[int, Table]] = {}
+        self.keep: list[Operator] = []  # ids in `shared` stay valid while the nodes live
+
+    # ---- literals ----
+
+    def literal(self, e: Expression) -> Expression:
+        """The expression with literals turned into parameters (NULLs and round's digits stay: they are its shape)."""
+        if isinstance(e, Literal):
+            return Null(e.type) if e.value is None else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
+        if isinstance(e, InList):
+            values = tuple(o.value for o in e.options)
+            index = self._parameter(literals.members(values, e.input.type))
+            return InParameter(e.type, self.literal(e.input), index, None in values)
+        if isinstance(e, Call) and e.function == "round":
+            return replace(e, args=(self.literal(e.args[0]), *e.args[1:]))
+        return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
+
+    def _parameter(self, param: dict[str, object]) -> int:
+        """Each literal has a slot of its own, so that equal literals do not make another shape."""
+        self.program.params.append(param)
+        return len(self.program.params) - 1
+
+    def integer(self, value: int) -> int:
+        return self._parameter({"type": "int", "value": str(value)})
+
+    # ---- building blocks ----
+
+    def table(self, kind: str) -> Table:
+        table = Table(len(self.program.tables), kind)
+        self.program.tables.append(table)
+        return table
+
+    def finish(self, stream: Stream, sinks: list[Sink], label: str) -> int:
+        """Closes the pipeline with its sinks; returns its number."""
+        pipeline = Pipeline(len(self.program.pipelines), stream.source, stream.columns, stream.steps, sinks,
+                            stream.stage, f"{stream.name} → {label}", stream.after)
+        self.program.pipelines.append(pipeline)
+        if stream.source[0] == "files":
+            self._mark_early(pipeline)
+        return pipeline.id
+
+    def _mark_early(self, pipeline: Pipeline) -> None:
+        """Columns that are needed before any row is dropped are early; the others are loaded for the survivors."""
+        source = self.program.sources[pipeline.source[1]]
+        assert isinstance(source, FileSource)
+        first = pipeline.steps[0] if pipeline.steps else None
+        used = source_columns(step_expressions(first)) if first is not None else frozenset(range(len(source.positions)))
+        if isinstance(first, LimitStep) or not used:
+            used = frozenset(range(len(source.positions)))
+        self.program.sources[pipeline.source[1]] = replace(
+            source, early=tuple(i in used for i in range(len(source.positions))))
+
+    def drain(self, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
+        return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort")
+
+    def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
+        return [RowField(t.with_nullable(t.nullable or optional), pointer, table.id, i, optional)
+                for i, t in enumerate(table.fields)]
+
+    # ---- operators ----
+
+    def lower(self, node: Operator) -> list[Stream]:
+        """The streams that together produce the node's rows."""
+        if id(node) in self.shared:
+            table, env, stage = self.shared[id(node)]
+            return [self.drain(table, list(env), stage, f"{node.kind} (shared)")]
+        match node:
+            case Read():
+                return [self._read(node)]
+            case Receive():
+                self.program.sources.append(EdgeSource(node.edge, node.edge_schema))
+                types = node.schema.types
+                env: list[Expression] = [SourceColumn(f.type, i, f.name) for i, f in enumerate(node.schema)]
+                return [Stream(("edge", len(self.program.sources) - 1), types, env,
+                               self.input_stages.get(node.edge, 1), f"receive {node.edge}")]
+            case Filter():
+                return self._filter(node)
+            case Project():
+                streams = self.lower(node.input)
+                for s in streams:
+                    s.env = [self.literal(s.resolve(e)) for e in node.expressions]
+                return streams
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case Distinct():
+                keys = tuple(column(node.schema, i) for i in range(len(node.schema)))
+                return self._aggregate(Aggregate(node.input, keys, node.schema.names, ()))
+            case Sort():
+                return self._sort(node)
+            case Limit():
+                return self._limit(node)
+            case UnionAll():
+                return [s for member in node.members for s in self.lower(member)]
+        raise TypeError(f"{node.kind} does not belong in a fragment")
+
+    def _read(self, node: Read) -> Stream:
+        bounds = _bounds(node.predicate)
+        self.program.sources.append(FileSource(
+            node.format, node.files, node.file_schema, node.columns, (True,) * len(node.columns), node.options, bounds,
+            node.files[0].rsplit("/", 1)[-1] if node.files else "no files"))
+        types = node.schema.types
+        env: list[Expression] = [SourceColumn(f.type, i, f.name) for i, f in enumerate(node.schema)]
+        return Stream(("files", len(self.program.sources) - 1), types, env, 1, f"read {node.format}")
+
+    def _filter(self, node: Filter) -> list[Stream]:
+        streams = self.lower(node.input)
+        for s in streams:
+            terms = tuple(self.literal(s.resolve(t)) for t in conjuncts(node.predicate))
+            if s.steps and isinstance(s.steps[-1], FilterStep):
+                s.steps[-1] = FilterStep((*s.steps[-1].terms, *terms))
+            else:
+                s.step(FilterStep(terms), "filter")
+        return streams
+
+    def _build(self, node: Join) -> tuple[Table, list[int], int]:
+        """Builds the right side; returns its table, the field of each right column, and the stage when it is ready."""
+        table = self.table("join")
+        table.tracks_matches = node.type in ("right", "full")
+        streams = self.lower(node.right)
+        position: dict[Expression, int] = {}
+        where: list[int] = []
+        for k in node.right_keys:
+            position.setdefault(k, len(position))
+        table.keys = len(position)
+        table.key_fields = tuple(position[k] for k in node.right_keys)
+        for i in range(len(node.right.schema)):
+            reference = column(node.right.schema, i)
+            same = next((p for e, p in position.items() if _is_column(e, i)), None)
+            where.append(position.setdefault(reference, len(position)) if same is None else same)
+        needed = list(position)
+        table.fields = [e.type for e in needed]
+        for s in streams:
+            values = tuple(self.literal(s.resolve(e)) for e in needed)
+            keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
+            self.finish(s, [AppendSink(table.id, keys, values)], "build")
+        return table, where, max(s.stage for s in streams)
+
+    def _join(self, node: Join) -> list[Stream]:
+        table, where, built = self._build(node)
+        streams = self.lower(node.left)
+        for s in streams:
+            s.stage = max(s.stage, built + 1)
+            pointer, s.pointers = s.pointers, s.pointers + 1
+            found = self.fields(table, pointer)
+            right: list[Expression] = [found[where[i]] for i in range(len(node.right.schema))]
+            residual = None
+            if node.residual is not None:
+                both = [*s.env, *right]
+                residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
+            keys = tuple(self.literal(s.resolve(k)) for k in node.left_keys)
+            mark = pointer if node.type == "mark" else -1
+            s.step(ProbeStep(table.id, node.type, keys, residual, pointer, mark), f"{node.type} join")
+            if node.type == "mark":
+                s.env = [*s.env, MarkValue(bool_, mark)]
+            elif node.type not in ("semi", "anti"):
+                if node.type in ("left", "full"):
+                    nullable = self.fields(table, pointer, optional=True)
+                    right = [nullable[where[i]] for i in range(len(node.right.schema))]
+                s.env = [*s.env, *right]
+        if node.type in ("right", "full"):
+            fields = self.fields(table, 0)
+            nulls: list[Expression] = [Null(t.with_nullable(True)) for t in node.left.schema.types]
+            env = [*nulls, *(fields[where[i]] for i in range(len(node.right.schema)))]
+            stage = max(s.stage for s in streams)
+            streams.append(Stream(("unmatched", table.id), (), env, stage, "unmatched rows", pointers=1))
+        return streams
+
+    # ---- aggregates ----
+
+    def _aggregate(self, node: Aggregate) -> list[Stream]:
+        table = self.table("groups")
+        table.keys = len(node.keys)
+        table.fields = [k.type for k in node.keys]
+        streams = self.lower(node.input)
+        outputs: list[list[int]] = []
+        for m in node.measures:
+            argument = m.argument.type if m.argument is not None else None
+            table.measures.append((m.function, len(table.fields), argument))
+            states = state_types(m)
+            outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
+            table.fields.extend(states)
+        distinct = [i for i, m in enumerate(node.measures) if m.function == "count_distinct"]
+        for s in streams:
+            self.finish(s, self._group_sinks(node, table, s, distinct), f"aggregate ({node.phase})")
+        stage = max(s.stage for s in streams)
+        for i in distinct:
+            self._count_distinct(table, i, len(node.keys), stage)
+        fields = self.fields(table, 0)
+        env: list[Expression] = list(fields[: table.keys])
+        for m, positions in zip(node.measures, outputs, strict=True):
+            states_of = tuple(fields[p] for p in positions)
+            env.extend(partial_output(m, states_of) if node.phase == "partial" else (finished(m, states_of),))
+        self.shared[id(node)] = (table, env, stage)
+        self.keep.append(node)
+        return [self.drain(table, list(env), stage, f"aggregate ({node.phase})")]
+
+    def _group_sinks(self, node: Aggregate, table: Table, s: Stream, distinct: list[int]) -> list[Sink]:
+        keys = tuple(self.literal(s.resolve(k)) for k in node.keys)
+        updates = []
+        sinks: list[Sink] = []
+        at = len(node.keys)
+        for i, m in enumerate(node.measures):
+            if node.phase == "final":
+                count = len(_partial_types(m))
+                updates.append((i, True, tuple(s.env[at : at + count])))
+                at += count
+            elif i not in distinct:
+                arguments = () if m.argument is None else (self.literal(s.resolve(m.argument)),)
+                updates.append((i, False, arguments))
+        sinks.append(GroupSink(table.id, keys, tuple(updates)))
+        for i in distinct:
+            argument = node.measures[i].argument
+            assert argument is not None
+            values = self._distinct_of(table).get(i) or self.table("groups")
+            values.fields = [*(k.type for k in node.keys), argument.type]
+            values.keys = len(values.fields)
+            self._distinct_of(table)[i] = values
+            sinks.append(GroupSink(values.id, (*keys, self.literal(s.resolve(argument))), ()))
+        return sinks
+
+    def _distinct_of(self, table: Table) -> dict[int, Table]:
+        return self.distinct_tables.setdefault(table.id, {})
+
+    def _count_distinct(self, table: Table, measure: int, keys: int, stage: int) -> None:
+        """The (keys, value) pairs are made distinct in a table of their own, whose drain is counted into the groups."""
+        pairs = self._distinct_of(table)[measure]
+        fields = self.fields(pairs, 0)
+        stream = self.drain(pairs, list(fields), stage, "distinct values")
+        updates = ((measure, False, (fields[keys],)),)
+        self.finish(stream, [GroupSink(table.id, tuple(fields[:keys]), updates)], "count")
+
+    # ---- order ----
+
+    def _sort(self, node: Sort) -> list[Stream]:
+        table = self.table("sort")
+        streams = self.lower(node.input)
+        schema = node.input.schema
+        wanted: dict[Expression, int] = {}
+        for key in node.keys:
+            wanted.setdefault(key.expression, len(wanted))
+        table.order = [SortField(wanted[k.expression], k.descending, k.nulls_first) for k in node.keys]
+        where = []
+        for i in range(len(schema)):
+            same = next((p for e, p in wanted.items() if _is_column(e, i)), None)
+            where.append(wanted.setdefault(column(schema, i), len(wanted)) if same is None else same)
+        table.fields = [e.type for e in wanted]
+        if node.limit is not None:
+            table.limit, table.offset = self.integer(node.limit), self.integer(node.offset)
+        elif node.offset:
+            table.limit, table.offset = self.integer(2**62), self.integer(node.offset)
+        for s in streams:
+            values = tuple(self.literal(s.resolve(e)) for e in wanted)
+            self.finish(s, [AppendSink(table.id, (), values)], "sort")
+        fields = self.fields(table, 0)
+        env: list[Expression] = [fields[w] for w in where]
+        stage = max(s.stage for s in streams)
+        self.shared[id(node)] = (table, env, stage)
+        self.keep.append(node)
+        return [self.drain(table, list(env), stage, "sort")]
+
+    def _limit(self, node: Limit) -> list[Stream]:
+        streams = self.lower(node.input)
+        limit = len(self.program.limits)
+        self.program.limits.append((self.integer(node.count), self.integer(node.offset)))
+        for s in streams:
+            s.step(LimitStep(limit), "limit")
+        return streams
+
+    def emit(self, node: Emit, stage: int) -> Program:
+        """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
+        streams = self.lower(node.input)
+        stage = max(stage, *(s.stage for s in streams))
+        self.program.sinks.append(node.edge)
+        hashed = node.partitioning.keys if node.partitioning.kind in ("hash", "murmur3") else ()
+        for s in streams:
+            values = tuple(self.literal(e) for e in s.env)
+            murmur3 = node.partitioning.kind == "murmur3"
+            s.stage = stage
+            self.finish(s, [EmitSink(0, values, hashed, murmur3)], f"send {node.edge}")
+        self._order_unmatched()
+        return self.program
+
+    def _order_unmatched(self) -> None:
+        """A drain of unmatched rows follows every pipeline that probes its table."""
+        for p in self.program.pipelines:
+            if p.source[0] == "unmatched":
+                p.after = tuple(q.id for q in self.program.pipelines if q is not p and any(
+                    isinstance(s, ProbeStep) and s.table == p.source[1] for s in q.steps))
+
+
+def lower_fragment(root: Operator, input_stages: dict[str, int] | None = None, stage: int = 1) -> Program:
+    """The program of a fragment (root: Emit) that sends in `stage` or later.
+
+    `input_stages`: the stage in which each Receive's edge is read.
+    """
+    if not isinstance(root, Emit):
+        raise TypeError("a fragment's root is an Emit")
+    return Lowering(input_stages or {}).emit(root, stage)
+
+
+def step_expressions(step: Step | None) -> tuple[Expression, ...]:
+    if isinstance(step, FilterStep):
+        return step.terms
+    if isinstance(step, ProbeStep):
+        return (*step.keys, *((step.residual,) if step.residual is not None else ()))
+    return ()
+
+
+def sink_expressions(sink: Sink) -> tuple[Expression, ...]:
+    if isinstance(sink, EmitSink):
+        return sink.values
+    if isinstance(sink, GroupSink):
+        return (*sink.keys, *(a for _, _, arguments in sink.updates for a in arguments))
+    return (*sink.keys, *sink.values)
+
+
+def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
+    found = set()
+    for e in expressions:
+        for leaf in leaves(e):
+            if isinstance(leaf, SourceColumn):
+                found.add(leaf.index)
+    return frozenset(found)
+
+
+def leaves(e: Expression) -> list[Expression]:
+    """All sub-expressions, also the state fields below a Finished."""
+    return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
+
+
+def _is_column(e: Expression, index: int) -> bool:
+    return isinstance(e, ColumnRef) and e.index == index
+
+
+def state_types(m: Measure) -> list[DataType]:
+    """The fields of a group that hold one measure. Integers and decimals are summed in 128 bits."""
+    argument = m.argument.type if m.argument is not None else None
+    match m.function:
+        case "count" | "count_star" | "count_distinct":
+            return [_COUNT]
+        case "sum":
+            assert argument is not None
+            return [_DOUBLE if argument.is_float else _WIDE, _FLAG]
+        case "avg":
+            assert argument is not None
+            return [_DOUBLE if argument.is_float else _WIDE, _COUNT]
+        case "stddev":
+            return [_COUNT, _DOUBLE, _DOUBLE]
+        case _:
+            assert argument is not None
+            return [argument.with_nullable(False), _FLAG]
+
+
+def finished(m: Measure, states: tuple[RowField, ...]) -> Expression:
+    if m.function in ("count", "count_star", "count_distinct"):
+        return states[0]
+    scale = m.argument.type.scale if m.argument is not None else 0
+    return Finished(m.type, m.function, states, scale)
+
+
+def _partial_types(m: Measure) -> tuple[DataType, ...]:
+    from jumpgate.dataflow.operators import partial_state
+
+    return partial_state(m)
+
+
+def partial_output(m: Measure, states: tuple[RowField, ...]) -> tuple[Expression, ...]:
+    """The columns that a partial aggregate emits for a measure (operators.partial_state)."""
+    types = _partial_types(m)
+    if m.function in ("count", "count_star", "stddev"):
+        return tuple(states)
+    if m.function == "avg":  # sum is NULL while the count is 0
+        return (Finished(types[0], "sum", states), states[1])
+    return (Finished(types[0], m.function, states),)
+
+
+def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
+    """The conjuncts of a Read's hint that compare a column with a literal: (output column, operator, physical text)."""
+    found = []
+    swapped = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+    for term in conjuncts(predicate) if predicate is not None else ():
+        if not (isinstance(term, Call) and term.function in swapped):
+            continue
+        a, b = term.args
+        op = term.function
+        if isinstance(b, ColumnRef):
+            a, b, op = b, a, swapped[op]
+        if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
+            value = literals.physical(b.value, b.type)
+            found.append((a.index, op, value.decode() if isinstance(value, bytes) else str(value)))
+    return tuple(found)

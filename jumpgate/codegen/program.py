@@ -1,0 +1,242 @@
+"""A fragment lowered to pipelines: what templates/cpp turns into C++ and the executor runs.
+
+A pipeline streams batches from one source through steps into one or several sinks. State lives in tables (join builds,
+groups, sort buffers) whose rows are generated structs. Expressions are the dataflow's, with leaves that say where a value
+is found at run time; literals have become parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.types import DataType, Schema
+
+
+@dataclass(frozen=True)
+class SourceColumn(Expression):
+    """Column `index` of the source batch, at the row that the selection names."""
+
+    index: int
+    name: str = field(default="", compare=False, repr=False)  # for messages only: not part of the shape
+
+    def __str__(self) -> str:
+        return self.name or f"col{self.index}"
+
+
+@dataclass(frozen=True)
+class RowField(Expression):
+    """Field `field` of the table row that chunk pointer `pointer` holds; NULL where an `optional` pointer is null."""
+
+    pointer: int
+    table: int
+    field: int
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"t{self.table}.{self.field}"
+
+
+@dataclass(frozen=True)
+class Finished(Expression):
+    """An aggregate's value, computed from its state fields (RowField leaves)."""
+
+    function: str
+    states: tuple[RowField, ...]
+    scale: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.function}[{', '.join(map(str, self.states))}]"
+
+
+@dataclass(frozen=True)
+class MarkValue(Expression):
+    """The answer of mark join `mark`."""
+
+    mark: int
+
+    def __str__(self) -> str:
+        return f"mark{self.mark}"
+
+
+@dataclass(frozen=True)
+class Parameter(Expression):
+    """Literal number `index` of the program."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"${self.index}"
+
+
+@dataclass(frozen=True)
+class Null(Expression):
+    """NULL of a type: part of the program's shape."""
+
+    def __str__(self) -> str:
+        return "null"
+
+
+@dataclass(frozen=True)
+class InParameter(Expression):
+    """Membership in the list parameter `index`; NULL instead of FALSE when the list `has_null`."""
+
+    input: Expression
+    index: int
+    has_null: bool
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.input,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return InParameter(self.type, children[0], self.index, self.has_null)
+
+    def __str__(self) -> str:
+        return f"{self.input} in ${self.index}"
+
+
+@dataclass(frozen=True)
+class SortField:
+    field: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass
+class Table:
+    """State rows. kind: join | groups | sort. `fields` in declaration order; the first `keys` of them are the key."""
+
+    id: int
+    kind: str
+    fields: list[DataType] = field(default_factory=list)
+    keys: int = 0
+    #: join: the field of each join key (equal keys share one)
+    key_fields: tuple[int, ...] = ()
+    #: groups: (function, first state field, argument type) of each measure
+    measures: list[tuple[str, int, DataType | None]] = field(default_factory=list)
+    order: list[SortField] = field(default_factory=list)
+    tracks_matches: bool = False
+    #: sort: parameters that hold limit and offset
+    limit: int | None = None
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class FilterStep:
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class ProbeStep:
+    """kind: a join type. `pointer` names the matched row in the chunks that follow (inner, left, right, full)."""
+
+    table: int
+    kind: str
+    keys: tuple[Expression, ...]
+    residual: Expression | None
+    pointer: int
+    mark: int = -1
+
+
+@dataclass(frozen=True)
+class LimitStep:
+    limit: int
+
+
+Step = FilterStep | ProbeStep | LimitStep
+
+
+@dataclass(frozen=True)
+class AppendSink:
+    """Rows for a join build (hashed by `keys`) or a sort buffer."""
+
+    table: int
+    keys: tuple[Expression, ...]
+    values: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class GroupSink:
+    """Adds rows to groups. updates: (measure index, merge?, arguments); merge: arguments are partial states."""
+
+    table: int
+    keys: tuple[Expression, ...]
+    updates: tuple[tuple[int, bool, tuple[Expression, ...]], ...]
+
+
+@dataclass(frozen=True)
+class EmitSink:
+    sink: int
+    values: tuple[Expression, ...]
+    hash_keys: tuple[int, ...] = ()
+    murmur3: bool = False
+
+
+Sink = AppendSink | GroupSink | EmitSink
+
+
+@dataclass
+class Pipeline:
+    """source: ("files" | "edge", source number) or ("drain" | "unmatched", table number)."""
+
+    id: int
+    source: tuple[str, int]
+    columns: tuple[DataType, ...]
+    steps: list[Step]
+    sinks: list[Sink]
+    stage: int
+    name: str
+    #: pipelines that must have finished (an unmatched-rows drain follows its probes)
+    after: tuple[int, ...] = ()
+
+    @property
+    def is_columnar(self) -> bool:
+        return self.source[0] in ("files", "edge")
+
+    @property
+    def feeds(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(s.table for s in self.sinks if not isinstance(s, EmitSink)))
+
+    @property
+    def emits(self) -> tuple[int, ...]:
+        return tuple(s.sink for s in self.sinks if isinstance(s, EmitSink))
+
+    @property
+    def needs(self) -> tuple[int, ...]:
+        drained = () if self.is_columnar else (self.source[1],)
+        return tuple(dict.fromkeys((*drained, *(s.table for s in self.steps if isinstance(s, ProbeStep)))))
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A Read as the runtime sees it; `early` columns are needed for every row."""
+
+    format: str
+    files: tuple[str, ...]
+    file_schema: Schema
+    positions: tuple[int, ...]
+    early: tuple[bool, ...]
+    options: tuple[tuple[str, str], ...]
+    bounds: tuple[tuple[int, str, str], ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class EdgeSource:
+    edge: str
+    schema: Schema
+
+
+@dataclass
+class Program:
+    """`shape` (everything but literals, files and edges) decides the generated text; the rest is configuration."""
+
+    tables: list[Table] = field(default_factory=list)
+    pipelines: list[Pipeline] = field(default_factory=list)
+    sources: list[FileSource | EdgeSource] = field(default_factory=list)
+    sinks: list[str] = field(default_factory=list)
+    params: list[dict[str, Any]] = field(default_factory=list)
+    limits: list[tuple[int, int]] = field(default_factory=list)
+    sites: list[str] = field(default_factory=list)

@@ -1,0 +1,398 @@
+"""Program → C++ text through templates/cpp. Equal shapes give equal bytes: no literal, name, path or time goes in."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+import jumpgate.templates
+from jumpgate import __version__
+from jumpgate.codegen.cpp import compare, cpp_type, equal, hash_of
+from jumpgate.codegen.expressions import ExpressionWriter, Value, any_null
+from jumpgate.codegen.lower import leaves, sink_expressions, source_columns, step_expressions
+from jumpgate.codegen.program import (
+    AppendSink,
+    EmitSink,
+    FilterStep,
+    GroupSink,
+    LimitStep,
+    MarkValue,
+    Pipeline,
+    ProbeStep,
+    Program,
+    RowField,
+    Sink,
+    Step,
+    Table,
+)
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.types import DataType
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates' environment: undefined names are errors; nothing is escaped because nothing foreign goes in."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(jumpgate.templates.__file__).parent / "cpp"),
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    env.filters.update(cpp_type=cpp_type)
+    return env
+
+
+def shape_key(program: Program, dialect: Dialect) -> str:
+    """Content key of the generated text, computed without rendering it."""
+    shape = repr((program.tables, [(p.id, p.source, p.columns, p.steps, p.sinks) for p in program.pipelines], dialect))
+    return hashlib.sha256(f"{__version__}\n{_templates_key()}\n{shape}".encode()).hexdigest()[:32]
+
+
+@functools.cache
+def _templates_key() -> str:
+    """Generator and templates are part of every key: a changed generator makes new artifacts."""
+    here = Path(__file__).parent
+    files = [*sorted(here.glob("*.py")), *sorted((Path(jumpgate.templates.__file__).parent / "cpp").glob("*.j2"))]
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
+
+
+@dataclass
+class Live:
+    """What a chunk between two steps carries, and where it stands in the pipeline's scratch (`version`)."""
+
+    version: int
+    dense: bool  # row i is source row i: no selection yet
+    selection: bool
+    pointers: tuple[int, ...]
+    marks: tuple[int, ...]
+
+
+@dataclass
+class Loop:
+    """Everything that a loop's template needs: declarations before it, statements in it."""
+
+    kind: str
+    live: Live
+    after: Live
+    columns: list[tuple[int, str]] = field(default_factory=list)
+    late: list[int] = field(default_factory=list)
+    later: list[int] = field(default_factory=list)
+    body: list[str] = field(default_factory=list)
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def render(program: Program, dialect: Dialect) -> str:
+    """The C++ source. Fills `program.sites` with the texts of expressions that can fail, for error messages."""
+    pipelines = [PipelineRenderer(program, p, dialect).context() for p in program.pipelines]
+    return environment().get_template("program.cpp.j2").render(
+        version=__version__, tables=[_table(t, program) for t in program.tables], pipelines=pipelines)
+
+
+class PipelineRenderer:
+    def __init__(self, program: Program, pipeline: Pipeline, dialect: Dialect) -> None:
+        self.program, self.pipeline, self.dialect = program, pipeline, dialect
+        self.loaded: set[int] = set()
+        self.early: tuple[bool, ...] = ()
+        if pipeline.source[0] == "files":
+            self.early = program.sources[pipeline.source[1]].early  # type: ignore[union-attr]
+
+    def context(self) -> dict[str, Any]:
+        p = self.pipeline
+        columnar = p.is_columnar
+        live = Live(0, True, columnar, () if columnar else (0,), ())
+        lives = [live]
+        loops: list[Loop] = []
+        needed = self._needed()
+        self.loaded = {i for i in range(len(p.columns)) if not self.early or self.early[i]}
+        for number, step in enumerate(p.steps):
+            after = self._after(live, step, needed[number + 1], number + 1)
+            loops.append(self._step(step, live, after))
+            live = after
+            lives.append(after)
+        sinks = [self._sink(s, live) for s in p.sinks]
+        return {"id": p.id, "name": f"pipeline {p.id}", "columnar": columnar, "loops": loops, "sinks": sinks,
+                "lives": lives, "arrays": [x for x in {v.version: v for v in lives}.values()], "last": live,
+                "late_columns": len(self.early) - sum(self.early)}
+
+    # ---- what stays alive ----
+
+    def _needed(self) -> list[tuple[set[int], set[int], bool]]:
+        """For each position in the chain: row pointers, marks and whether source columns are used from there on."""
+        parts: list[tuple[Expression, ...]] = [step_expressions(s) for s in self.pipeline.steps]
+        parts.append(tuple(e for s in self.pipeline.sinks for e in sink_expressions(s)))
+        needs: list[tuple[set[int], set[int], bool]] = []
+        pointers: set[int] = set()
+        marks: set[int] = set()
+        columns = False
+        for expressions in reversed(parts):
+            for e in (leaf for x in expressions for leaf in leaves(x)):
+                if isinstance(e, RowField):
+                    pointers.add(e.pointer)
+                elif isinstance(e, MarkValue):
+                    marks.add(e.mark)
+            columns = columns or bool(source_columns(expressions))
+            needs.append((set(pointers), set(marks), columns))
+        return needs[::-1]
+
+    def _after(self, live: Live, step: Step, needed: tuple[set[int], set[int], bool], number: int) -> Live:
+        pointers, marks, columns = needed
+        late = bool(self.early) and not all(self.early)
+        added = {step.pointer} if isinstance(step, ProbeStep) and step.kind in ("inner", "left", "right", "full") else set()
+        mark = {step.mark} if isinstance(step, ProbeStep) and step.kind == "mark" else set()
+        return Live(number, False, live.selection and (columns or late),
+                    tuple(sorted((set(live.pointers) | added) & pointers)),
+                    tuple(sorted((set(live.marks) | mark) & marks)))
+
+    # ---- loops ----
+
+    def _writer(self) -> ExpressionWriter:
+        return ExpressionWriter(self.dialect, self._site)
+
+    def _site(self, e: Expression) -> int:
+        self.program.sites.append(str(e))
+        return len(self.program.sites) - 1
+
+    def _loop(self, kind: str, live: Live, after: Live, writer: ExpressionWriter, **data: Any) -> Loop:
+        """Late columns that this loop is the first to need are loaded before it, for the rows that are left."""
+        late = sorted(set(writer.columns) - self.loaded)
+        later = sorted(set(range(len(self.pipeline.columns))) - self.loaded) if self.early else []
+        self.loaded.update(late)
+        columns = [(i, cpp_type(t)) for i, t in sorted(writer.columns.items())]
+        data["pointers_read"] = sorted(writer.pointers)
+        data["marks_read"] = sorted(writer.marks)
+        return Loop(kind, live, after, columns, late, [c for c in later if c not in late], list(writer.lines), data)
+
+    def _step(self, step: Step, live: Live, after: Live) -> Loop:
+        writer = self._writer()
+        match step:
+            case FilterStep(terms):
+                for term in terms:
+                    condition = writer.condition(term)
+                    writer.lines.append(f"if (!({condition})) continue;")
+                return self._loop("filter", live, after, writer)
+            case LimitStep(limit):
+                return self._loop("limit", live, after, writer, limit=limit)
+            case ProbeStep():
+                return self._probe(step, live, after, writer)
+
+    def _probe(self, step: ProbeStep, live: Live, after: Live, writer: ExpressionWriter) -> Loop:
+        table = self.program.tables[step.table]
+        keys = [writer.write(k) for k in step.keys]
+        types = [k.type for k in step.keys]
+        fields = table.key_fields
+        match_ = " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
+        head = list(writer.lines)
+        writer.lines = []
+        writer.named[step.pointer] = "row"
+        residual = writer.write(step.residual) if step.residual is not None else None
+        residual_lines = list(writer.lines)
+        writer.lines = head
+        unknowns = []  # mark joins: a comparison with a NULL key is UNKNOWN, and so is the match unless one is FALSE
+        for k, f, t in zip(keys, fields, types, strict=True):
+            sides = [x for x in (k.null, f"row->n{f}" if table.fields[f].nullable else None) if x]
+            same = equal(k.text, f"row->f{f}", t)
+            unknowns.append(f"({' || '.join([*sides, same])})")
+        return self._loop(
+            "probe", live, after, writer, table=table.id, join=step.kind, hash=hash_keys(keys, types), match=match_,
+            null=any_null(*keys), residual=residual, residual_lines=residual_lines, pointer=step.pointer, mark=step.mark,
+            possible=" && ".join(unknowns) or "true", tracks=table.tracks_matches)
+
+    # ---- sinks ----
+
+    def _sink(self, sink: Sink, live: Live) -> Loop:
+        writer = self._writer()
+        match sink:
+            case AppendSink():
+                table = self.program.tables[sink.table]
+                keys = [writer.write(k) for k in sink.keys]
+                null = any_null(*keys)
+                hash_ = hash_keys(keys, [k.type for k in sink.keys]) if sink.keys else "0"
+                if table.kind == "sort":
+                    writer.lines.append(f"T{table.id} copy{{}}, *row = &copy;")
+                    for i, e in enumerate(sink.values):
+                        writer.lines.extend(_store(table, i, writer.write(e), e.type, keep=False))
+                    writer.lines.append(f"jg_offer(t, {table.id}, &row->head);")
+                    return self._loop("rows", live, live, writer, groups=-1)
+                row = f"(T{table.id}*)jg_append(t, {table.id}, "
+                row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
+                writer.lines.append(f"T{table.id}* row = {row};")
+                for i, e in enumerate(sink.values):
+                    writer.lines.extend(_store(table, i, writer.write(e), e.type))
+                return self._loop("rows", live, live, writer, groups=-1)
+            case GroupSink():
+                self._group(sink, writer)
+                return self._loop("rows", live, live, writer, groups=sink.table)
+            case EmitSink():
+                return self._emit(sink, live, writer)
+
+    def _group(self, sink: GroupSink, writer: ExpressionWriter) -> None:
+        table = self.program.tables[sink.table]
+        name = f"T{table.id}"
+        keys = [writer.write(k) for k in sink.keys]
+        lines = writer.lines
+        if not sink.keys:
+            lines.append(f"{name}* row = ({name}*)g{table.id}->single;")
+        else:
+            hash_ = hash_group(keys, [k.type for k in sink.keys])
+            same = " && ".join(_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)))
+            lines.append(f"const uint64_t h = {hash_};")
+            lines.append(f"{name}* row = ({name}*)jg_lookup(&g{table.id}->directory, h);")
+            lines.append(f"while (row && !(row->head.hash == h && {same})) row = ({name}*)row->head.next;")
+            lines.append(f"if (JG_UNLIKELY(!row)) {{ row = ({name}*)jg_new_group(t, {table.id}, h);")
+            for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)):
+                lines.extend(_store(table, i, k, e.type))
+            lines.append("}")
+        for index, merging, arguments in sink.updates:
+            function, first, type_ = table.measures[index]
+            values = [writer.write(a) for a in arguments]
+            update = _merge_update if merging else _update
+            lines.append("{ " + " ".join(update(function, first, type_, values, table.id)) + " }")
+
+    def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
+        columns = []
+        for i, e in enumerate(sink.values):
+            v = writer.write(e)
+            writer.lines.append(f"w->o{i}[i] = {_blank(v, e.type)};")
+            if v.null:
+                writer.lines.append(f"w->ov{i}[i] = !({v.null});")
+            columns.append({"type": cpp_type(e.type), "nullable": v.null is not None})
+        hashes = bool(sink.hash_keys)
+        if hashes:
+            keys = [Value(f"w->o{k}[i]", f"!w->ov{k}[i]" if columns[k]["nullable"] else None) for k in sink.hash_keys]
+            types = [sink.values[k].type for k in sink.hash_keys]
+            writer.lines.append(f"w->hashes[i] = {hash_group(keys, types)};")
+        return self._loop("emit", live, live, writer, sink=sink.sink, outputs=columns, hashes=hashes)
+
+
+# ---- pieces of C++ ----
+
+
+def hash_keys(keys: list[Value], types: list[DataType]) -> str:
+    """Hash of non-NULL keys."""
+    hashes = [hash_of(k.text, t) for k, t in zip(keys, types, strict=True)]
+    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes) if hashes else "0"
+
+
+def hash_group(keys: list[Value], types: list[DataType]) -> str:
+    """Hash of keys of which each may be NULL."""
+    hashes = [f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
+              for k, t in zip(keys, types, strict=True)]
+    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
+
+
+def _blank(v: Value, type: DataType) -> str:
+    """The value, or zero bits where it is NULL: what lies under NULL is the same everywhere."""
+    return f"({v.null}) ? {cpp_type(type)}{{}} : {v.text}" if v.null else v.text
+
+
+def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
+    same = equal(k.text, f"row->f{i}", type)
+    if not table.fields[i].nullable:
+        return same
+    return f"(row->n{i} == {f'(uint8_t)({k.null})' if k.null else '0'} && (row->n{i} || {same}))"
+
+
+def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) -> list[str]:
+    kept = f"jg_keep(t, {table.id}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
+    if not v.null:
+        return [f"row->f{i} = {kept};"]
+    if not table.fields[i].nullable:
+        return [f"if (!({v.null})) row->f{i} = {kept};"]
+    return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
+
+
+def _update(function: str, f: int, type: DataType | None, values: list[Value], table: int) -> list[str]:
+    """Adds one input value to a group's state."""
+    if function == "count_star":
+        return [f"row->f{f}++;"]
+    v = values[0]
+    guard = f"if (!({v.null})) " if v.null else ""
+    assert type is not None
+    match function:
+        case "count" | "count_distinct":
+            return [f"row->f{f} += !({v.null});" if v.null else f"row->f{f}++;"]
+        case "sum" | "avg":
+            add = f"row->f{f} += {v.text};"
+            if type.width == 16 and type.kind == "decimal":
+                add = f"if (__builtin_add_overflow(row->f{f}, (jg_i128){v.text}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
+            mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1}++;"
+            return [f"{guard}{{ {add} {mark} }}"]
+        case "min" | "max":
+            sign = "<" if function == "min" else ">"
+            better = f"{compare(v.text, f'row->f{f}', type)} {sign} 0"
+            kept = f"jg_keep(t, {table}, {v.text})" if type.is_text else v.text
+            return [f"{guard}if (!row->f{f + 1} || {better}) {{ row->f{f} = {kept}; row->f{f + 1} = 1; }}"]
+    assert function == "stddev", function
+    return [f"{guard}{{ double d = (double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1};",
+            f"row->f{f}++; row->f{f + 1} += d / (double)row->f{f};",
+            f"row->f{f + 2} += d * ((double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1}); }}"]
+
+
+def _merge_update(function: str, f: int, type: DataType | None, values: list[Value], table: int) -> list[str]:
+    """Adds a partial state that arrived as columns (operators.partial_state) to a group's state."""
+    v = values[0]
+    guard = f"if (!({v.null})) " if v.null else ""
+    match function:
+        case "count" | "count_star" | "count_distinct":
+            return [f"row->f{f} += {v.text};"]
+        case "sum" | "avg":
+            overflow = "" if type is not None and type.is_float else (
+                f"if (__builtin_add_overflow(row->f{f}, (jg_i128){v.text}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);")
+            add = overflow or f"row->f{f} += {v.text};"
+            mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1} += {values[1].text};"
+            return [f"{guard}{{ {add} {mark} }}"]
+        case "min" | "max":
+            return _update(function, f, type, values, table)
+    count, mean, m2 = (x.text for x in values)
+    return [_welford(f"row->f{f}", f"row->f{f + 1}", f"row->f{f + 2}", count, mean, m2)]
+
+
+def _welford(count: str, mean: str, m2: str, n: str, other_mean: str, other_m2: str) -> str:
+    """Chan et al.'s combination of two (count, mean, sum of squared differences)."""
+    return (f"if ({n}) {{ double d = {other_mean} - {mean}; int64_t all = {count} + {n};"
+            f" {m2} += {other_m2} + d * d * (double){count} * (double){n} / (double)all;"
+            f" {mean} += d * (double){n} / (double)all; {count} = all; }}")
+
+
+def _merge_rows(function: str, f: int, type: DataType | None) -> str:
+    """Adds the state of row b to that of row a."""
+    match function:
+        case "count" | "count_star" | "count_distinct":
+            return f"a->f{f} += b->f{f};"
+        case "sum" | "avg":
+            assert type is not None
+            add = (f"a->f{f} += b->f{f};" if type.is_float else
+                   f"if (__builtin_add_overflow(a->f{f}, b->f{f}, &a->f{f})) jg_fail(t, JG_OVERFLOW, -1);")
+            add = "{ " + add + " }"
+            return add + (f" a->f{f + 1} |= b->f{f + 1};" if function == "sum" else f" a->f{f + 1} += b->f{f + 1};")
+        case "min" | "max":
+            assert type is not None
+            sign = "<" if function == "min" else ">"
+            better = compare(f"b->f{f}", f"a->f{f}", type)
+            return (f"if (b->f{f + 1} && (!a->f{f + 1} || {better} {sign} 0)) "
+                    f"{{ a->f{f} = b->f{f}; a->f{f + 1} = 1; }}")
+    return _welford(f"a->f{f}", f"a->f{f + 1}", f"a->f{f + 2}", f"b->f{f}", f"b->f{f + 1}", f"b->f{f + 2}")
+
+
+def _table(table: Table, program: Program) -> dict[str, Any]:
+    fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
+    keys = []
+    for i in range(table.keys):
+        same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
+        keys.append(f"a->n{i} == b->n{i} && (a->n{i} || {same})" if table.fields[i].nullable else same)
+    order = []
+    for s in table.order:
+        type_ = table.fields[s.field]
+        c = compare(f"a->f{s.field}", f"b->f{s.field}", type_)
+        order.append({"compare": f"-({c})" if s.descending else c, "field": s.field, "nullable": type_.nullable,
+                      "null_first": -1 if s.nulls_first else 1})
+    return {"id": table.id, "kind": table.kind, "tracks": table.tracks_matches, "order": order,
+            "texts": [i for i, t in enumerate(table.fields) if t.is_text],
+            "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
+            "flags": [i for i, t in enumerate(table.fields) if t.nullable], "equal": " && ".join(keys) or "true",
+            "merge": [_merge_rows(f, first, t) for f, first, t in table.measures]}
+
+

@@ -1,0 +1,285 @@
+"""Builds C++: the runtime library once for each machine, and each job's generated program once for each content."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jumpgate.codegen import cache
+from jumpgate.errors import BuildError
+
+#: names of runtime builds, with what each adds to the compiler's command line for generated programs
+VARIANTS = {
+    "release": ("-O2",),
+    "asan": ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
+}
+ARTIFACT_BYTES_MAX = 512 << 20
+RUNTIMES_MAX = 6
+SANITIZERS = "address,undefined"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A built runtime: the shared library, the program that hosts an instance, and the headers of generated code."""
+
+    library: Path
+    host_program: Path
+    include: Path
+    key: str
+
+
+def default_variant() -> str:
+    """$JUMPGATE_RUNTIME_VARIANT, else "release"."""
+    return os.environ.get("JUMPGATE_RUNTIME_VARIANT") or "release"
+
+
+@functools.cache
+def compiler() -> str:
+    """The C++ compiler's path: $JUMPGATE_CXX, else g++. Raises BuildError with the remedy."""
+    wanted = os.environ.get("JUMPGATE_CXX") or "g++"
+    found = shutil.which(wanted)
+    if found is None:
+        raise BuildError(
+            f"no C++ compiler: '{wanted}' is not on the PATH. Install one (`apt-get install g++`), "
+            "or set JUMPGATE_CXX to one that knows C++20.",
+            compiler=wanted,
+        )
+    return found
+
+
+@functools.cache
+def compiler_version() -> str:
+    """What the compiler calls itself, e.g. "g++ (Debian 12.2.0-14) 12.2.0"."""
+    try:
+        out = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True, timeout=30)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise BuildError(f"the C++ compiler {compiler()} does not run: {error}", compiler=compiler()) from error
+    return out.stdout.partition("\n")[0].strip()
+
+
+@functools.cache
+def runtime(variant: str | None = None) -> Runtime:
+    """The runtime library for this machine, built on first use (about a minute, with progress on stderr).
+
+    Concurrent processes build once. The result is fixed for the life of this process, even if sources change.
+    Raises BuildError: no compiler, a cache that is full or not writable, or the first error of the build.
+    """
+    variant = variant or default_variant()
+    if variant not in VARIANTS:
+        raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
+    home = runtime_home(variant)
+    if not cache.touch(home):
+        with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
+            if not home.exists():
+                home = _build_runtime(variant)
+                _evict_runtimes(keep=home)
+    return Runtime(home / "libjgruntime.so", home / "jghost", home / "include", home.name)
+
+
+def artifact(key: str, variant: str | None = None) -> Path | None:
+    """The built program of that content key, or None. It belongs to the current runtime and marks itself as used."""
+    path = _artifact_path(key, variant)
+    return path if cache.touch(path) else None
+
+
+def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
+    """Compiles one generated C++ source into a shared library and caches it under `key`; returns its path.
+
+    `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
+    """
+    path = _artifact_path(key, variant)
+    if cache.touch(path):
+        return path
+    with cache.locked(f"artifact-{key}"):
+        if not cache.touch(path):
+            _compile(name, source, path, variant or default_variant(), runtime(variant).include)
+            cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
+    with contextlib.suppress(OSError):
+        (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
+    return path
+
+
+def _artifact_path(key: str, variant: str | None) -> Path:
+    if not re.fullmatch(r"[0-9A-Za-z_.-]{1,128}", key):
+        raise ValueError(f"not an artifact key: {key!r}")
+    return cache.root() / "artifacts" / runtime(variant).key / f"{key}.so"
+
+
+def _compile(name: str, source: str, target: Path, variant: str, include: Path) -> None:
+    cache.folder("artifacts", target.parent.name)
+    with cache.scratch() as work:
+        output = work / "program.so"
+        command = [
+            compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
+            "-I", str(include), "-x", "c++", "-", "-o", str(output),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, input=source, capture_output=True, text=True, env=_environment(work))
+        except OSError as error:
+            raise BuildError(f"the C++ compiler {compiler()} does not run: {error}", compiler=compiler()) from error
+        if done.returncode != 0 or _debug() >= 4:
+            kept = cache.folder("sources") / f"{target.stem}.cpp"
+            with cache.explained():
+                kept.write_text(source)
+        if done.returncode != 0:
+            raise _failure(f"the generated program of {name}", done.stderr, kept)
+        with cache.explained():
+            output.rename(target)
+
+
+def _environment(work: Path) -> dict[str, str]:
+    """The compiler's temporary files go to the cache's disk; messages are in English so that they can be understood."""
+    return {**os.environ, "TMPDIR": str(work), "LC_ALL": "C"}
+
+
+def _failure(what: str, output: str, kept: Path) -> BuildError:
+    """BuildError from a compiler's output: the disk being full, memory running out, or the first error line."""
+    if "No space left on device" in output or "Disk quota exceeded" in output:
+        return cache.unusable("no space left", full=True)
+    if "Killed signal terminated program" in output:
+        return BuildError(f"{what} did not compile: the compiler ran out of memory", log=kept)
+    lines = output.splitlines()
+    first = next((line for line in lines if re.search(r"\berror\b|undefined reference", line)), None)
+    first = first or next((line for line in reversed(lines) if line.strip()), "the compiler gave no message")
+    return BuildError(f"{what} did not compile: {first.strip()} (see {kept})", log=kept)
+
+
+def _debug() -> int:
+    value = os.environ.get("JUMPGATE_DEBUG", "")
+    return int(value) if value.isdigit() else 0
+
+
+def _say(text: str) -> None:
+    print(f"jumpgate: {text}", file=sys.stderr, flush=True)
+
+
+def _package(name: str) -> Path:
+    """The folder of an installed package, found without importing it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise BuildError(f"the Python package '{name}' is missing; run `pip install jumpgate` again", package=name)
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _sources() -> Iterator[tuple[str, Path]]:
+    """Every file the runtime is built from, with a name that does not depend on where Jumpgate is installed."""
+    for package in ("jumpgate.ncas.runtime", "jumpgate.converters"):
+        base = _package(package)
+        for path in sorted(base.rglob("*")):
+            if path.suffix in (".cpp", ".h") or path.name == "CMakeLists.txt":
+                yield f"{package}/{path.relative_to(base)}", path
+
+
+def runtime_home(variant: str | None = None) -> Path:
+    """The folder for the runtime that is built from the sources as they are now; it exists once that is built."""
+    variant = variant or default_variant()
+    digest = hashlib.sha256()
+    for name, path in _sources():
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    for fact in (
+        variant, *VARIANTS[variant], compiler_version(), _cpu_flags(), platform.machine(), str(_package("pyarrow")),
+        importlib.metadata.version("pyarrow"), importlib.metadata.version("pysimdjson"),
+    ):  # fmt: skip
+        digest.update(f"{fact}\0".encode())
+    return cache.root() / "runtime" / f"{variant}-{digest.hexdigest()[:24]}"
+
+
+def _cpu_flags() -> str:
+    """What -march=native depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _build_runtime(variant: str) -> Path:
+    """Builds incrementally in a folder kept for each source tree, then publishes a copy under the content's key."""
+    import cmake
+    import ninja
+
+    source = _package("jumpgate.ncas.runtime")
+    arrow = _package("pyarrow")
+    place = hashlib.sha256(f"{source}\0{arrow}\0{compiler_version()}\0{compiler()}".encode()).hexdigest()[:16]
+    build = cache.folder("build", f"{variant}-{place}")
+    log = build / "build.log"
+    arrow_so = next(iter(sorted(p.name.rpartition(".so.")[2] for p in arrow.glob("libarrow.so.*"))), "")
+    configure = [
+        str(Path(cmake.CMAKE_BIN_DIR) / "cmake"), "-S", str(source), "-B", str(build), "-G", "Ninja",
+        f"-DCMAKE_MAKE_PROGRAM={Path(ninja.BIN_DIR) / 'ninja'}",
+        f"-DCMAKE_CXX_COMPILER={compiler()}",
+        f"-DJG_ARROW_INCLUDE={arrow / 'include'}", f"-DJG_ARROW_LIB={arrow}", f"-DJG_ARROW_SO={arrow_so}",
+        f"-DJG_SIMDJSON={_package('simdjson')}", f"-DJG_CONVERTERS={_package('jumpgate.converters')}",
+        f"-DJG_SANITIZE={SANITIZERS if variant == 'asan' else ''}",
+    ]  # fmt: skip
+    jobs = min(os.cpu_count() or 1, max(1, _memory_bytes() >> 30))
+    compile_ = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(build), "-j", str(jobs)]
+    with cache.scratch() as work, cache.explained():
+        with log.open("w") as sink:
+            for command in (configure, compile_):
+                _run(command, sink, work, log, f"building the runtime library ({variant}; one time, about a minute)")
+        staged = work / "runtime"
+        staged.mkdir()
+        shutil.copytree(source / "include", staged / "include")
+        for name in ("libjgruntime.so", "jghost"):
+            shutil.copy2(build / name, staged / name)
+        home = runtime_home(variant)  # sources may have changed during the build
+        home.parent.mkdir(parents=True, exist_ok=True)
+        if not home.exists():
+            staged.rename(home)
+    return home
+
+
+def _run(command: list[str], sink: object, work: Path, log: Path, title: str) -> None:
+    """Runs one build step with its output in the log; shows ninja's "[7/23]" as progress."""
+    env = {**_environment(work), "NINJA_STATUS": "[%f/%t] "}
+    bar = sys.stderr.isatty()
+    said = False
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", env=env,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                sink.write(line)  # type: ignore[attr-defined]
+                step = re.match(r"\[(\d+/\d+)\]", line)
+                if step and bar:
+                    print(f"\r{title} {step[1]} ", end="", file=sys.stderr, flush=True)
+                elif step and not said:
+                    _say(title)
+                said = said or bool(step)
+        except BaseException:
+            process.kill()
+            raise
+    if bar and said:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    if process.returncode != 0:
+        sink.flush()  # type: ignore[attr-defined]
+        raise _failure("the runtime library", log.read_text(errors="replace"), log)
+
+
+def _memory_bytes() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _evict_runtimes(keep: Path) -> None:
+    """Removes all but the most recently used builds, with the programs that belong to them."""
+    homes = sorted(keep.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for home in homes[RUNTIMES_MAX:]:
+        if home != keep:
+            shutil.rmtree(home, ignore_errors=True)
+            shutil.rmtree(cache.root() / "artifacts" / home.name, ignore_errors=True)

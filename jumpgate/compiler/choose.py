@@ -1,0 +1,63 @@
+"""Takes the cheapest candidate and writes it out: operators again, with an exchange where rows change accelerators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jumpgate.compiler.map_operators import fused
+from jumpgate.compiler.plan import Exchange, Mapped, Plan
+from jumpgate.dataflow.operators import Operator, Partitioning, Prune
+from jumpgate.nca.interface import Completeness, Match
+from jumpgate.nca.matching import partial_phase, pruned_leaf
+
+
+def choose(plan: Plan) -> Plan:
+    """Sets `chosen`; the new root is Send over an Exchange of the site that computes the result."""
+    best = plan.candidates[0]
+    root = best.root
+    assert isinstance(root, Mapped)
+    result = Exchange(_Writer().expand(root), plan.root.partitioning, root.site)
+    return replace(plan, root=replace(plan.root, input=result), chosen=best)
+
+
+class _Writer:
+    """Unfolds matches; what is used twice stays one node."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, Operator] = {}
+
+    def expand(self, box: Mapped) -> Operator:
+        """The operators behind `box`, and below them those of its inputs."""
+        if id(box) not in self._done:
+            inputs = {}
+            for leaf, member in zip(box.leaves, box.members, strict=True):
+                assert isinstance(member, Mapped)
+                below = self.expand(member)
+                if not fused(box, member):
+                    below = self._exchange(below, member)
+                inputs[id(leaf)] = below
+            self._done[id(box)] = _instantiate(box.match, inputs)
+        return self._done[id(box)]
+
+    def _exchange(self, below: Operator, member: Mapped) -> Operator:
+        key = -id(member)  # beside the box's own entry
+        if key not in self._done:
+            self._done[key] = Exchange(below, Partitioning(), member.site)
+        return self._done[key]
+
+
+def _instantiate(match: Match, inputs: dict[int, Operator]) -> Operator:
+    """What the NCA runs: the match's operators over new inputs, as a first phase or as a pruning where it said so."""
+
+    def rebuild(node: Operator) -> Operator:
+        if id(node) in inputs:
+            return inputs[id(node)]
+        new = tuple(rebuild(i) for i in node.inputs)
+        return node if all(a is b for a, b in zip(new, node.inputs, strict=True)) else node.with_inputs(new)
+
+    root = rebuild(match.operators[0])
+    if match.completeness is Completeness.PARTIAL:
+        return partial_phase(root)
+    if match.completeness is Completeness.PRUNE:
+        return Prune(root, pruned_leaf(match.operators).schema)
+    return root

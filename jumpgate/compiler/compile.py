@@ -1,0 +1,56 @@
+"""From a request to a job plan: the passes in order, checked after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jumpgate.compiler.choose import choose
+from jumpgate.compiler.cut import RESULT, cut
+from jumpgate.compiler.describe import tree
+from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.explain import explain_data
+from jumpgate.compiler.map_operators import map_operators
+from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.order_joins import order_joins
+from jumpgate.compiler.parallelise import parallelise
+from jumpgate.compiler.plan import CompileOptions, Plan
+from jumpgate.compiler.prune_columns import prune_columns
+from jumpgate.compiler.push_filters import push_filters
+from jumpgate.compiler.verify import Verifier
+from jumpgate.dataflow.operators import Operator, Send
+from jumpgate.errors import ConfigError
+from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.registry import Registry
+
+Pass = Callable[[Plan], Plan]
+
+#: prune_columns runs again to keep what nobody needs off the edges that parallelise has made
+PASSES: tuple[Pass, ...] = (
+    normalise, push_filters, order_joins, prune_columns, map_operators, choose, parallelise, prune_columns, cut,
+)
+
+
+def compile_dataflow(
+    root: Send | Operator, devices: Sequence[Device], registry: Registry, options: CompileOptions | None = None
+) -> JobPlan:
+    """The cheapest plan for `root` on `devices` with the accelerators of `registry`.
+
+    A root that is no Send delivers to `options.endpoints`. Pure but for `options.statistics`. Raises CannotPlace with
+    everything that no accelerator takes, ConfigError without devices.
+    """
+    options = options or CompileOptions()
+    if not devices:
+        raise ConfigError("there is no device to run on: add a host to jumpgate.toml, or use the default configuration")
+    send = root if isinstance(root, Send) else Send(root, options.endpoints)
+    plan = Plan(send, options, tuple(devices), registry, Estimator(options.statistics))
+    verifier = Verifier(plan)
+    verifier.verify(plan, "the request")
+    trace: list[dict[str, Any]] = []
+    for step in PASSES:
+        before, plan = plan, step(plan)
+        if plan.root is not before.root:
+            verifier.verify(plan, step.__name__)
+        if options.trace:
+            trace.append({"pass": step.__name__, "plan": [] if plan.root is before.root else tree(plan.root)})
+    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace))

@@ -1,0 +1,72 @@
+"""Plans as people read them: a line for each operator, trees with shared parts named once."""
+
+from __future__ import annotations
+
+import os.path
+
+from jumpgate.compiler.plan import Exchange, Mapped
+from jumpgate.compiler.tree import uses
+from jumpgate.dataflow.operators import Join, Operator, Partitioning, Prune, Read, Receive
+from jumpgate.dataflow.tree import line
+
+TEXT_MAX = 200  #: characters of one operator before it is cut
+
+
+def describe(node: Operator) -> str:
+    """One operator in one line, without its inputs."""
+    match node:
+        case Exchange():
+            text = f"exchange {partitioning(node.partitioning)} from {node.site}"
+        case Mapped():
+            inside = " ← ".join(o.kind for o in node.match.operators)
+            text = f"{node.site}: {node.match.completeness.value} {inside}"
+        case Prune():
+            text = f"prune ({', '.join(node.kept.names)}) for"
+        case _:
+            text = line(node)
+    return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
+
+
+def short(node: Operator) -> str:
+    """An operator named as in an error: join(store_sales, item)."""
+    if isinstance(node, Join):
+        return f"join({origin(node.left)}, {origin(node.right)})"
+    return f"{node.kind}({origin(node)})"
+
+
+def origin(node: Operator) -> str:
+    """The name of the file behind the leftmost leaf of `node`."""
+    while node.inputs:
+        node = node.inputs[0]
+    if isinstance(node, Read):
+        return os.path.basename(node.files[0]) if node.files else node.format
+    return node.edge if isinstance(node, Receive) else node.kind
+
+
+def partitioning(p: Partitioning) -> str:
+    """`hash(#0) × 4`, `broadcast × 2`, `single`."""
+    keys = f"({', '.join(f'#{k}' for k in p.keys)})" if p.keys else ""
+    return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "")
+
+
+def tree(root: Operator) -> list[str]:
+    """The graph as indented lines; a node used more than once is printed once and named after that."""
+    shared = {i for i, n in uses(root).items() if n > 1}
+    names: dict[int, str] = {}
+    lines: list[str] = []
+
+    def visit(node: Operator, depth: int) -> None:
+        indent = "  " * depth
+        if id(node) in names:
+            lines.append(f"{indent}{names[id(node)]} again")
+            return
+        label = ""
+        if id(node) in shared:
+            names[id(node)] = f"@{len(names) + 1}"
+            label = names[id(node)] + " = "
+        lines.append(f"{indent}{label}{describe(node)}")
+        for child in node.inputs:
+            visit(child, depth + 1)
+
+    visit(root, 0)
+    return lines

@@ -1,0 +1,255 @@
+"""Candidate graphs: asks every NCA on every device what it would take over, completes partial and pruning answers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from jumpgate.compiler.describe import short
+from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
+from jumpgate.compiler.tree import unique
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.errors import CannotPlace
+from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
+from jumpgate.nca.matching import final_phase, malformed, match_inputs, pruned_leaf
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to compute a node and all below it, with what it costs so far.
+
+    `below` names the finished fragments below the one that `node` is part of. `overloaded` counts devices whose memory
+    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `seconds` is None without statistics.
+    """
+
+    node: Mapped
+    below: frozenset[tuple[str, Device, int]]
+    fragments: int
+    matches: int
+    seconds: float | None
+    money: float
+    overloaded: int
+    preferred: int
+
+    @property
+    def fragment(self) -> tuple[str, Device, int]:
+        """What runs where: fused matches of the same operators are one program, whoever answered for which part."""
+        site = self.node.site
+        return (site.fusion or site.nca, site.devices[0], id(self.node.match.operators[0]))
+
+    def rank(self, seconds_per_money: float) -> tuple[float, ...]:
+        if self.seconds is None:
+            return (-self.preferred, self.overloaded, self.fragments, self.matches)
+        return (-self.preferred, self.overloaded, self.seconds + self.money * seconds_per_money, self.fragments, self.matches)
+
+
+def map_operators(plan: Plan) -> Plan:
+    """Fills `candidates`, best first, and `refused` (what NCAs answered to operators that they did not take).
+
+    Raises CannotPlace, with every operator that nobody takes.
+    """
+    mapper = _Mapper(plan)
+    found = mapper.alternatives(plan.root.input)
+    if not found:
+        raise mapper.error(plan.root.input)
+    candidates = tuple(
+        Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded) for a in found
+    )
+    return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
+
+
+def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
+    """Hosts that differ in nothing but name and size form one pool; every other device stands for itself."""
+    pools: dict[object, list[Device]] = {}
+    for device in devices:
+        key = (device.kind, device.properties) if device.kind == "host" else device.name
+        pools.setdefault(key, []).append(device)
+    return [tuple(p) for p in pools.values()]
+
+
+class _Mapper:
+    def __init__(self, plan: Plan) -> None:
+        self.options = plan.options
+        self.estimator = plan.estimator
+        self.ncas: list[NCA] = list(plan.registry)
+        self.nca_by_name = {n.name: n for n in self.ncas}
+        self.classes = device_classes(plan.devices)
+        self.refused: dict[tuple[str, str], None] = {}
+        self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
+        self._unmatched: dict[int, Operator] = {}
+        self._memo: dict[tuple[int, frozenset[str]], tuple[Operator, list[Alternative]]] = {}
+
+    def alternatives(self, node: Operator, excluded: frozenset[str] = frozenset()) -> list[Alternative]:
+        """The best ways to compute `node`, best first; NCAs in `excluded` have pruned it or done its first phase."""
+        key = (id(node), excluded)
+        if key not in self._memo:
+            found = list(self._find(node, excluded))
+            self._memo[key] = (node, self._best(found))
+        return self._memo[key][1]
+
+    def _best(self, found: list[Alternative]) -> list[Alternative]:
+        """The best up to the beam, the best of each kind of root (where it runs, what it fuses with) before others."""
+        if len(found) < 2:
+            return found
+        found.sort(key=lambda a: a.rank(self.options.seconds_per_money))
+        seen: set[object] = set()
+        kinds: set[object] = set()
+        first: list[Alternative] = []
+        rest: list[Alternative] = []
+        for a in found:
+            program = (a.fragment, a.below)
+            if program in seen:
+                continue
+            seen.add(program)
+            (rest if a.fragment in kinds else first).append(a)
+            kinds.add(a.fragment)
+        kept = (first + rest)[: self.options.beam]
+        kept.sort(key=lambda a: a.rank(self.options.seconds_per_money))
+        return kept
+
+    def _find(self, node: Operator, excluded: frozenset[str]) -> Iterator[Alternative]:
+        if isinstance(node, Mapped):  # what is left of a pruned or partial match: already decided
+            yield from self._memo[(id(node), frozenset())][1]
+            return
+        matched = False
+        for nca in self.ncas:
+            if nca.name in excluded:
+                continue
+            for devices in self.classes:
+                answer = nca.operators.match_operations(node, devices[0])
+                if isinstance(answer, Match):
+                    no = _beyond_limits(answer, devices[0]) or malformed(answer, node)
+                    if no is None:
+                        matched = True
+                        yield from self._take(nca, answer, devices, excluded)
+                        continue
+                    answer = no
+                if answer is not None:
+                    self._refuse(node, nca, devices[0], answer)
+        if not matched:
+            self._unmatched[id(node)] = node
+            for child in node.inputs:
+                self.alternatives(child)
+
+    def _refuse(self, node: Operator, nca: NCA, device: Device, answer: Unsupported) -> None:
+        self._answers.setdefault(id(node), []).append((f"'{nca.name}' on {device.name}", answer))
+        self.refused[(short(node), f"'{nca.name}' on {device.name}: {answer.reason}")] = None
+
+    def _take(
+        self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
+    ) -> Iterator[Alternative]:
+        leaves = match_inputs(match)
+        site = Site(nca.name, devices, match.fusion)
+        statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
+        cost = nca.operators.cost(match, statistics, devices[0])
+        entered = self._entered(match, leaves)
+        work = None if entered is None else entered / cost.throughput / (devices[0].cores if cost.parallel else 1)
+        for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
+            box = Mapped(match, site, tuple(a.node for a in below), leaves)
+            taken = self._combine(nca, box, below, cost, work)
+            if taken is None:
+                continue
+            if match.completeness is Completeness.FULL:
+                yield taken
+                continue
+            self._memo[(id(box), frozenset())] = (box, [taken])
+            yield from self.alternatives(_remainder(match, box), excluded | {nca.name})
+
+    def _combine(
+        self, nca: NCA, box: Mapped, below: tuple[Alternative, ...], cost: Cost, work: float | None
+    ) -> Alternative | None:
+        fragments, matches, money, overloaded = 1, 1, cost.money, 0
+        preferred = int(nca.name in self.options.prefer)
+        seconds = None if work is None else work
+        alone = True
+        finished: set[tuple[str, Device, int]] = set()
+        for a in below:
+            finished |= a.below
+            fragments += a.fragments
+            matches += a.matches
+            money += a.money
+            overloaded += a.overloaded
+            preferred += a.preferred
+            edge = 0.0
+            if fused(box, a.node):
+                fragments -= 1
+                alone = False
+            else:
+                refusal = self._edge_refused(nca, a.node)
+                if refusal is not None:
+                    self._refuse(box.match.operators[0], nca, box.site.devices[0], refusal)
+                    return None
+                finished.add(a.fragment)
+                bytes = self.estimator.of(a.node).bytes
+                edge = 0.0 if bytes is None else bytes / self.options.network_bytes_per_s
+            seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge
+        if alone and seconds is not None:
+            seconds += cost.setup_s
+        memory = box.site.devices[0].memory_bytes
+        if memory and cost.memory_bytes > memory * len(box.site.devices):
+            overloaded += 1
+        return Alternative(box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred)
+
+    def _edge_refused(self, consumer: NCA, producer: Mapped) -> Unsupported | None:
+        descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
+        return consumer.operators.match_input(descriptor, transport)
+
+    def _entered(self, match: Match, leaves: tuple[Operator, ...]) -> float | None:
+        """Bytes that enter the match, from files and from other matches."""
+        parts = [self.estimator.of(leaf).bytes for leaf in leaves]
+        parts += [self.estimator.files(o).bytes for o in match.operators if isinstance(o, Read)]
+        known = [p for p in parts if p is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    def error(self, root: Operator) -> CannotPlace:
+        """Every operator that nobody takes, what each NCA said, and the way out."""
+        problems: list[str] = []
+        for node in unique(root):
+            if id(node) not in self._unmatched:
+                continue
+            answers = self._answers.get(id(node), [])
+            said = "; ".join(f"{who}: {a.reason}" for who, a in answers)
+            remedies = list(dict.fromkeys(a.remedy for _, a in answers if a.remedy))
+            way_out = " ".join(remedies) or "Add an accelerator that offers it, or leave this operator to the client."
+            problems.append(
+                f"cannot place {short(node)}: {said or f'none of {len(self.ncas)} NCAs offers {node.kind}'}. {way_out}"
+            )
+        if not problems:
+            edges = "; ".join(f"{what}: {why}" for what, why in self.refused)
+            problems.append(f"cannot place {short(root)}: no two NCAs agree on an edge ({edges}). Add a software host.")
+        return CannotPlace("\n".join(problems), operators=len(problems))
+
+
+def fused(consumer: Mapped, producer: Operator) -> bool:
+    """Whether both become one instance: the same non-empty domain, on the same devices."""
+    return (
+        isinstance(producer, Mapped)
+        and consumer.site.fusion != ""
+        and consumer.site.fusion == producer.site.fusion
+        and consumer.site.devices == producer.site.devices
+    )
+
+
+def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
+    properties = dict(device.properties)
+    for name, need in match.limits:
+        has = device.memory_bytes if name == "memory_bytes" else float(properties.get(name, "inf"))
+        if need > has:
+            return Unsupported(f"needs {name} {need:g}, '{device.name}' has {has:g}", "limit")
+    return None
+
+
+def _remainder(match: Match, box: Mapped) -> Operator:
+    """What still runs downstream of a partial or pruning match."""
+    root = match.operators[0]
+    if match.completeness is Completeness.PARTIAL:
+        return final_phase(root, box)
+    leaf = pruned_leaf(match.operators)
+
+    def rebuild(node: Operator) -> Operator:
+        if node is leaf:
+            return box
+        return node.with_inputs((rebuild(node.inputs[0]), *node.inputs[1:]))
+
+    return rebuild(root)

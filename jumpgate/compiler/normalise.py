@@ -1,0 +1,111 @@
+"""One spelling for each meaning: distinct is an aggregate, limit over sort is a top-n, constants are computed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import is_identity, map_expressions, project, references
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.expressions import (
+    Call,
+    Cast,
+    ColumnRef,
+    Expression,
+    InList,
+    Literal,
+    conjunction,
+    conjuncts,
+)
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Limit,
+    Operator,
+    Project,
+    Send,
+    Sort,
+    UnionAll,
+    rewrite,
+)
+from jumpgate.errors import JumpgateError
+
+
+def normalise(plan: Plan) -> Plan:
+    """Rewrites bottom-up until every node is in its one spelling; shared nodes stay shared."""
+    dialect = plan.options.dialect
+
+    def change(node: Operator) -> Operator:
+        return _rewritten(map_expressions(node, lambda e: fold(e, dialect)))
+
+    root = rewrite(plan.root, change)
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+def _rewritten(node: Operator) -> Operator:
+    match node:
+        case Distinct():
+            schema = node.input.schema
+            return Aggregate(node.input, references(schema), schema.names, ())
+        case Limit(input=Sort() | Limit()):
+            return _first(node)
+        case Filter():
+            return _filter(node)
+        case Project():
+            return _project(node)
+        case UnionAll(members=(only,)):
+            return only
+    return node
+
+
+def _first(node: Limit) -> Operator:
+    """The first rows of the first rows."""
+    inner = node.input
+    have = inner.limit if isinstance(inner, Sort) else inner.count if isinstance(inner, Limit) else None
+    count = node.count if have is None else max(0, min(node.count, have - node.offset))
+    if isinstance(inner, Sort):
+        return replace(inner, limit=count, offset=inner.offset + node.offset)
+    assert isinstance(inner, Limit)
+    return replace(inner, count=count, offset=inner.offset + node.offset)
+
+
+def _filter(node: Filter) -> Operator:
+    terms = [t for t in conjuncts(node.predicate) if not (isinstance(t, Literal) and t.value is True)]
+    if not terms:
+        return node.input
+    if isinstance(node.input, Filter):  # the inner terms first: they may guard the outer ones
+        return replace(node.input, predicate=conjunction((*conjuncts(node.input.predicate), *terms)))
+    if len(terms) == len(conjuncts(node.predicate)):
+        return node
+    return replace(node, predicate=conjunction(tuple(terms)))
+
+
+def _project(node: Project) -> Operator:
+    if is_identity(node.expressions, len(node.input.schema)) and node.names == node.input.schema.names:
+        return node.input
+    if isinstance(node.input, Project) and all(isinstance(e, ColumnRef) for e in node.input.expressions):
+        return project(node.input, node.expressions, node.names)
+    return node
+
+
+def fold(expression: Expression, dialect: Dialect) -> Expression:
+    """`expression` with its constant parts computed by the functions' reference bodies.
+
+    What fails when computed stays as it is: the error belongs to the run, and only if a row gets there.
+    """
+    if isinstance(expression, ColumnRef | Literal):
+        return expression
+    children = tuple(fold(c, dialect) for c in expression.children)
+    if any(a is not b for a, b in zip(children, expression.children, strict=True)):
+        expression = expression.with_children(children)
+    constant = all(isinstance(c, Literal) for c in children)
+    if not constant or not isinstance(expression, Call | Cast | InList):
+        return expression
+    try:
+        value = evaluate(expression, (), dialect)
+    except JumpgateError:
+        return expression
+    return Literal(expression.type, value)

@@ -1,0 +1,259 @@
+"""Several instances of each operator: two-phase aggregates, broadcast or partitioned joins, local top-n and a merge.
+
+Every subplan is either *single* (one instance has all rows) or *spread* over the site's instances, perhaps by a hash of
+some columns. Exchanges are inserted where an operator needs another distribution than its input has. With one instance
+everything is single and nothing is inserted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from jumpgate.compiler.plan import Exchange, Plan, Site
+from jumpgate.compiler.tree import project, references
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    Operator,
+    Partitioning,
+    Project,
+    Read,
+    Shuffle,
+    Sort,
+    UnionAll,
+)
+from jumpgate.nca.matching import final_phase, partial_phase
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How rows lie: over `count` instances, and equal values of columns `keys` on the same one (None = anyhow)."""
+
+    count: int = 1
+    keys: tuple[int, ...] | None = None
+
+    @property
+    def single(self) -> bool:
+        return self.count == 1
+
+
+SINGLE = Spread()
+
+
+def parallelise(plan: Plan) -> Plan:
+    """Sets every exchange's partitioning and the count of instances of every site."""
+    worker = _Parallel(plan)
+    result = plan.root.input
+    assert isinstance(result, Exchange)
+    body, spread = worker.visit(result.input, worker.widen(result.site))
+    endpoints = max(1, len(plan.root.endpoints or plan.options.endpoints))
+    partitioning = replace(plan.root.partitioning, count=endpoints)
+    sent = Exchange(body, partitioning, replace(worker.widen(result.site), count=spread.count))
+    return replace(plan, root=replace(plan.root, input=sent))
+
+
+class _Parallel:
+    def __init__(self, plan: Plan) -> None:
+        self.options = plan.options
+        self.estimator = plan.estimator
+        self._memo: dict[tuple[int, Site], tuple[Operator, Spread]] = {}
+
+    def widen(self, site: Site) -> Site:
+        """The site with the count of instances that its spread parts have."""
+        if site.fusion == "" or site.devices[0].kind != "host":
+            return replace(site, count=1)
+        return replace(site, count=self.options.parallelism or len(site.devices))
+
+    def visit(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
+        """`node` as `site` runs it, and how its rows lie then. Shared nodes stay shared."""
+        key = (id(node), site)
+        if key not in self._memo:
+            self._memo[key] = self._visit(node, site)
+        return self._memo[key]
+
+    def _visit(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
+        match node:
+            case Exchange():
+                return self._enter(node, site)
+            case Read():
+                return node, Spread(site.count)
+            case Join():
+                return self._join(node, site)
+            case Aggregate() if node.phase == "full":
+                return self._aggregate(node, site)
+            case Aggregate() if node.phase == "final":
+                return self._final(node, *self.visit(node.input, site), site)
+            case Sort() | Limit():
+                return self._first_rows(node, site)
+            case UnionAll():
+                return self._union(node, site)
+            case Shuffle():
+                return self._shuffle(node, site)
+        if not node.inputs:
+            return node, Spread(site.count)
+        input, spread = self.visit(node.inputs[0], site)
+        return _over(node, input), _through(node, spread)
+
+    # ---- exchanges --------------------------------------------------------------------------------------------------
+
+    def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
+        """`node` after an exchange; two exchanges in a row become one."""
+        if isinstance(node, Exchange):
+            return replace(node, partitioning=partitioning)
+        return Exchange(node, partitioning, replace(site, count=spread.count))
+
+    def gather(self, node: Operator, spread: Spread, site: Site) -> Operator:
+        return node if spread.single else self.move(node, spread, Partitioning(), site)
+
+    def scatter(self, node: Operator, spread: Spread, keys: tuple[int, ...], site: Site) -> Operator:
+        """`node` with equal values of `keys` on one instance."""
+        if spread.count == site.count and spread.keys == keys:
+            return node
+        return self.move(node, spread, Partitioning("hash", keys, site.count), site)
+
+    def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
+        """Rows from another accelerator."""
+        below = self.widen(node.site)
+        input, spread = self.visit(node.input, below)
+        kind = Partitioning() if site.count == 1 else Partitioning("round_robin", count=site.count)
+        return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
+
+    # ---- operators --------------------------------------------------------------------------------------------------
+
+    def _join(self, node: Join, site: Site) -> tuple[Operator, Spread]:
+        left, left_spread = self.visit(node.left, site)
+        right, right_spread = self.visit(node.right, site)
+        if left_spread.single and right_spread.single:
+            return _over(node, left, right), SINGLE
+        whole_build = node.type in ("anti", "mark")  # their NULL rules look at all of the build side
+        keyless = not node.left_keys
+        small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
+        if node.type not in ("right", "full") and (whole_build or keyless or small):
+            if left_spread.single:
+                return _over(node, left, self.gather(right, right_spread, site)), SINGLE
+            everywhere = Partitioning("broadcast", count=site.count)
+            return _over(node, left, self.move(right, right_spread, everywhere, site)), left_spread
+        if keyless:
+            gathered = self.gather(left, left_spread, site), self.gather(right, right_spread, site)
+            return _over(node, *gathered), SINGLE
+        return self._partitioned(node, left, left_spread, right, right_spread, site)
+
+    def _partitioned(
+        self, node: Join, left: Operator, left_spread: Spread, right: Operator, right_spread: Spread, site: Site
+    ) -> tuple[Operator, Spread]:
+        """Both sides by a hash of the keys; keys that are no columns are computed before the exchange."""
+        width, right_width = len(left.schema), len(right.schema)
+        left, left_keys = _with_columns(left, node.left_keys)
+        right, right_keys = _with_columns(right, node.right_keys)
+        shift = len(left.schema) - width
+        residual = node.residual
+        if residual is not None and shift:
+            schema = replace(node, left=left, right=right, type="inner").schema
+            refs = references(schema)
+            residual = residual.remap(lambda i: refs[i if i < width else i + shift])
+        joined = replace(
+            node,
+            left=self.scatter(left, left_spread, left_keys, site),
+            right=self.scatter(right, right_spread, right_keys, site),
+            left_keys=references(left.schema, left_keys),
+            right_keys=references(right.schema, right_keys),
+            residual=residual,
+        )
+        keys: tuple[int, ...] | None = left_keys
+        if node.type == "right":
+            keys = tuple(k + len(left.schema) for k in right_keys)
+        elif node.type == "full":
+            keys = None
+        wanted = [*range(width)]
+        if len(node.schema) > width:
+            wanted += range(len(left.schema), len(left.schema) + right_width)
+        result = project(joined, references(joined.schema, wanted), node.schema.names)
+        if keys is not None and result is not joined:
+            keys = tuple(wanted.index(k) for k in keys) if all(k in wanted for k in keys) else None
+        return result, Spread(site.count, keys)
+
+    def _aggregate(self, node: Aggregate, site: Site) -> tuple[Operator, Spread]:
+        input, spread = self.visit(node.input, site)
+        if spread.single:
+            return _over(node, input), SINGLE
+        grouped = {k.index: i for i, k in enumerate(node.keys) if isinstance(k, ColumnRef)}
+        if spread.keys and all(k in grouped for k in spread.keys):  # every group is on one instance already
+            return _over(node, input), Spread(spread.count, tuple(grouped[k] for k in spread.keys))
+        if any(m.function == "count_distinct" for m in node.measures):
+            if not node.keys:
+                return _over(node, self.gather(input, spread, site)), SINGLE
+            input, keys = _with_columns(input, node.keys)
+            whole = replace(node, input=self.scatter(input, spread, keys, site), keys=references(input.schema, keys))
+            return whole, Spread(site.count, tuple(range(len(node.keys))))
+        partial = partial_phase(_over(node, input))
+        return self._final(final_phase(node, partial), partial, spread, site)
+
+    def _final(self, node: Operator, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
+        assert isinstance(node, Aggregate)
+        if not node.keys or site.count == 1:
+            return _over(node, self.gather(input, spread, site)), SINGLE
+        keys = tuple(range(len(node.keys)))
+        return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
+
+    def _first_rows(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
+        """Sort, top-n and limit end at one instance; what can be cut is cut before it travels."""
+        assert isinstance(node, Sort | Limit)
+        input, spread = self.visit(node.inputs[0], site)
+        if spread.single:
+            return _over(node, input), SINGLE
+        if isinstance(node, Limit) or node.limit is not None:
+            input = partial_phase(_over(node, input))
+        return _over(node, self.gather(input, spread, site)), SINGLE
+
+    def _shuffle(self, node: Shuffle, site: Site) -> tuple[Operator, Spread]:
+        """As the client asked, over this site's instances; with one there is nothing to move."""
+        input, spread = self.visit(node.input, site)
+        wanted = node.partitioning
+        if site.count == 1 or wanted.kind == "single":
+            return self.gather(input, spread, site), SINGLE
+        moved = self.move(input, spread, replace(wanted, count=site.count), site)
+        return moved, Spread(site.count, wanted.keys if wanted.kind == "hash" else None)
+
+    def _union(self, node: UnionAll, site: Site) -> tuple[Operator, Spread]:
+        members = [self.visit(m, site) for m in node.members]
+        if all(s.single for _, s in members):
+            return _over(node, *(m for m, _ in members)), SINGLE
+        even = Partitioning("round_robin", count=site.count)
+        spread_members = [self.move(m, s, even, site) if s.single else m for m, s in members]
+        return _over(node, *spread_members), Spread(site.count)
+
+
+def _over(node: Operator, *inputs: Operator) -> Operator:
+    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+    return node if same else node.with_inputs(inputs)
+
+
+def _through(node: Operator, spread: Spread) -> Spread:
+    """The distribution after a filter or projection."""
+    if spread.keys is None or isinstance(node, Filter):
+        return spread
+    if isinstance(node, Project):
+        where = {e.index: i for i, e in reversed([*enumerate(node.expressions)]) if isinstance(e, ColumnRef)}
+        if all(k in where for k in spread.keys):
+            return Spread(spread.count, tuple(where[k] for k in spread.keys))
+    return Spread(spread.count)
+
+
+def _with_columns(node: Operator, expressions: tuple[Expression, ...]) -> tuple[Operator, tuple[int, ...]]:
+    """`node` with a column for each expression (appended where it is no column yet), and their positions."""
+    positions: list[int] = []
+    added: list[Expression] = []
+    width = len(node.schema)
+    for e in expressions:
+        if isinstance(e, ColumnRef):
+            positions.append(e.index)
+        else:
+            positions.append(width + len(added))
+            added.append(e)
+    if added:
+        names = (*node.schema.names, *(f"key{i}" for i in range(len(added))))
+        node = Project(node, (*references(node.schema), *added), names)
+    return node, tuple(positions)

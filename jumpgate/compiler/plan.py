@@ -1,0 +1,120 @@
+"""What the passes hand on: the plan, the compiler's options, and the operators that exist only while compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.operators import Operator, Partitioning, Send, Unary
+from jumpgate.dataflow.types import Schema
+from jumpgate.nca.interface import Device, Edge, InstancePlan, Match, Statistics
+from jumpgate.nca.registry import Registry
+
+if TYPE_CHECKING:
+    from jumpgate.compiler.estimate import Estimator
+
+#: (files, format, options) → what is known about them without reading data; None where nothing is
+StatisticsFunction = Callable[[tuple[str, ...], str, tuple[tuple[str, str], ...]], Statistics]
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How to compile. Equal options and requests give equal plans.
+
+    parallelism: instances per operator, spread over the hosts; 0 = one on each host.
+    threads: of each instance; 0 = the host's cores shared by its instances.
+    broadcast_bytes_max: a build side estimated larger is partitioned by its keys instead of sent to every instance.
+    network_bytes_per_s: what one edge transfers. seconds_per_money: what a unit of money is worth; 0 = money is free.
+    endpoints: where the client listens (host:port per partition), used when the request does not say.
+    statistics: what is known about files; None = nothing. beam: alternatives kept for each operator.
+    prefer: NCAs that are used wherever they match, whatever it costs. trace: keep the plan after each pass for explain.
+    """
+
+    parallelism: int = 0
+    threads: int = 0
+    broadcast_bytes_max: float = 64e6
+    network_bytes_per_s: float = 1e9
+    seconds_per_money: float = 0.0
+    dialect: Dialect = field(default_factory=Dialect)
+    endpoints: tuple[str, ...] = ()
+    statistics: StatisticsFunction | None = None
+    beam: int = 4
+    prefer: tuple[str, ...] = ()
+    trace: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a part of the plan runs: an NCA, the devices it may use, and (once decided) how many instances."""
+
+    nca: str
+    devices: tuple[Device, ...]
+    fusion: str = ""
+    count: int = 1
+
+    def __str__(self) -> str:
+        where = ", ".join(d.name for d in self.devices)
+        return f"{self.nca} on {where}" + (f" × {self.count}" if self.count > 1 else "")
+
+
+@dataclass(frozen=True)
+class Mapped(Operator):
+    """A match in a candidate graph: stands for all its operators; its inputs are those of the match."""
+
+    match: Match
+    site: Site
+    members: tuple[Operator, ...]
+    #: the match's operators over the original inputs: what to run, with leaves[i] standing for members[i]
+    leaves: tuple[Operator, ...]
+
+    @property
+    def inputs(self) -> tuple[Operator, ...]:
+        return self.members
+
+    def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        return replace(self, members=inputs)
+
+    @cached_property
+    def schema(self) -> Schema:
+        return self.match.schema
+
+
+@dataclass(frozen=True)
+class Exchange(Unary):
+    """Rows leave the instances that run what is below (down to the next exchange) for those that run what is above."""
+
+    partitioning: Partitioning
+    site: Site
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A complete mapping. `seconds` and `money` are estimates, seconds None without statistics; `overloaded` counts
+    the parts that are estimated to need more memory than their devices have."""
+
+    root: Operator
+    fragments: int
+    matches: int
+    seconds: float | None
+    money: float
+    overloaded: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One request on its way through the passes. Compared by identity of its parts; never changed in place."""
+
+    root: Send
+    options: CompileOptions
+    devices: tuple[Device, ...]
+    registry: Registry
+    estimator: Estimator
+    candidates: tuple[Candidate, ...] = ()
+    chosen: Candidate | None = None
+    refused: tuple[tuple[str, str], ...] = ()
+    instances: tuple[InstancePlan, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    stages: int = 0

@@ -1,0 +1,177 @@
+"""Filters as far down as they mean the same, and into reads as hints for skipping; equalities become join keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from jumpgate.compiler.failing import may_fail
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import references, uses
+from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Read,
+    Send,
+    Shuffle,
+    Sort,
+    UnionAll,
+    column,
+)
+
+Terms = list[Expression]
+
+#: join types whose left (right) input a term over its columns may filter instead of the output
+LEFT_SAFE = ("inner", "left", "semi", "anti", "mark")
+RIGHT_SAFE = ("inner", "right")
+#: join types whose left (right) input a term of the residual may filter instead
+RESIDUAL_LEFT = ("inner", "right", "semi")
+RESIDUAL_RIGHT = ("inner", "left", "semi", "anti")
+
+
+def push_filters(plan: Plan) -> Plan:
+    """Every filter's terms move separately. A node that is used twice keeps the filters of each user above it."""
+    root = _Pusher(plan.root).visit(plan.root, [])
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+class _Pusher:
+    def __init__(self, root: Operator) -> None:
+        self.uses = uses(root)
+        self.shared: dict[int, Operator] = {}
+
+    def visit(self, node: Operator, terms: Terms) -> Operator:
+        """`node` under the filter `terms` (over its output)."""
+        if self.uses[id(node)] > 1:
+            if id(node) not in self.shared:
+                self.shared[id(node)] = self._push(node, [])
+            return _filtered(self.shared[id(node)], terms)
+        return self._push(node, terms)
+
+    def _push(self, node: Operator, terms: Terms) -> Operator:
+        match node:
+            case Filter():
+                own = [*conjuncts(node.predicate)]
+                if not terms and self.uses[id(node.input)] > 1:
+                    return _over(node, self.visit(node.input, []))
+                result = self.visit(node.input, [*own, *terms])
+                same = isinstance(result, Filter) and result.input is node.input and not terms
+                return node if same and result == node else result
+            case Project():
+                below = node.expressions
+                return _over(node, self.visit(node.input, [t.remap(lambda i: below[i]) for t in terms]))
+            case Join():
+                return self._join(node, terms)
+            case Aggregate() if node.phase == "full" and node.keys:
+                keys = node.keys
+                down, stay = _split(terms, lambda t: max(t.columns(), default=len(keys)) < len(keys))
+                input = self.visit(node.input, [t.remap(lambda i: keys[i]) for t in down])
+                return _filtered(_over(node, input), stay)
+            case UnionAll():
+                members = tuple(self.visit(m, [_onto(t, m) for t in terms]) for m in node.members)
+                return _over(node, *members)
+            case Shuffle():
+                return _over(node, self.visit(node.input, terms))
+            case Sort() if node.limit is None and not node.offset:
+                return _over(node, self.visit(node.input, terms))
+            case Read() if terms:
+                return _read(node, terms)
+        return _filtered(_over(node, *(self.visit(i, []) for i in node.inputs)), terms)
+
+    def _join(self, node: Join, terms: Terms) -> Operator:
+        width = len(node.left.schema)
+        residual = [] if node.residual is None else [*conjuncts(node.residual)]
+        if node.type == "inner":  # a condition on the pair is the same above and within, unless it may fail
+            within, terms = _split(terms, lambda t: not may_fail(t))
+            residual, terms = residual + within, terms
+        left: Terms = []
+        right: Terms = []
+
+        def takes_left(t: Expression) -> bool:
+            return bool(t.columns()) and max(t.columns()) < width and not may_fail(t)
+
+        def takes_right(t: Expression) -> bool:
+            return bool(t.columns()) and min(t.columns()) >= width and not may_fail(t)
+
+        if node.type in LEFT_SAFE:
+            left, terms = _split(terms, takes_left)
+        if node.type in RIGHT_SAFE:
+            right, terms = _split(terms, takes_right)
+        if node.type in RESIDUAL_LEFT:
+            more, residual = _split(residual, takes_left)
+            left = left + more
+        if node.type in RESIDUAL_RIGHT:
+            more, residual = _split(residual, takes_right)
+            right = right + more
+        columns = references(node.right.schema)
+        new_left = self.visit(node.left, left)
+        new_right = self.visit(node.right, [t.remap(lambda i: columns[i - width]) for t in right])
+        keys, residual = _keys(node, residual, width)
+        changed = len(keys) > 0 or len(residual) != (len(conjuncts(node.residual)) if node.residual else 0)
+        new = _over(node, new_left, new_right)
+        if changed:
+            assert isinstance(new, Join)
+            new = replace(
+                new,
+                left_keys=(*node.left_keys, *(a for a, _ in keys)),
+                right_keys=(*node.right_keys, *(b for _, b in keys)),
+                residual=conjunction(tuple(residual)) if residual else None,
+            )
+        return _filtered(new, terms)
+
+
+def _keys(node: Join, residual: Terms, width: int) -> tuple[list[tuple[Expression, Expression]], Terms]:
+    """Equalities of a left with a right expression, as keys, and what stays of an inner join's residual."""
+    if node.type != "inner":
+        return [], residual
+    found: list[tuple[Expression, Expression]] = []
+    rest: Terms = []
+    columns = references(node.right.schema)
+    for term in residual:
+        if isinstance(term, Call) and term.function == "eq" and not term.args[0].type.is_float:
+            a, b = term.args
+            if b.columns() and a.columns() and max(b.columns()) < width:
+                a, b = b, a
+            if a.columns() and b.columns() and max(a.columns()) < width <= min(b.columns()):
+                found.append((a, b.remap(lambda i: columns[i - width])))
+                continue
+        rest.append(term)
+    return found, rest
+
+
+def _split(terms: Iterable[Expression], chosen: Callable[[Expression], bool]) -> tuple[Terms, Terms]:
+    yes: Terms = []
+    no: Terms = []
+    for term in terms:
+        (yes if chosen(term) else no).append(term)
+    return yes, no
+
+
+def _onto(term: Expression, member: Operator) -> Expression:
+    """A term over a union, over one of its members (whose columns may be less nullable)."""
+    return term.remap(lambda i: column(member.schema, i))
+
+
+def _read(node: Read, terms: Terms) -> Operator:
+    """The terms as a filter, and as the reader's hint."""
+    hint = [t for t in terms if not may_fail(t)]
+    if node.predicate is not None:
+        known = conjuncts(node.predicate)
+        hint = [*known, *(t for t in hint if t not in known)]
+    if hint:
+        node = replace(node, predicate=conjunction(tuple(hint)))
+    return _filtered(node, terms)
+
+
+def _filtered(node: Operator, terms: Terms) -> Operator:
+    return Filter(node, conjunction(tuple(terms))) if terms else node
+
+
+def _over(node: Operator, *inputs: Operator) -> Operator:
+    same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+    return node if same else node.with_inputs(inputs)

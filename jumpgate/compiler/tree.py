@@ -1,0 +1,95 @@
+"""Small tools that the passes share: expressions of an operator, projections of references, one-line descriptions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Project, Sort, column
+from jumpgate.dataflow.types import Schema
+
+Change = Callable[[Expression], Expression]
+
+
+def unique(root: Operator) -> Iterator[Operator]:
+    """Every node of the graph once, inputs before those that use them."""
+    seen: set[int] = set()
+
+    def visit(node: Operator) -> Iterator[Operator]:
+        if id(node) not in seen:
+            seen.add(id(node))
+            for child in node.inputs:
+                yield from visit(child)
+            yield node
+
+    return visit(root)
+
+
+def uses(root: Operator) -> Counter[int]:
+    """How many inputs refer to each node (by identity); the root has none."""
+    return Counter(id(child) for node in unique(root) for child in node.inputs)
+
+
+def map_expressions(node: Operator, change: Change) -> Operator:
+    """`node` with `change` applied to each of its own expressions; the same object where none changed."""
+
+    def all_of(items: Sequence[Expression]) -> tuple[Expression, ...]:
+        return tuple(change(e) for e in items)
+
+    if isinstance(node, Filter):
+        predicate = change(node.predicate)
+        return node if predicate is node.predicate else replace(node, predicate=predicate)
+    if isinstance(node, Project):
+        expressions = all_of(node.expressions)
+        return node if _same(expressions, node.expressions) else replace(node, expressions=expressions)
+    if isinstance(node, Join):
+        left, right = all_of(node.left_keys), all_of(node.right_keys)
+        residual = None if node.residual is None else change(node.residual)
+        same = _same(left, node.left_keys) and _same(right, node.right_keys) and residual is node.residual
+        return node if same else replace(node, left_keys=left, right_keys=right, residual=residual)
+    if isinstance(node, Aggregate):
+        keys = all_of(node.keys)
+        arguments = [None if m.argument is None else change(m.argument) for m in node.measures]
+        if _same(keys, node.keys) and all(a is m.argument for a, m in zip(arguments, node.measures, strict=True)):
+            return node
+        measures = tuple(replace(m, argument=a) for m, a in zip(node.measures, arguments, strict=True))
+        return replace(node, keys=keys, measures=measures)
+    if isinstance(node, Sort):
+        keys = all_of([k.expression for k in node.keys])
+        if all(k is s.expression for k, s in zip(keys, node.keys, strict=True)):
+            return node
+        return replace(node, keys=tuple(replace(s, expression=k) for s, k in zip(node.keys, keys, strict=True)))
+    return node
+
+
+def _same(a: Sequence[Expression], b: Sequence[Expression]) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))
+
+
+def references(schema: Schema, indices: Sequence[int] | None = None) -> tuple[ColumnRef, ...]:
+    """References to the columns of `schema` (all of them by default)."""
+    return tuple(column(schema, i) for i in (range(len(schema)) if indices is None else indices))
+
+
+def pair_references(left: Schema, right: Schema) -> tuple[ColumnRef, ...]:
+    """References to the columns of a join's input: left ones, then right ones."""
+    return references(Schema((*left, *right)))
+
+
+def project(node: Operator, expressions: tuple[Expression, ...], names: tuple[str, ...]) -> Operator:
+    """A projection of `node`; `node` itself where nothing would change, one projection where two would do."""
+    if isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions):
+        below = node.expressions
+        return project(node.input, tuple(e.remap(lambda i: below[i]) for e in expressions), names)
+    if names == node.schema.names and is_identity(expressions, len(node.schema)):
+        return node
+    return Project(node, expressions, names)
+
+
+def is_identity(expressions: Sequence[Expression], width: int) -> bool:
+    """Whether the expressions are references to columns 0 … width - 1 in order."""
+    return len(expressions) == width and all(
+        isinstance(e, ColumnRef) and e.index == i for i, e in enumerate(expressions)
+    )

@@ -1,0 +1,320 @@
+"""The fluent way to write a dataflow. Every step checks names and types and raises all its problems at once.
+
+    read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregate(by=["ss_item_sk"], n=count())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jumpgate.dataflow.casts import TypeMismatch, common_type
+from jumpgate.dataflow.expressions import ColumnRef, Expression, conjunction
+from jumpgate.dataflow.files import Paths, list_files
+from jumpgate.dataflow.functions import cast_to
+from jumpgate.dataflow.joins import join_operator
+from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Limit,
+    Measure,
+    Operator,
+    Partitioning,
+    Project,
+    Read,
+    Send,
+    Shuffle,
+    Sort,
+    SortKey,
+    UnionAll,
+    column,
+    measure_type,
+)
+from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
+from jumpgate.dataflow.tree import tree
+from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
+from jumpgate.dataflow.validate import DEPTH_MAX, option_problems
+from jumpgate.errors import InvalidDataflow
+
+Columns = str | Named | Sequence["str | Named"]
+#: finds a schema in the files themselves: (files, format, options) → schema
+Inference = Callable[[tuple[str, ...], str, dict[str, str]], Schema]
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """An immutable dataflow; each method gives a new one on top of it. Nothing is read or run here."""
+
+    root: Operator
+    depth: int = 1
+
+    @property
+    def schema(self) -> Schema:
+        return self.root.schema
+
+    def __repr__(self) -> str:
+        return f"Dataflow{self.schema}\n{self.explain()}"
+
+    def explain(self) -> str:
+        """The operators as a tree, root first."""
+        return tree(self.root)
+
+    def filter(self, *predicates: Named) -> Dataflow:
+        """Rows for which all predicates are true (not NULL)."""
+        scope = Scope("filter", self.schema)
+        terms = [scope.predicate(as_named(p)) for p in predicates]
+        scope.done()
+        return self._then(Filter(self.root, conjunction(tuple(t for t in terms if t is not None))))
+
+    def select(self, *columns: str | Named, **named: object) -> Dataflow:
+        """Exactly these columns: names, expressions with .alias(name), or name=expression."""
+        scope = Scope("select", self.schema)
+        pairs = _named_columns(scope, columns, named)
+        _refuse_duplicates(scope, [n for n, _ in pairs])
+        if not columns and not named:
+            scope.problem("select needs at least one column")
+        scope.done()
+        return self._then(_project(self.root, pairs))
+
+    project = select
+
+    def with_columns(self, *columns: Named, **named: object) -> Dataflow:
+        """All columns and these; one with the name of an existing column replaces it in its place."""
+        scope = Scope("with_columns", self.schema)
+        new = _named_columns(scope, columns, named)
+        _refuse_duplicates(scope, [n for n, _ in new])
+        scope.done()
+        merged: list[tuple[str, Expression]] = [(f.name, column(self.schema, i)) for i, f in enumerate(self.schema)]
+        for name, expression in new:
+            at = next((i for i, (n, _) in enumerate(merged) if n == name), len(merged))
+            merged[at : at + 1] = [(name, expression)]
+        return self._then(_project(self.root, merged))
+
+    def join(self, other: Dataflow, on: Columns | None = None, *, left_on: Columns | None = None,
+             right_on: Columns | None = None, how: str = "inner", where: Named | None = None,
+             suffix: str | None = None) -> Dataflow:
+        """Equi-join; `other` is the build side, best the smaller one.
+
+        on: columns of that name on both sides, of which the result holds one. left_on/right_on: keys by position; the
+        result holds all columns. where: a further condition over both sides. how: inner, left, right, full, semi (rows
+        of self with a match), anti (without), mark (self and a column `mark`: SQL's IN). A column name that both sides
+        have is refused unless `suffix` is given, which then renames other's.
+        """
+        root = join_operator(self.root, other.root, on=on, left_on=left_on, right_on=right_on, how=how, where=where,
+                             suffix=suffix)
+        return Dataflow(root, _deeper(max(self.depth, other.depth), 2))
+
+    def aggregate(self, *measures: Aggregation, by: Columns = (), **named: Aggregation) -> Dataflow:
+        """One row for each group of equal `by` columns (NULL is a group), or a single row without any."""
+        scope = Scope("aggregate", self.schema)
+        keys = _named_columns(scope, _listed(by), {})
+        wanted = [*((getattr(m, "name", None), m) for m in measures), *named.items()]
+        resolved = [_measure(scope, m, n) for n, m in wanted]
+        if not keys and not resolved and not scope.problems:
+            scope.problem("aggregate needs keys (by=) or measures")
+        _refuse_duplicates(scope, [n for n, _ in keys] + [m.name for m in resolved if m is not None])
+        scope.done()
+        found = tuple(m for m in resolved if m is not None)
+        return self._then(Aggregate(self.root, tuple(e for _, e in keys), tuple(n for n, _ in keys), found))
+
+    def sort(self, *keys: str | Named | Order) -> Dataflow:
+        """Total order by the keys: names, expressions, or `.desc()` / `.asc()` of them."""
+        return self._then(Sort(self.root, self._sort_keys("sort", keys)))
+
+    def top(self, count: int, *keys: str | Named | Order, offset: int = 0) -> Dataflow:
+        """The first `count` rows in that order, after `offset`."""
+        scope = Scope("top", self.schema)
+        _check_count(scope, count, offset)
+        scope.done()
+        return self._then(Sort(self.root, self._sort_keys("top", keys), count, offset))
+
+    def limit(self, count: int, offset: int = 0) -> Dataflow:
+        """At most `count` rows after `offset`, in the input's order where it has one, else any."""
+        scope = Scope("limit", self.schema)
+        _check_count(scope, count, offset)
+        scope.done()
+        return self._then(Limit(self.root, count, offset))
+
+    def distinct(self) -> Dataflow:
+        """One of each set of equal rows (NULL equals NULL)."""
+        return self._then(Distinct(self.root))
+
+    def union_all(self, *others: Dataflow) -> Dataflow:
+        """All rows of all inputs, columns by position; types are cast to their common ones."""
+        scope = Scope("union_all", self.schema)
+        schemas = [self.schema, *(o.schema for o in others)]
+        for i, schema in enumerate(schemas[1:], 2):
+            if len(schema) != len(self.schema):
+                scope.problem(f"union_all: input 1 has {len(self.schema)} columns, input {i} has {len(schema)}")
+        scope.done()
+        types = []
+        for name, column_types in zip(self.schema.names, zip(*(s.types for s in schemas), strict=True), strict=True):
+            try:
+                types.append(common_type(column_types))
+            except TypeMismatch as e:
+                scope.problem(f"union_all: column {name!r}: {e}")
+        scope.done()
+        members = tuple(_cast_columns(d.root, types) for d in (self, *others))
+        return Dataflow(UnionAll(members), _deeper(max(self.depth, *(o.depth for o in others), 0), 2))
+
+    def shuffle(self, *keys: str, count: int = 1, kind: str = "hash") -> Dataflow:
+        """Spreads the rows over `count` partitions: by the keys' hash (hash, murmur3), round_robin or broadcast."""
+        return self._then(Shuffle(self.root, self._partitioning("shuffle", kind, keys, count)))
+
+    def send(self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None,
+             layout: str = "columnar") -> Dataflow:
+        """Delivers the result to `endpoints` (host:port), partitioned by the columns `by` if there are several.
+
+        Only for clients that receive by themselves; jumpgate.client adds its own endpoint.
+        """
+        scope = Scope("send", self.schema)
+        if not endpoints:
+            scope.problem("send needs at least one endpoint")
+        if layout not in ("columnar", "row"):
+            scope.problem(f"send: layout is {layout!r}; it can be columnar or row")
+        strange = [e for e in endpoints if not e.rpartition(":")[2].isdigit()]
+        scope.problems += [f"send: endpoint {e!r} is not host:port" for e in strange]
+        scope.done()
+        kind = kind or ("hash" if by else "single" if len(endpoints) == 1 else "round_robin")
+        return self._then(Send(self.root, endpoints, self._partitioning("send", kind, by, len(endpoints)), layout))
+
+    def _then(self, root: Operator) -> Dataflow:
+        if isinstance(self.root, Send):
+            raise InvalidDataflow(f"{root.kind} after send: send must be the last operator", operator=root.kind)
+        return Dataflow(root, _deeper(self.depth))
+
+    def _sort_keys(self, operator: str, keys: tuple[str | Named | Order, ...]) -> tuple[SortKey, ...]:
+        scope = Scope(operator, self.schema)
+        if not keys:
+            scope.problem(f"{operator} needs at least one key")
+        resolved = []
+        for key in keys:
+            order = key if isinstance(key, Order) else Order(as_column(key))
+            expression = scope.resolve(order.expression)
+            if expression is not None:
+                resolved.append(SortKey(expression, order.descending, order.nulls_first))
+        scope.done()
+        return tuple(resolved)
+
+    def _partitioning(self, operator: str, kind: str, keys: Sequence[str], count: int) -> Partitioning:
+        scope = Scope(operator, self.schema)
+        kinds = ("single", "hash", "round_robin", "broadcast", "murmur3")
+        if kind not in kinds:
+            scope.problem(f"{operator}: unknown partitioning {kind!r}{suggest(kind, kinds)}")
+        if (kind in ("hash", "murmur3")) != bool(keys):
+            scope.problem(f"{operator}: partitioning {kind!r} " + ("takes no keys" if keys else "needs keys"))
+        if count < 1 or (kind == "single" and count != 1):
+            scope.problem(f"{operator}: {count} partitions with partitioning {kind!r}")
+        references = [scope.column(k) for k in keys]
+        scope.done()
+        return Partitioning(kind, tuple(r.index for r in references if r is not None), count)
+
+
+def read(paths: Paths, *, format: str | None = None, schema: Schema | Mapping[str, DataType | str] | Inference,
+         columns: Sequence[str] | None = None, **options: object) -> Dataflow:
+    """Files of one format: a path, a glob, a directory, or a list of them (files.list_files).
+
+    format: json, csv, parquet or orc; from the suffix if not given. schema: the files' schema, {name: type}, or a
+    function that finds it. columns: those wanted, in this order (all). options: csv: delimiter, quote, header, null;
+    json and csv: on_error = "fail" or "skip" (and count) malformed rows. Raises FileUnreadable and InvalidDataflow.
+    """
+    files, format = list_files(paths, format)
+    texts = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+    scope = Scope("read", Schema(()))
+    scope.problems += option_problems(format, texts)
+    scope.done()
+    if isinstance(schema, Mapping):
+        file_schema = _schema_of(scope, schema)
+    else:
+        file_schema = schema if isinstance(schema, Schema) else schema(files, format, texts)
+    scope = Scope("read", file_schema)
+    _refuse_duplicates(scope, list(file_schema.names))
+    if not len(file_schema):
+        scope.problem(f"read: {files[0]!r} has no columns")
+    scope.done()
+    found = map(scope.column, file_schema.names if columns is None else columns)
+    wanted = tuple(c.index for c in found if c is not None)
+    scope.done()
+    return Dataflow(Read(files, format, file_schema, wanted, tuple(sorted(texts.items()))))
+
+
+def _schema_of(scope: Scope, types: Mapping[str, DataType | str]) -> Schema:
+    fields = []
+    for name, type in types.items():
+        try:
+            fields.append(Field(name, type if isinstance(type, DataType) else parse_type(type).with_nullable(True)))
+        except ValueError as e:
+            scope.problem(f"read: column {name!r}: {e}")
+    scope.done()
+    return Schema(tuple(fields))
+
+
+def _named_columns(
+    scope: Scope, columns: Iterable[object], named: Mapping[str, object],
+) -> list[tuple[str, Expression]]:
+    """(name, typed expression) of each; problems noted for what has no name or does not resolve."""
+    wanted = [(None, as_column(c)) for c in columns] + [(n, as_named(e)) for n, e in named.items()]
+    pairs = []
+    for given, expression in wanted:
+        name = given or name_of(expression)
+        if name is None:
+            scope.problem(f"{describe(expression)} in {scope.operator} has no name; add .alias(name)")
+        resolved = scope.resolve(expression)
+        if name is not None and resolved is not None:
+            pairs.append((name, resolved))
+    return pairs
+
+
+def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | None:
+    if not isinstance(measure, Aggregation):
+        what = describe(measure) if isinstance(measure, Named) else repr(measure)
+        scope.problem(f"{what} in aggregate is no measure; use sum_, count, count_distinct, avg, min_, max_ or stddev")
+        return None
+    if name is None:
+        scope.problem(f"{measure.function} in aggregate has no name; write name={measure.function}(…) or .alias(name)")
+    if measure.argument is None:
+        return Measure("count_star", None, measure_type("count_star", None), name or "")
+    argument = scope.resolve(measure.argument)
+    if argument is None:
+        return None
+    if measure.function in ("sum", "avg", "stddev") and not argument.type.is_numeric:
+        what = f"{measure.function}({describe(measure.argument)})"
+        scope.problem(f"{what} in aggregate needs a number, not {argument.type.name}")
+        return None
+    return Measure(measure.function, argument, measure_type(measure.function, argument.type), name or "")
+
+
+def _project(root: Operator, pairs: Sequence[tuple[str, Expression]]) -> Project:
+    return Project(root, tuple(e for _, e in pairs), tuple(n for n, _ in pairs))
+
+
+def _cast_columns(root: Operator, types: list[DataType]) -> Operator:
+    schema = root.schema
+    if all(a.same(b) for a, b in zip(schema.types, types, strict=True)):
+        return root
+    expressions: list[Expression] = [ColumnRef(f.type, i, f.name) for i, f in enumerate(schema)]
+    casts = tuple(cast_to(e, t) for e, t in zip(expressions, types, strict=True))
+    return Project(root, casts, schema.names)
+
+
+def _refuse_duplicates(scope: Scope, names: list[str]) -> None:
+    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
+        scope.problem(f"two columns called {name!r} in {scope.operator}; rename one with .alias")
+
+
+def _check_count(scope: Scope, count: int, offset: int) -> None:
+    for what, number in (("count", count), ("offset", offset)):
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
+            scope.problem(f"{scope.operator}: {what} is {number!r}; it must be an integer from 0 on")
+
+
+def _listed(columns: Columns) -> list[str | Named]:
+    return [columns] if isinstance(columns, str | Named) else list(columns)
+
+
+def _deeper(depth: int, by: int = 1) -> int:
+    if depth + by > DEPTH_MAX:
+        raise InvalidDataflow(f"a dataflow has at most {DEPTH_MAX} operators on one path")
+    return depth + by

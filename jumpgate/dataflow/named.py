@@ -1,0 +1,363 @@
+"""What people write: expressions over column names, without types. `resolve.py` turns them into typed trees.
+
+    col("price") * 2 > 10     (col("a") == 1) & ~col("b").is_null()      when(col("x") > 0).then("pos").otherwise("neg")
+
+In expressions plain Python values are literals; columns are always `col(name)`. Where a column is expected (keys, sort,
+select, the argument of a measure) a string is a column's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.types import DataType, parse_type
+from jumpgate.errors import InvalidDataflow
+
+#: expressions nest no deeper than this; a chain of & or | counts once
+DEPTH_MAX = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """An expression by column names. Operators build larger ones; nothing is checked until it meets a schema."""
+
+    depth: int = field(default=1, init=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return ()
+
+    def __post_init__(self) -> None:
+        depth = 1 + max((p.depth for p in self.parts), default=0)
+        if depth > DEPTH_MAX:
+            raise InvalidDataflow(f"an expression nests more than {DEPTH_MAX} levels deep; split it with with_columns")
+        object.__setattr__(self, "depth", depth)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError("a column expression has no truth value; use &, |, ~ and .isin() instead of and, or, not, in")
+
+    def __eq__(self, other: object) -> Named:  # type: ignore[override]
+        return call("eq", self, other)
+
+    def __ne__(self, other: object) -> Named:  # type: ignore[override]
+        return call("ne", self, other)
+
+    def __lt__(self, other: object) -> Named:
+        return call("lt", self, other)
+
+    def __le__(self, other: object) -> Named:
+        return call("le", self, other)
+
+    def __gt__(self, other: object) -> Named:
+        return call("gt", self, other)
+
+    def __ge__(self, other: object) -> Named:
+        return call("ge", self, other)
+
+    def __and__(self, other: object) -> Named:
+        return _chain("and", self, other)
+
+    def __rand__(self, other: object) -> Named:
+        return _chain("and", other, self)
+
+    def __or__(self, other: object) -> Named:
+        return _chain("or", self, other)
+
+    def __ror__(self, other: object) -> Named:
+        return _chain("or", other, self)
+
+    def __invert__(self) -> Named:
+        return call("not", self)
+
+    def __add__(self, other: object) -> Named:
+        return call("add", self, other)
+
+    def __radd__(self, other: object) -> Named:
+        return call("add", other, self)
+
+    def __sub__(self, other: object) -> Named:
+        return call("subtract", self, other)
+
+    def __rsub__(self, other: object) -> Named:
+        return call("subtract", other, self)
+
+    def __mul__(self, other: object) -> Named:
+        return call("multiply", self, other)
+
+    def __rmul__(self, other: object) -> Named:
+        return call("multiply", other, self)
+
+    def __truediv__(self, other: object) -> Named:
+        return call("divide", self, other)
+
+    def __rtruediv__(self, other: object) -> Named:
+        return call("divide", other, self)
+
+    def __mod__(self, other: object) -> Named:
+        return call("modulo", self, other)
+
+    def __neg__(self) -> Named:
+        return call("negate", self)
+
+    def is_null(self) -> Named:
+        return call("is_null", self)
+
+    def is_not_null(self) -> Named:
+        return call("is_not_null", self)
+
+    def between(self, low: object, high: object) -> Named:
+        """low <= self and self <= high."""
+        return (self >= low) & (self <= high)
+
+    def isin(self, options: Iterable[Value]) -> Named:
+        """SQL's IN over literals: NULL if self is NULL, or if it equals none and one of them is None."""
+        return NamedIn(self, tuple(options))
+
+    def like(self, pattern: str, escape: str | None = None) -> Named:
+        """SQL's LIKE: % is any run of characters, _ one character."""
+        return call("like", self, pattern, *(() if escape is None else (escape,)))
+
+    def cast(self, type: DataType | str) -> Named:
+        """Conversion; what does not convert is an error (InvalidCast, Overflow)."""
+        return NamedCast(self, as_type(type), "error")
+
+    def try_cast(self, type: DataType | str) -> Named:
+        """Conversion; what does not convert becomes NULL."""
+        return NamedCast(self, as_type(type), "null")
+
+    def alias(self, name: str) -> Named:
+        """The same values under another name."""
+        return Alias(self, name)
+
+    def desc(self, nulls_first: bool = False) -> Order:
+        return Order(self, True, nulls_first)
+
+    def asc(self, nulls_first: bool = False) -> Order:
+        return Order(self, False, nulls_first)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedColumn(Named):
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class NamedLiteral(Named):
+    """A Python value whose type its surroundings decide."""
+
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCall(Named):
+    function: str
+    args: tuple[Named, ...]
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return self.args
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCast(Named):
+    input: Named
+    type: DataType
+    on_failure: str
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedCase(Named):
+    """condition, value, condition, value, … and the default."""
+
+    branches: tuple[Named, ...]
+    default: Named
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return (*self.branches, self.default)
+
+    def when(self, condition: Named) -> When:
+        """A further branch; the default must not have been given yet."""
+        return When(condition, self.branches)
+
+    def otherwise(self, value: object) -> Named:
+        """The value where no condition is true (NULL unless given)."""
+        return NamedCase(self.branches, as_named(value))
+
+
+@dataclass(frozen=True, eq=False)
+class NamedIn(Named):
+    input: Named
+    options: tuple[Value, ...]
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class Alias(Named):
+    input: Named
+    name: str
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A sort key; NULLs come last unless asked for first."""
+
+    expression: Named
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class When:
+    """Half a branch: `when(condition)` waits for `.then(value)`."""
+
+    condition: Named
+    before: tuple[Named, ...] = ()
+
+    def then(self, value: object) -> NamedCase:
+        return NamedCase((*self.before, as_named(self.condition), as_named(value)), NamedLiteral(None))
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """A measure by name: `sum_("x")`, `count()`; `argument` is None for count()."""
+
+    function: str
+    argument: Named | None
+    name: str | None = None
+
+    def alias(self, name: str) -> Aggregation:
+        return Aggregation(self.function, self.argument, name)
+
+
+def col(name: str) -> Named:
+    """The column `name` of the operator's input."""
+    if not isinstance(name, str):
+        raise InvalidDataflow(f"col() takes a column's name, not {name!r}")
+    return NamedColumn(name)
+
+
+def lit(value: Value) -> Named:
+    """A literal. Its type follows from what it meets (a column's type, exactly), else from the Python value."""
+    return NamedLiteral(value)
+
+
+def when(condition: Named) -> When:
+    """`when(c).then(v).when(c2).then(v2).otherwise(w)`: SQL's CASE."""
+    return When(condition)
+
+
+def call(function: str, *args: object) -> Named:
+    """A call of a scalar function by name; Python values become literals."""
+    return NamedCall(function, tuple(as_named(a) for a in args))
+
+
+def as_named(value: object) -> Named:
+    """Expressions as they are, anything else as a literal."""
+    if isinstance(value, Aggregation | Order | When):
+        raise InvalidDataflow(f"{type(value).__name__.lower()} cannot be part of an expression; "
+                              "compute on a measure with with_columns after aggregate")
+    return value if isinstance(value, Named) else NamedLiteral(value)  # type: ignore[arg-type]
+
+
+def as_column(value: object) -> Named:
+    """A string as a column's name, expressions as they are."""
+    return col(value) if isinstance(value, str) else as_named(value)
+
+
+def as_type(type: DataType | str) -> DataType:
+    """`"decimal(7,2)"` or a DataType."""
+    if isinstance(type, DataType):
+        return type
+    try:
+        return parse_type(type)
+    except ValueError as e:
+        raise InvalidDataflow(f"cast: {e}") from None
+
+
+def _chain(function: str, *args: object) -> Named:
+    """AND and OR of many terms as one variadic call, so that long chains do not nest."""
+    terms: list[Named] = []
+    for term in map(as_named, args):
+        terms += term.args if isinstance(term, NamedCall) and term.function == function else (term,)
+    return NamedCall(function, tuple(terms))
+
+
+class Functions:
+    """The namespace `f`: every scalar function by name, `f.year(col("d"))`; `and`, `or` and `not` are &, | and ~."""
+
+    def __getattr__(self, name: str) -> _Function:
+        if name not in FUNCTIONS:
+            raise AttributeError(f"there is no function {name!r}; Jumpgate has {', '.join(sorted(FUNCTIONS))}")
+        return _Function(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted(FUNCTIONS)
+
+
+@dataclass(frozen=True)
+class _Function:
+    name: str
+
+    def __call__(self, *args: object) -> Named:
+        return call(self.name, *args)
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return FUNCTIONS[self.name].doc
+
+
+f = Functions()
+
+
+def _measure(function: str, argument: object) -> Aggregation:
+    return Aggregation(function, as_column(argument))
+
+
+def sum_(argument: str | Named) -> Aggregation:
+    """Sum of the values that are not NULL; NULL for none. int64, decimal(38, s) or float64."""
+    return _measure("sum", argument)
+
+
+def count(argument: str | Named | None = None) -> Aggregation:
+    """Number of rows, or of rows in which `argument` is not NULL."""
+    return Aggregation("count_star", None) if argument is None else _measure("count", argument)
+
+
+def count_distinct(argument: str | Named) -> Aggregation:
+    """Number of different values that are not NULL."""
+    return _measure("count_distinct", argument)
+
+
+def avg(argument: str | Named) -> Aggregation:
+    """Mean of the values that are not NULL, float64; NULL for none."""
+    return _measure("avg", argument)
+
+
+def min_(argument: str | Named) -> Aggregation:
+    return _measure("min", argument)
+
+
+def max_(argument: str | Named) -> Aggregation:
+    return _measure("max", argument)
+
+
+def stddev(argument: str | Named) -> Aggregation:
+    """Sample standard deviation, float64; NULL for fewer than two values."""
+    return _measure("stddev", argument)

@@ -1,0 +1,233 @@
+"""Checks an operator tree that came from outside: nothing that a client says about types is believed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.functions import check
+from jumpgate.dataflow.literals import holds
+from jumpgate.dataflow.operators import (
+    FORMATS,
+    JOIN_TYPES,
+    MEASURES,
+    PHASES,
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Partitioning,
+    Project,
+    Read,
+    Send,
+    Shuffle,
+    Sort,
+    UnionAll,
+    expressions_of,
+    measure_type,
+    partial_state,
+)
+from jumpgate.dataflow.resolve import suggest
+from jumpgate.dataflow.types import Schema, bool_
+
+#: operators on one path from the root
+DEPTH_MAX = 200
+PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
+READ_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "csv": ("delimiter", "quote", "header", "null", "on_error"), "json": ("on_error",), "parquet": (), "orc": (),
+}
+
+
+def option_problems(format: str, options: Mapping[str, str]) -> list[str]:
+    """What is wrong with a read's options."""
+    known = READ_OPTIONS[format]
+    found = [f"read: {format} has no option {n!r}{suggest(n, known) if known else '; it has none'}"
+             for n in options if n not in known]
+    for name in ("delimiter", "quote"):
+        if len(options.get(name, ",").encode()) != 1 or options.get(name) in ("\n", "\r", "\0"):
+            found.append(f"read: option {name} is {options[name]!r}; it must be one ASCII character")
+    for name, choices in (("header", ("true", "false")), ("on_error", ("fail", "skip"))):
+        if options.get(name, choices[0]) not in choices:
+            found.append(f"read: option {name} is {options[name]!r}; it can be {' or '.join(choices)}")
+    return found
+
+
+def problems(node: Operator) -> list[str]:
+    """What is wrong with one operator, given that its inputs are right; sentences that name the operator."""
+    if isinstance(node, Read):
+        found = _read(node) or [p for e in expressions_of(node) for p in _expression(e, node.schema)]
+        return [f"read: {p}" for p in found]
+    inputs = Schema(tuple(f for i in node.inputs for f in i.schema))
+    found = [p for e, schema in _expressions_with_schemas(node, inputs) for p in _expression(e, schema)]
+    match node:
+        case Filter():
+            found += _condition("predicate", node.predicate)
+        case Project():
+            if len(node.expressions) != len(node.names) or not node.names:
+                found.append(f"{len(node.expressions)} expressions, {len(node.names)} names")
+        case Join():
+            found += _join(node)
+        case Aggregate():
+            found += _aggregate(node)
+        case Sort():
+            found += [] if node.keys else ["no keys"]
+            found += _counts(0 if node.limit is None else node.limit, node.offset)
+        case Limit():
+            found += _counts(node.count, node.offset)
+        case UnionAll():
+            found += _union(node)
+        case Shuffle():
+            found += _partitioning(node.partitioning, inputs)
+        case Send():
+            found += _send(node, inputs)
+    return [f"{node.kind}: {p}" for p in dict.fromkeys(found)]
+
+
+def _expressions_with_schemas(node: Operator, inputs: Schema) -> list[tuple[Expression, Schema]]:
+    if not isinstance(node, Join):
+        return [(e, inputs) for e in expressions_of(node)]
+    sides = [(e, node.left.schema) for e in node.left_keys] + [(e, node.right.schema) for e in node.right_keys]
+    return sides + ([(node.residual, inputs)] if node.residual is not None else [])
+
+
+def _expression(root: Expression, schema: Schema) -> list[str]:
+    found: list[str] = []
+    for e in root.walk():
+        try:
+            match e:
+                case ColumnRef():
+                    if not 0 <= e.index < len(schema):
+                        found.append(f"column #{e.index} of an input with {len(schema)} columns")
+                    elif e.type != schema[e.index].type:
+                        found.append(f"column #{e.index} is {schema[e.index].type}, declared as {e.type}")
+                case Literal():
+                    found += [p for p in [holds(e)] if p]
+                case Call():
+                    check(e)
+                case Cast():
+                    found += _cast(e)
+                case Case():
+                    found += _case(e)
+                case InList():
+                    found += [f"in: {o.type} beside {e.input.type}" for o in e.options if not o.type.same(e.input.type)]
+                    nullable = e.input.type.nullable and bool(e.options) or any(o.value is None for o in e.options)
+                    found += [] if e.type == bool_.with_nullable(nullable) else [f"in: declared as {e.type}"]
+        except TypeMismatch as mismatch:
+            found.append(str(mismatch))
+    return found
+
+
+def _cast(e: Cast) -> list[str]:
+    if e.on_failure not in ("error", "null"):
+        return [f"cast: on_failure is {e.on_failure!r}"]
+    if not can_cast(e.input.type, e.type):
+        return [f"there is no cast from {e.input.type} to {e.type}"]
+    expected = cast_type(e.input.type, e.type, e.on_failure)
+    return [] if e.type == expected else [f"cast: declared as {e.type}, its type is {expected}"]
+
+
+def _case(e: Case) -> list[str]:
+    if not e.branches or len(e.branches) % 2:
+        return ["case: conditions and values must come in pairs"]
+    values = (*e.branches[1::2], e.otherwise)
+    found = [p for c in e.branches[::2] for p in _condition("case condition", c)]
+    found += [f"case: a value is {v.type}, declared as {e.type}" for v in values if not v.type.same(e.type)]
+    if e.type.nullable != any(v.type.nullable for v in values):
+        found.append(f"case: declared as {e.type}")
+    return found
+
+
+def _condition(what: str, e: Expression) -> list[str]:
+    return [] if e.type.kind == "bool" else [f"{what} is {e.type}, must be bool"]
+
+
+def _read(node: Read) -> list[str]:
+    if node.format not in FORMATS:
+        return [f"unknown format {node.format!r}"]
+    found = [p.removeprefix("read: ") for p in option_problems(node.format, dict(node.options))]
+    found += [] if node.files else ["no files"]
+    found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(f) or "\0" in f]
+    if not all(0 <= c < len(node.file_schema) for c in node.columns):
+        found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
+    names = node.file_schema.names
+    found += [f"two columns called {n!r}" for n in dict.fromkeys(names) if names.count(n) > 1]
+    if node.predicate is not None and not found:
+        found += _condition("predicate", node.predicate)
+    return found
+
+
+def _join(node: Join) -> list[str]:
+    found = [] if node.type in JOIN_TYPES else [f"unknown type {node.type!r}"]
+    if len(node.left_keys) != len(node.right_keys):
+        found.append(f"{len(node.left_keys)} left keys, {len(node.right_keys)} right keys")
+    for a, b in zip(node.left_keys, node.right_keys, strict=False):
+        if not a.type.same(b.type):
+            found.append(f"keys of type {a.type} and {b.type}")
+    return found + (_condition("residual", node.residual) if node.residual is not None else [])
+
+
+def _aggregate(node: Aggregate) -> list[str]:
+    found = [] if node.phase in PHASES else [f"unknown phase {node.phase!r}"]
+    if len(node.keys) != len(node.key_names):
+        found.append(f"{len(node.keys)} keys, {len(node.key_names)} names")
+    if not node.keys and not node.measures:
+        found.append("neither keys nor measures")
+    for m in node.measures:
+        found += _measure(m)
+        if not found and node.phase != "full" and m.function == "count_distinct":
+            found.append("count_distinct has no partial state")
+    if node.phase == "final" and not found:
+        states = [t for m in node.measures for t in partial_state(m)]
+        have = node.input.schema.types[len(node.keys):]
+        if len(have) != len(states) or not all(a.same(b) for a, b in zip(have, states, strict=False)):
+            found.append("the input is not the partial phase's output")
+    return found
+
+
+def _measure(m: Measure) -> list[str]:
+    if m.function not in MEASURES:
+        return [f"unknown measure {m.function!r}"]
+    if (m.argument is None) != (m.function == "count_star"):
+        return [f"{m.function} {'has an argument' if m.argument else 'needs an argument'}"]
+    if m.argument is not None and m.function in ("sum", "avg", "stddev") and not m.argument.type.is_numeric:
+        return [f"{m.function} of {m.argument.type}"]
+    expected = measure_type(m.function, None if m.argument is None else m.argument.type)
+    return [] if m.type == expected else [f"{m.function} declared as {m.type}, its type is {expected}"]
+
+
+def _counts(count: int, offset: int) -> list[str]:
+    return [f"{n} rows" for n in (count, offset) if not 0 <= n < 1 << 63]
+
+
+def _union(node: UnionAll) -> list[str]:
+    if not node.members:
+        return ["no inputs"]
+    first = node.members[0].schema
+    for i, member in enumerate(node.members[1:], 2):
+        other = member.schema
+        if len(other) != len(first) or not all(a.same(b) for a, b in zip(first.types, other.types, strict=True)):
+            return [f"input {i} is {other}, input 1 is {first}"]
+    return []
+
+
+def _partitioning(p: Partitioning, schema: Schema) -> list[str]:
+    found = [] if p.kind in PARTITIONINGS else [f"unknown partitioning {p.kind!r}"]
+    if not all(0 <= k < len(schema) for k in p.keys):
+        found.append(f"partitioning keys {p.keys} of an input with {len(schema)} columns")
+    if (p.kind in ("hash", "murmur3")) != bool(p.keys):
+        found.append(f"partitioning {p.kind} with {len(p.keys)} keys")
+    if p.count < 1 or (p.kind == "single" and p.count != 1):
+        found.append(f"partitioning {p.kind} over {p.count}")
+    return found
+
+
+def _send(node: Send, schema: Schema) -> list[str]:
+    found = _partitioning(node.partitioning, schema)
+    found += [] if node.layout in ("columnar", "row") else [f"unknown layout {node.layout!r}"]
+    if len(node.endpoints) != node.partitioning.count:
+        found.append(f"{len(node.endpoints)} endpoints for {node.partitioning.count} partitions")
+    return found

@@ -1,0 +1,75 @@
+"""The operator interface under questions: is it pure, are its matches sound, has every “no” a reason?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from jumpgate.dataflow.operators import Operator, Receive
+from jumpgate.nca.interface import NCA, Device, Match, Statistics, Unsupported
+from jumpgate.nca.matching import malformed, match_inputs
+
+#: a device that no accelerator knows
+NOWHERE = Device("nowhere", "a kind that does not exist")
+
+
+def ask(
+    nca: NCA, root: Operator, devices: tuple[Device, ...], matched: dict[str, int], refused: dict[str, int]
+) -> tuple[list[str], int]:
+    """Asks about every node of `root` on every device. Returns what is wrong, and how many matches there were.
+
+    `matched` counts answers by the operators' names, `refused` by reasons.
+    """
+    problems: list[str] = []
+    claims = 0
+    for node in _nodes(root):
+        if nca.operators.match_operations(node, NOWHERE) is not None:
+            problems.append(f"claims {node.kind} on a device that it cannot know")
+        for device in devices:
+            answer = nca.operators.match_operations(node, device)
+            if answer != nca.operators.match_operations(node, device):
+                problems.append(f"answers differently about {node.kind} when asked twice")
+            if isinstance(answer, Unsupported):
+                refused[answer.reason] = refused.get(answer.reason, 0) + 1
+                if not answer.reason:
+                    problems.append(f"refuses {node.kind} without a reason")
+            elif isinstance(answer, Match):
+                claims += 1
+                name = f"{answer.completeness.value} " + " ← ".join(o.kind for o in answer.operators)
+                matched[name] = matched.get(name, 0) + 1
+                problems += [f"{name}: {p}" for p in _unsound(nca, answer, node, device)]
+    return problems, claims
+
+
+def _nodes(root: Operator) -> Iterator[Operator]:
+    """Every node, and each operator over an input that arrives from elsewhere."""
+    for node in root.walk():
+        yield node
+        if node.inputs:
+            yield node.with_inputs(tuple(Receive(f"e{i}", c.schema) for i, c in enumerate(node.inputs)))
+
+
+def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator[str]:
+    if match.nca != nca.name:
+        yield f"its match is of '{match.nca}', it is called '{nca.name}'"
+    wrong = malformed(match, node)
+    if wrong is not None:
+        yield wrong.reason
+        return
+    inputs = match_inputs(match)
+    for rows in (None, 0.0, 1e9):
+        known = tuple(Statistics(rows, None if rows is None else rows * 8) for _ in inputs)
+        cost = nca.operators.cost(match, known, device)
+        numbers = (cost.setup_s, cost.memory_bytes, cost.money)
+        if not cost.throughput > 0 or not all(math.isfinite(n) and n >= 0 for n in numbers):
+            yield f"its cost for inputs of {rows} rows is no estimate: {cost}"
+    descriptor, transport = nca.operators.match_output(match, 1)
+    if descriptor.schema.types != match.schema.types:
+        yield f"would emit {descriptor.schema} where it matched {match.schema}"
+    if not transport:
+        yield "names no transport"
+    for leaf in inputs:  # it must be able to read what its own kind emits
+        offered, over = nca.operators.match_output(Match(nca.name, (leaf,), match.completeness, leaf.schema), 1)
+        refusal = nca.operators.match_input(offered, over)
+        if refusal is not None and not refusal.reason:
+            yield "refuses an input without a reason"

@@ -1,0 +1,217 @@
+"""Geometry of the report's two pictures: where each bar, box and line goes, in pixels. No drawing and no HTML here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jumpgate.observe.timeline import EdgeRun, InstanceRun, PipelineRun, Timeline
+from jumpgate.observe.units import duration, rows, size
+
+WIDTH = 1100
+LABEL_WIDTH = 190
+RIGHT_MARGIN = 16
+LANE_HEIGHT = 26
+AXIS_HEIGHT = 30
+HEADER_HEIGHT = 24
+BAR_HEIGHT = 18
+#: average width of a character of the bars' font
+CHARACTER_WIDTH = 6.4
+
+BOX_WIDTH = 236
+BOX_LINE_HEIGHT = 17
+BOX_PADDING = 12
+LAYER_GAP = 150
+BOX_GAP = 26
+LINE_CHARACTERS = 34
+LINES_MAX = 9
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of the timeline. `filled` is the share of its height drawn dark (time spent working); 1 for set-up."""
+
+    x: float
+    y: float
+    width: float
+    css: str
+    label: str
+    title: str
+    filled: float = 1.0
+
+    @property
+    def fits(self) -> bool:
+        return len(self.label) * CHARACTER_WIDTH + 8 <= self.width
+
+    @property
+    def label_right(self) -> bool:
+        """Whether a label that does not fit has room to the right of the bar, else it goes to the left."""
+        return self.x + self.width + len(self.label) * CHARACTER_WIDTH + 8 <= WIDTH - RIGHT_MARGIN
+
+
+@dataclass(frozen=True)
+class Lane:
+    y: float
+    label: str
+    detail: str
+    bars: tuple[Bar, ...]
+    header: bool = False
+
+
+@dataclass(frozen=True)
+class Tick:
+    x: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """The background of one stage."""
+
+    x: float
+    width: float
+    label: str
+
+
+@dataclass(frozen=True)
+class TimelineChart:
+    width: float
+    height: float
+    lanes: tuple[Lane, ...]
+    ticks: tuple[Tick, ...]
+    bands: tuple[Band, ...]
+
+
+def timeline_chart(timeline: Timeline) -> TimelineChart:
+    """Set-up phases in the first lane, then every instance with a lane for each of its pipelines."""
+    scale = (WIDTH - LABEL_WIDTH - RIGHT_MARGIN) / max(timeline.total_s, 1e-9)
+
+    def x(seconds: float) -> float:
+        return LABEL_WIDTH + seconds * scale
+
+    y: float = AXIS_HEIGHT
+    setup = tuple(
+        Bar(x(p.start_s), y, max(p.seconds * scale, 1), f"phase phase-{i % 6}", p.name,
+            f"{p.name}: {duration(p.seconds)}")
+        for i, p in enumerate(timeline.phases)
+    )  # fmt: skip
+    lanes = [Lane(y, "set-up", duration(timeline.setup_s), setup)]
+    y += LANE_HEIGHT
+    for instance in timeline.instances:
+        lanes.append(Lane(y, f"{instance.id}", f"{instance.nca} on {instance.host}", (), header=True))
+        y += HEADER_HEIGHT
+        for run in instance.pipelines:
+            lanes.append(Lane(y, f"stage {run.stage}", "", (_pipeline_bar(run, x(run.span.start_s), y, scale),)))
+            y += LANE_HEIGHT
+    bands = tuple(Band(x(s.start_s), max(s.seconds * scale, 1), s.name) for s in timeline.stages)
+    return TimelineChart(WIDTH, y + 8, tuple(lanes), _ticks(timeline.total_s, x(0), scale), bands)
+
+
+def _pipeline_bar(run: PipelineRun, x: float, y: float, scale: float) -> Bar:
+    title = (
+        f"{run.span.name}\n{duration(run.span.seconds)}, busy {run.busy:.0%}, waited {duration(run.wait_s)}\n"
+        f"{rows(run.rows_in)} rows in, {rows(run.rows_out)} out"
+    )
+    width = max(run.span.seconds * scale, 2)
+    label = f"{run.span.name} · {duration(run.span.seconds)}, busy {run.busy:.0%}"
+    return Bar(x, y, width, "pipeline", label, title, min(max(run.busy, 0.0), 1.0))
+
+
+def _ticks(total_s: float, left: float, scale: float) -> tuple[Tick, ...]:
+    """Five to ten round numbers."""
+    raw = max(total_s, 1e-9) / 8
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
+    return tuple(Tick(left + i * step * scale, duration(i * step)) for i in range(int(total_s / step) + 1))
+
+
+@dataclass(frozen=True)
+class Box:
+    x: float
+    y: float
+    height: float
+    title: str
+    subtitle: str
+    lines: tuple[str, ...]
+    css: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve from box to box. `width` grows with the logarithm of the bytes."""
+
+    path: str
+    width: float
+    label_x: float
+    label_y: float
+    label: str
+    detail: str
+    title: str
+
+
+@dataclass(frozen=True)
+class GraphChart:
+    width: float
+    height: float
+    boxes: tuple[Box, ...]
+    lines: tuple[Line, ...]
+
+
+def graph_chart(timeline: Timeline) -> GraphChart:
+    """The plan from files on the left to the client on the right; one box for each fragment."""
+    fragments: dict[str, list[InstanceRun]] = {}
+    for instance in timeline.instances:
+        fragments.setdefault(instance.fragment, []).append(instance)
+    layer = _layers(list(fragments), timeline.edges)
+    boxes: dict[str, Box] = {}
+    bottom: dict[int, float] = {}
+    for name in (*fragments, "client"):
+        members = fragments.get(name, [])
+        lines = _box_lines(members) if members else (f"{rows(timeline.result_rows)} rows",)
+        height = 2 * BOX_PADDING + BOX_LINE_HEIGHT * (len(lines) + (1 if members else 0.7))
+        x = 8 + layer[name] * (BOX_WIDTH + LAYER_GAP)
+        y = bottom.get(layer[name], 8.0)
+        bottom[layer[name]] = y + height + BOX_GAP
+        subtitle = f"{len(members)} × {members[0].nca}" if members else ""
+        boxes[name] = Box(x, y, height, name, subtitle, lines, "fragment" if members else "client")
+    tallest = max(bottom.values())
+    centred = {
+        name: Box(b.x, b.y + (tallest - bottom[layer[name]]) / 2, b.height, b.title, b.subtitle, b.lines, b.css)
+        for name, b in boxes.items()
+    }
+    lines_ = tuple(_line(edge, centred[edge.source], centred[edge.target]) for edge in timeline.edges)
+    width = 16 + (max(layer.values()) + 1) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP
+    return GraphChart(width, tallest, tuple(centred.values()), lines_)
+
+
+def _layers(fragments: Sequence[str], edges: Sequence[EdgeRun]) -> dict[str, int]:
+    """The longest way from a leaf to each fragment; the client comes last."""
+    layer = dict.fromkeys((*fragments, "client"), 0)
+    for _ in layer:
+        for edge in edges:
+            layer[edge.target] = max(layer[edge.target], layer[edge.source] + 1)
+    return layer
+
+
+def _box_lines(members: Sequence[InstanceRun]) -> tuple[str, ...]:
+    operators = [_cut(text, LINE_CHARACTERS) for text in members[0].operators]
+    if len(operators) <= LINES_MAX:
+        return tuple(operators)
+    return (*operators[: LINES_MAX - 1], f"… and {len(operators) - LINES_MAX + 1} more")
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _line(edge: EdgeRun, source: Box, target: Box) -> Line:
+    x1, y1 = source.x + BOX_WIDTH, source.y + source.height / 2
+    x2, y2 = target.x, target.y + target.height / 2
+    bend = (x2 - x1) / 2
+    width = 1.5 + min(math.log10(max(edge.bytes, 1)), 10) * 0.5
+    return Line(
+        f"M{x1:.1f},{y1:.1f} C{x1 + bend:.1f},{y1:.1f} {x2 - bend:.1f},{y2:.1f} {x2 - 7:.1f},{y2:.1f}",
+        round(width, 1), (x1 + x2) / 2, (y1 + y2) / 2 - 10, f"{rows(edge.rows)} rows", size(edge.bytes),
+        f"{edge.id}: {rows(edge.rows)} rows, {size(edge.bytes)}, {edge.layout}, {edge.partitioning}",
+    )  # fmt: skip

@@ -1,0 +1,34 @@
+"""The page that anyone can open: a job's timeline, plan and counters as one HTML file without scripts or links."""
+
+from __future__ import annotations
+
+import functools
+
+import jinja2
+
+from jumpgate.observe import chart, units
+from jumpgate.observe.timeline import Timeline
+
+
+def html(timeline: Timeline) -> str:
+    """The report of a job. All text is escaped: column names and messages may hold anything."""
+    return _template().render(
+        t=timeline,
+        chart=chart.timeline_chart(timeline),
+        graph=chart.graph_chart(timeline),
+        bar_height=chart.BAR_HEIGHT,
+        box_width=chart.BOX_WIDTH,
+    )
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("jumpgate.templates", "html"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(duration=units.duration, size=units.size, rows=units.rows, px=lambda x: f"{x:.1f}")
+    return environment.get_template("report.html.j2")

@@ -1,0 +1,73 @@
+"""The record of a job: what `jumpgate report` draws. One JSON file a job in the state folder, the oldest removed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jumpgate.errors import NotFound
+
+JOBS_KEPT = 200
+
+
+@dataclass
+class Phase:
+    """A part of the set-up or a stage, in nanoseconds since the epoch. name: map, compile, allocate, configure, stage N."""
+
+    name: str
+    start_ns: int
+    end_ns: int = 0
+
+
+@dataclass
+class JobRecord:
+    """Everything known about a job. `counters`: instance id → ARCHITECTURE.md, "Counters"; `explain`: the compiler's."""
+
+    job: str
+    state: str = "submitted"
+    submitted_ns: int = 0
+    ended_ns: int = 0
+    stages: int = 0
+    phases: list[Phase] = field(default_factory=list)
+    #: id, fragment, nca, host, threads, operators (one text each), inputs (edges), output (edge)
+    instances: list[dict[str, Any]] = field(default_factory=list)
+    #: id, layout, transport, partitioning, producers, consumers ([] = the client), schema (text)
+    edges: list[dict[str, Any]] = field(default_factory=list)
+    counters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    explain: dict[str, Any] = field(default_factory=dict)
+    error: dict[str, Any] | None = None
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> JobRecord:
+        data = json.loads(text)
+        data["phases"] = [Phase(**p) for p in data["phases"]]
+        return JobRecord(**data)
+
+
+def save(record: JobRecord, folder: Path) -> None:
+    """Writes the record atomically. A full disk loses the record, not the job."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = folder / f".{record.job}.partial"
+        partial.write_text(record.to_json())
+        partial.rename(folder / f"{record.job}.json")
+        files = sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns)
+        for old in files[:-JOBS_KEPT]:
+            old.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def load(job: str, folder: Path) -> JobRecord:
+    """The record of `job`, or of the newest job for "latest". Raises NotFound."""
+    files = sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns) if folder.is_dir() else []
+    chosen = files[-1:] if job == "latest" else [f for f in files if f.stem == job]
+    if not chosen:
+        known = f"; the newest is {files[-1].stem}" if files else "; none has run yet"
+        raise NotFound(f"no record of job '{job}' in {folder}{known}", job=job)
+    return JobRecord.from_json(chosen[0].read_text())

@@ -1,0 +1,135 @@
+"""The gRPC face of the engine (jumpgate/v1/service.proto)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from jumpgate import errors
+from jumpgate.compiler.explain import explain_text
+from jumpgate.dataflow import proto
+from jumpgate.errors import ConfigError, InternalError, JumpgateError
+from jumpgate.hosts.config import Config
+from jumpgate.nca.registry import Registry
+from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.v1 import service_pb2 as pb
+from jumpgate.v1 import service_pb2_grpc
+
+#: trailing metadata that holds the typed error
+ERROR_KEY = "jumpgate-error"
+MESSAGE_BYTES_MAX = 64 << 20
+
+_STATUS: dict[type[JumpgateError], grpc.StatusCode] = {
+    errors.InvalidDataflow: grpc.StatusCode.INVALID_ARGUMENT,
+    errors.CannotPlace: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.NotFound: grpc.StatusCode.NOT_FOUND,
+    errors.Cancelled: grpc.StatusCode.CANCELLED,
+    errors.TimedOut: grpc.StatusCode.DEADLINE_EXCEEDED,
+    errors.MemoryLimit: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    errors.InternalError: grpc.StatusCode.INTERNAL,
+    errors.DataError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.ComputeError: grpc.StatusCode.FAILED_PRECONDITION,
+}
+
+
+class Server(service_pb2_grpc.JumpgateServicer):
+    """Every RPC: decode, ask the engine, encode. A failure of one request never ends the server."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
+        async def submit() -> pb.SubmitResponse:
+            root, dialect = proto.decode(request.dataflow)
+            job = await self.engine.submit(root, dialect, _options(request.options))
+            plan = job.context.plan
+            edge = plan.edge(plan.result)
+            return pb.SubmitResponse(
+                job_id=job.context.job, instances=[i.id for i in plan.instances], stages=plan.stages, edge=edge.id,
+                producers=len(edge.producers), format=edge.ntf.to_proto(), token=job.context.token,
+                explain_json=json.dumps(plan.explain))
+
+        return await _answered(context, submit)
+
+    async def Execute(self, request: pb.ExecuteRequest, context: Any) -> AsyncIterator[pb.Event]:
+        try:
+            async for state, stage in self.engine.execute(request.job_id):
+                detail = json.dumps(self.engine.job(request.job_id).record.counters) if state == "done" else ""
+                yield pb.Event(job_id=request.job_id, state=state, stage=stage, time_ns=time.time_ns(),
+                               detail_json=detail)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            await _abort(context, error)
+
+    async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.CancelResponse:
+        async def cancel() -> pb.CancelResponse:
+            self.engine.cancel(request.job_id)
+            return pb.CancelResponse()
+
+        return await _answered(context, cancel)
+
+    async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.JobDescription:
+        async def describe() -> pb.JobDescription:
+            record = self.engine.describe(request.job_id)
+            return pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
+
+        return await _answered(context, describe)
+
+    async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
+        return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs()])
+
+    async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
+        async def explain() -> pb.ExplainResponse:
+            root, dialect = proto.decode(request.dataflow)
+            plan = self.engine.plan(root, dialect, _options(request.options), trace=request.verbose)
+            return pb.ExplainResponse(text=explain_text(plan.explain, request.verbose), json=json.dumps(plan.explain))
+
+        return await _answered(context, explain)
+
+
+async def serve(config: Config, registry: Registry, host: str = "127.0.0.1", port: int = 0
+                ) -> tuple[grpc.aio.Server, Engine, int]:
+    """A started server, its engine, and its port. Raises ConfigError when the port is taken."""
+    engine = Engine(config, registry)
+    server = grpc.aio.server(options=[
+        ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX), ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+        ("grpc.so_reuseport", 0)])
+    service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine), server)  # type: ignore[no-untyped-call]
+    try:
+        bound = server.add_insecure_port(f"{host}:{port}")
+    except RuntimeError:
+        bound = 0
+    if bound == 0:
+        raise ConfigError(f"cannot listen on {host}:{port}: the port is in use, or the address is not this machine's; "
+                          "choose another with --port (0 takes a free one)", host=host, port=port)
+    await server.start()
+    return server, engine, bound
+
+
+def _options(o: pb.Options) -> RunOptions:
+    return RunOptions(o.parallelism, o.threads, o.timeout_ms, o.stall_timeout_ms, o.memory_limit_bytes, tuple(o.prefer))
+
+
+async def _answered(context: Any, verb: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        return await verb()
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:
+        return await _abort(context, error)
+
+
+async def _abort(context: Any, error: Exception) -> None:
+    if not isinstance(error, JumpgateError):
+        error = InternalError(f"{type(error).__name__}: {error}")
+    kinds = [cls for cls in type(error).__mro__ if cls in _STATUS]
+    status = _STATUS[kinds[0]] if kinds else (
+        grpc.StatusCode.UNAVAILABLE if error.is_unreachable else grpc.StatusCode.UNKNOWN)
+    # gRPC metadata is ASCII: json.dumps escapes everything else
+    await context.abort(status, error.message, trailing_metadata=((ERROR_KEY, json.dumps(error.to_dict())),))

@@ -1,0 +1,265 @@
+"""Small random dataflows over small random files, for tests that compare an implementation with the oracle.
+
+Everything follows from the seed. What would be undefined or an error is not generated: values are too small to
+overflow, a limit stands only at the root. Floats are multiples of one half, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal as pydecimal
+import json
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc
+import pyarrow.parquet
+
+from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import (
+    FORMATS,
+    JOIN_TYPES,
+    MEASURES,
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Project,
+    Read,
+    Sort,
+    SortKey,
+    UnionAll,
+    column,
+    measure_type,
+)
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal
+from jumpgate.testing.oracle import arrow_schema
+
+TYPES = (
+    *(DataType(k) for k in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")),
+    decimal(7, 2), decimal(25, 3), *(DataType(k) for k in ("date", "timestamp", "string")),
+)
+ROWS = (0, 1, 2, 5, 40, 300)
+WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
+KINDS = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
+PATTERNS = ("a%", "%b", "_", "%")
+
+
+class Generator:
+    """Random tables (files in `folder`) and dataflows over them."""
+
+    def __init__(self, seed: int, folder: Path, formats: Sequence[str] = FORMATS) -> None:
+        self.random = random.Random(seed)
+        self.folder = folder
+        self.formats = formats
+        self._tables = 0
+
+    def dataflow(self, operators: int = 4) -> Operator:
+        """A dataflow of about that many operators above its reads, perhaps sorted or limited at the root."""
+        node = self._node(operators)
+        choice = self.random.random()
+        if choice < 0.3:
+            return self.sort(node)
+        if choice < 0.4:
+            return Limit(node, self.random.choice((0, 1, 10)), self.random.choice((0, 0, 3)))
+        return node
+
+    def _node(self, operators: int) -> Operator:
+        if operators <= 0:
+            return self.table()
+        kind = self.random.choice(KINDS)
+        if kind == "join":
+            left = self._node((operators - 1) // 2)
+            right = left if self.random.random() < 0.2 else self._node(operators - 1 - (operators - 1) // 2)
+            return self.join(left, right)
+        node = self._node(operators - 1)
+        changes: dict[str, Callable[[Operator], Operator]] = {
+            "filter": self.filter, "project": self.project, "aggregate": self.aggregate, "distinct": Distinct,
+            "union": self.union,
+        }
+        return changes[kind](node)
+
+    # ---- data -------------------------------------------------------------------------------------------------------
+
+    def table(self) -> Read:
+        """A new file, its schema and its read."""
+        format = self.random.choice(self.formats)
+        names = [f"c{i}" for i in range(self.random.randint(1, 5))]
+        schema = Schema(tuple(Field(n, self.random.choice(TYPES)) for n in names))
+        nulls = self.random.choice((0.0, 0.2, 0.9))
+        spread = self.random.choice((2, 10, 100))
+        count = self.random.choice(ROWS)
+        rows = [[self.value(t, spread, nulls) for t in schema.types] for _ in range(count)]
+        path = self.folder / f"t{self._tables}.{format}"
+        self._tables += 1
+        write(path, format, schema, rows)
+        options = (("header", "true"), ("null", "")) if format == "csv" else ()
+        columns = tuple(i for i in range(len(names)) if self.random.random() < 0.8) or (0,)
+        return Read((str(path),), format, schema, columns, options)
+
+    def value(self, type: DataType, spread: int, nulls: float) -> Any:
+        """A value of `type`, one of about `spread` different ones."""
+        if self.random.random() < nulls:
+            return None
+        n = self.random.randrange(spread)
+        match type.kind:
+            case "bool":
+                return n % 2 == 0
+            case "float32" | "float64":
+                return (n - 3) / 2
+            case "decimal":
+                return pydecimal.Decimal(n - 3).scaleb(-type.scale)
+            case "date":
+                return datetime.date(2000, 2, 27) + datetime.timedelta(days=n)
+            case "timestamp":
+                return datetime.datetime(1999, 12, 31, 23, 59, 58) + datetime.timedelta(microseconds=n * 700_001)
+            case "string":
+                return WORDS[n % len(WORDS)] + ("" if n < len(WORDS) else str(n))
+        return n - 3
+
+    # ---- operators --------------------------------------------------------------------------------------------------
+
+    def filter(self, node: Operator) -> Operator:
+        terms = tuple(self.predicate(node.schema, 2) for _ in range(self.random.randint(1, 2)))
+        return Filter(node, conjunction(terms))
+
+    def project(self, node: Operator) -> Operator:
+        expressions = tuple(self.expression(node.schema) for _ in range(self.random.randint(1, 4)))
+        return Project(node, expressions, tuple(f"p{i}" for i in range(len(expressions))))
+
+    def join(self, left: Operator, right: Operator) -> Operator:
+        type = self.random.choice(JOIN_TYPES)
+        pairs = [
+            (i, j) for i, a in enumerate(left.schema) for j, b in enumerate(right.schema)
+            if a.type.same(b.type) and not a.type.is_float
+        ]
+        keys = self.random.sample(pairs, min(len(pairs), self.random.choice((1, 1, 2))))
+        both = Schema((*left.schema, *right.schema))
+        residual = self.predicate(both, 1) if not keys or self.random.random() < 0.2 else None
+        return Join(
+            left, right, type,
+            tuple(column(left.schema, i) for i, _ in keys), tuple(column(right.schema, j) for _, j in keys), residual,
+        )
+
+    def aggregate(self, node: Operator) -> Operator:
+        exact = [i for i, f in enumerate(node.schema) if not f.type.is_float]
+        keys = tuple(column(node.schema, i) for i in exact if self.random.random() < 0.4)
+        measures = tuple(self.measure(node.schema, f"m{i}") for i in range(self.random.randint(0 if keys else 1, 3)))
+        return Aggregate(node, keys, tuple(f"k{i}" for i in range(len(keys))), measures)
+
+    def measure(self, schema: Schema, name: str) -> Measure:
+        function = self.random.choice(MEASURES)
+        numeric = [i for i, f in enumerate(schema) if f.type.is_numeric]
+        if function in ("sum", "avg", "stddev") and not numeric or function == "count_star":
+            return Measure("count_star", None, measure_type("count_star", None), name)
+        among = numeric if function in ("sum", "avg", "stddev") else range(len(schema))
+        argument = column(schema, self.random.choice(among))
+        return Measure(function, argument, measure_type(function, argument.type), name)
+
+    def union(self, node: Operator) -> Operator:
+        other = Filter(node, self.predicate(node.schema, 1)) if self.random.random() < 0.7 else node
+        return UnionAll((node, other))
+
+    def sort(self, node: Operator) -> Operator:
+        width = len(node.schema)
+        keys = tuple(
+            SortKey(column(node.schema, i), self.random.random() < 0.5, self.random.random() < 0.5)
+            for i in self.random.sample(range(width), self.random.randint(1, width))
+        )
+        return Sort(node, keys, self.random.choice((None, 0, 1, 7)), self.random.choice((0, 0, 2)))
+
+    # ---- expressions ------------------------------------------------------------------------------------------------
+
+    def literal(self, type: DataType) -> Literal:
+        return Literal(type.with_nullable(False), self.value(type, 10, 0.0))
+
+    def predicate(self, schema: Schema, depth: int) -> Expression:
+        if depth and self.random.random() < 0.5:
+            terms = (self.predicate(schema, depth - 1), self.predicate(schema, depth - 1))
+            name = self.random.choice(("and", "or", "not"))
+            return bind(name, terms[:1] if name == "not" else terms)
+        c = column(schema, self.random.randrange(len(schema)))
+        choice = self.random.random()
+        if choice < 0.15:
+            return bind(self.random.choice(("is_null", "is_not_null")), (c,))
+        if choice < 0.3 and c.type.kind != "bool":
+            options = tuple(self.literal(c.type) for _ in range(self.random.randint(1, 3)))
+            return InList(bool_.with_nullable(c.type.nullable), c, options)
+        if choice < 0.45 and c.type.kind == "string":
+            return bind("like", (c, Literal(DataType("string", nullable=False), self.random.choice(PATTERNS))))
+        same = [i for i, f in enumerate(schema) if f.type.same(c.type)]
+        other = column(schema, self.random.choice(same)) if self.random.random() < 0.3 else self.literal(c.type)
+        return bind(self.random.choice(COMPARISONS), (c, other))
+
+    def expression(self, schema: Schema) -> Expression:
+        c = column(schema, self.random.randrange(len(schema)))
+        choice = self.random.random()
+        if choice < 0.4:
+            return c
+        if choice < 0.5:
+            return self.predicate(schema, 1)
+        if choice < 0.65:
+            when = self.predicate(schema, 1)
+            return Case(c.type.with_nullable(True), (when, c), self.literal(c.type))
+        if choice < 0.75:
+            return bind("coalesce", (c, self.literal(c.type)))
+        return self._derived(c)
+
+    def _derived(self, c: Expression) -> Expression:
+        """A function of one column that cannot fail on generated values."""
+        one = Literal(DataType("int32", nullable=False), 1)
+        match c.type.kind:
+            case "int32" | "int64" | "float64" | "decimal" if c.type.precision < 30:
+                return bind(self.random.choice(("add", "subtract")), (c, self.literal(c.type)))
+            case "string":
+                name = self.random.choice(("substring", "char_length", "trim"))
+                return bind(name, (c, one) if name == "substring" else (c,))
+            case "date" | "timestamp":
+                return bind(self.random.choice(("year", "month", "day", "quarter", "day_of_week")), (c,))
+        return c
+
+
+def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]]) -> None:
+    """Rows (as Literal holds values) as one file."""
+    if format in ("parquet", "orc"):
+        columns = [pa.array([r[i] for r in rows], t.type) for i, t in enumerate(arrow_schema(schema))]
+        table = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
+        if format == "parquet":
+            pyarrow.parquet.write_table(table, path, row_group_size=64)
+        else:
+            pyarrow.orc.write_table(table, path)
+    elif format == "json":
+        with path.open("w", encoding="utf-8") as file:
+            for row in rows:
+                pairs = ", ".join(f"{json.dumps(f.name)}: {_json(v)}" for f, v in zip(schema, row, strict=True))
+                file.write(f"{{{pairs}}}\n")
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(schema.names)
+            writer.writerows([["" if v is None else _text(v) for v in row] for row in rows])
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, pydecimal.Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime.date):
+        return json.dumps(_text(value))
+    return json.dumps(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(" ")
+    return f"{value:f}" if isinstance(value, pydecimal.Decimal) else str(value)

@@ -1,0 +1,288 @@
+"""Runs a job plan in this process on plain Python rows: every instance, every edge, slowly and obviously.
+
+What the compiler made is thereby tested without generated code, processes or sockets; NCA authors see what their part
+of a plan would be asked for. Hash edges use Python's hash, so rows lie elsewhere than in a real run: no result may depend
+on where they lie.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Emit,
+    Filter,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Partitioning,
+    Project,
+    Prune,
+    Read,
+    Receive,
+    Shuffle,
+    Sort,
+    SortKey,
+    UnionAll,
+    partial_state,
+)
+from jumpgate.nca.interface import InstancePlan, JobPlan
+from jumpgate.testing import oracle
+
+Row = tuple[Any, ...]
+Rows = list[Row]
+
+
+def interpret(plan: JobPlan, dialect: Dialect = DEFAULT) -> pa.Table:
+    """The rows that the client would receive. Producers run before consumers; nothing is concurrent."""
+    arrived: dict[tuple[str, int], Rows] = defaultdict(list)
+    for instance in _producers_first(plan):
+        inputs = {edge: arrived[(edge, instance.index)] for edge in instance.inputs}
+        root = instance.root
+        assert isinstance(root, Emit)
+        rows = Interpreter(instance, inputs, dialect).rows(root.input)
+        for consumer, part in _spread(rows, root.partitioning):
+            arrived[(root.edge, consumer)] += part
+    schema = next(i.root.schema for i in plan.instances if i.output == plan.result)
+    result = [row for (edge, _), rows in sorted(arrived.items()) if edge == plan.result for row in rows]
+    columns = [pa.array([r[c] for r in result], oracle.arrow_type(f.type)) for c, f in enumerate(schema)]
+    return pa.Table.from_arrays(columns, schema=oracle.arrow_schema(schema))
+
+
+def _producers_first(plan: JobPlan) -> list[InstancePlan]:
+    by_output: dict[str, list[InstancePlan]] = defaultdict(list)
+    for instance in plan.instances:
+        by_output[instance.output].append(instance)
+    order: list[InstancePlan] = []
+
+    def visit(edge: str) -> None:
+        group = by_output.pop(edge)
+        for below in group[0].inputs:
+            visit(below)
+        order.extend(group)
+
+    visit(plan.result)
+    assert not by_output, f"edges {sorted(by_output)} lead nowhere"
+    return order
+
+
+def _spread(rows: Rows, partitioning: Partitioning) -> list[tuple[int, Rows]]:
+    count = partitioning.count
+    match partitioning.kind:
+        case "single":
+            return [(0, rows)]
+        case "broadcast":
+            return [(i, rows) for i in range(count)]
+        case "round_robin":
+            return [(i, rows[i::count]) for i in range(count)]
+    parts: list[Rows] = [[] for _ in range(count)]
+    for row in rows:
+        parts[hash(tuple(row[k] for k in partitioning.keys)) % count].append(row)
+    return [*enumerate(parts)]
+
+
+class Interpreter:
+    """One instance: `inputs` holds what arrived on each of its edges."""
+
+    def __init__(self, instance: InstancePlan, inputs: dict[str, Rows], dialect: Dialect) -> None:
+        self.instance = instance
+        self.inputs = inputs
+        self.dialect = dialect
+        self._done: dict[int, Rows] = {}
+
+    def rows(self, node: Operator) -> Rows:
+        """All rows of `node`; what is used twice is computed once."""
+        if id(node) not in self._done:
+            self._done[id(node)] = self._rows(node)
+        return self._done[id(node)]
+
+    def value(self, expression: Any, row: Row) -> Any:
+        return evaluate(expression, row, self.dialect)
+
+    def _rows(self, node: Operator) -> Rows:
+        match node:
+            case Read():
+                table = oracle.run(replace(node, predicate=None), self.dialect)
+                every = [*zip(*(c.to_pylist() for c in table.columns), strict=True)]
+                return every[self.instance.index :: self.instance.count]
+            case Receive():
+                return self.inputs[node.edge]
+            case Filter():
+                return [r for r in self.rows(node.input) if self.value(node.predicate, r) is True]
+            case Project():
+                return [tuple(self.value(e, r) for e in node.expressions) for r in self.rows(node.input)]
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case Sort():
+                rows = self._sorted(self.rows(node.input), node.keys)
+                return rows[node.offset : None if node.limit is None else node.offset + node.limit]
+            case Limit():
+                return self.rows(node.input)[node.offset : node.offset + node.count]
+            case Distinct():
+                return [*dict.fromkeys(self.rows(node.input))]
+            case UnionAll():
+                return [r for m in node.members for r in self.rows(m)]
+            case Shuffle():
+                return self.rows(node.input)
+            case Prune():
+                return self._prune(node)
+        raise ValueError(f"cannot interpret {node.kind}")
+
+    def _join(self, node: Join) -> Rows:
+        left, right = self.rows(node.left), self.rows(node.right)
+        built: dict[Row, list[int]] = defaultdict(list)
+        for i, r in enumerate(right):
+            built[tuple(self.value(k, r) for k in node.right_keys)].append(i)
+        nothing_left, nothing_right = (None,) * len(node.left.schema), (None,) * len(node.right.schema)
+        matched: set[int] = set()
+        out: Rows = []
+        for row in left:
+            key = tuple(self.value(k, row) for k in node.left_keys)
+            found = [
+                i for i in (built.get(key, []) if None not in key else [])
+                if node.residual is None or self.value(node.residual, row + right[i]) is True
+            ]
+            matched.update(found)
+            match node.type:
+                case "semi" | "anti":
+                    out += [row] * ((len(found) > 0) == (node.type == "semi"))
+                case "mark":
+                    out.append((*row, True if found else self._undecided(node, key, row, right)))
+                case _:
+                    out += [row + right[i] for i in found]
+                    if not found and node.type in ("left", "full"):
+                        out.append(row + nothing_right)
+        if node.type in ("right", "full"):
+            out += [nothing_left + r for i, r in enumerate(right) if i not in matched]
+        return out
+
+    def _undecided(self, node: Join, key: Row, row: Row, right: Rows) -> bool | None:
+        """False, or NULL where some pair is neither a match nor none."""
+        for r in right:
+            pairs = zip(key, (self.value(k, r) for k in node.right_keys), strict=True)
+            terms = [None if a is None or b is None else a == b for a, b in pairs]
+            if node.residual is not None:
+                terms.append(self.value(node.residual, row + r))
+            if False not in terms:  # not decided, as it did not match
+                return None
+        return False
+
+    def _sorted(self, rows: Rows, keys: Sequence[SortKey]) -> Rows:
+        def before(a: Row, b: Row) -> int:
+            for key in keys:
+                x, y = self.value(key.expression, a), self.value(key.expression, b)
+                if x is None or y is None:
+                    order = (y is None) - (x is None)
+                    order = order if not key.nulls_first else -order
+                    order = -order
+                elif x == y:
+                    continue
+                else:
+                    order = (1 if x > y else -1) * (-1 if key.descending else 1)
+                if order:
+                    return order
+            return 0
+
+        return sorted(rows, key=functools.cmp_to_key(before))
+
+    # ---- aggregates -------------------------------------------------------------------------------------------------
+
+    def _aggregate(self, node: Aggregate) -> Rows:
+        groups: dict[Row, Rows] = defaultdict(list)
+        for row in self.rows(node.input):
+            groups[tuple(self.value(k, row) for k in node.keys)].append(row)
+        if not node.keys and node.phase != "partial":
+            groups.setdefault((), [])
+        return [(*key, *self._measures(node, rows)) for key, rows in groups.items()]
+
+    def _measures(self, node: Aggregate, rows: Rows) -> Iterable[Any]:
+        at = len(node.keys)
+        for m in node.measures:
+            if node.phase == "final":
+                width = len(partial_state(m))
+                yield _combine(m, [r[at : at + width] for r in rows])
+                at += width
+                continue
+            values = [self.value(m.argument, r) for r in rows] if m.argument is not None else [True] * len(rows)
+            values = [v for v in values if v is not None]
+            if node.phase == "partial":
+                yield from _state(m, values)
+            else:
+                yield _result(m, values)
+
+    def _prune(self, node: Prune) -> Rows:
+        """Of the rows that do not matter to a filter every second one is dropped; all of other operators' rows pass."""
+        leaf = node.input
+        filters: list[Filter] = []
+        while leaf.inputs:
+            if isinstance(leaf, Filter):
+                filters.append(leaf)
+            leaf = leaf.inputs[0]
+        rows = self.rows(leaf)
+        if filters and filters[-1].input is leaf:
+            matters = [self.value(filters[-1].predicate, r) is True for r in rows]
+            return [r for i, (r, m) in enumerate(zip(rows, matters, strict=True)) if m or i % 2]
+        return rows
+
+
+def _result(m: Measure, values: list[Any]) -> Any:
+    match m.function:
+        case "count" | "count_star":
+            return len(values)
+        case "count_distinct":
+            return len(set(values))
+    if not values or (m.function == "stddev" and len(values) < 2):
+        return None
+    functions: dict[str, Callable[[list[Any]], Any]] = {
+        "sum": _sum, "min": min, "max": max,
+        "avg": lambda v: float(_sum(v)) / len(v),
+        "stddev": lambda v: statistics.stdev(map(float, v)),
+    }
+    return functions[m.function](values)
+
+
+def _sum(values: list[Any]) -> Any:
+    return math.fsum(values) if isinstance(values[0], float) else sum(values)
+
+
+def _state(m: Measure, values: list[Any]) -> Row:
+    """As partial_state lays it out."""
+    match m.function:
+        case "avg":
+            return (_sum(values) if values else None, len(values))
+        case "stddev":
+            numbers = [*map(float, values)]
+            mean = statistics.fmean(numbers) if numbers else 0.0
+            return (len(numbers), mean, math.fsum((v - mean) ** 2 for v in numbers))
+    return (_result(m, values),)
+
+
+def _combine(m: Measure, states: list[Row]) -> Any:
+    match m.function:
+        case "count" | "count_star":
+            return sum(s[0] for s in states)
+        case "avg":
+            count = sum(s[1] for s in states)
+            return float(_sum([s[0] for s in states if s[1]])) / count if count else None
+        case "stddev":
+            count = sum(s[0] for s in states)
+            if count < 2:
+                return None
+            mean = math.fsum(s[0] * s[1] for s in states) / count
+            return math.sqrt(math.fsum(s[2] + s[0] * (s[1] - mean) ** 2 for s in states) / (count - 1))
+    return _result(m, [s[0] for s in states if s[0] is not None])

@@ -1,0 +1,169 @@
+"""The oracle: runs a dataflow in DuckDB, and compares a result with it, ties and floating point included.
+
+    expected = oracle.run(root)
+    oracle.assert_same(actual, root)
+"""
+
+from __future__ import annotations
+
+import decimal as pydecimal
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.orc
+
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.operators import Limit, Operator, Send, Shuffle, Sort
+from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.testing.sql import Translator, to_sql
+
+__all__ = ["arrow_schema", "arrow_type", "assert_same", "difference", "run", "to_sql"]
+
+Row = tuple[Any, ...]
+#: relative difference of floats that different orders of addition may explain
+TOLERANCE = 1e-9
+
+_ARROW = {
+    "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
+    "float32": pa.float32(), "float64": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
+    "string": pa.string(), "binary": pa.binary(),
+}
+
+
+def arrow_type(type: DataType) -> pa.DataType:
+    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
+
+
+def arrow_schema(schema: Schema) -> pa.Schema:
+    return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema])
+
+
+def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Table:
+    """The dataflow's result as DuckDB computes it, with the dataflow's names and types. Raises duckdb.Error."""
+    translator = Translator(dialect)
+    statement = translator.statement(root)
+    with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
+        for i, read in enumerate(translator.orc):
+            tables = [pyarrow.orc.ORCFile(f).read() for f in read.files]
+            connection.register(f"orc_{i}", pa.concat_tables(tables))
+        found = connection.sql(statement).to_arrow_table()
+    schema = root.schema
+    columns = [found.column(i).cast(arrow_type(f.type)) for i, f in enumerate(schema)]
+    return pa.Table.from_arrays(columns, schema=arrow_schema(schema))
+
+
+def assert_same(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, tolerance: float = TOLERANCE) -> None:
+    """Fails with the first difference between `actual` and what DuckDB computes."""
+    found = difference(actual, root, dialect, tolerance)
+    assert not found, f"{found}\n{to_sql(root, dialect)}"
+
+
+def difference(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, tolerance: float = TOLERANCE) -> str:
+    """What is wrong with `actual`; empty when it is an answer that the dataflow allows.
+
+    A sort fixes the order of rows up to ties; a top-n or limit at the root may cut ties anywhere. A limit or top-n
+    below the root must not cut ties: its result would not be defined.
+    """
+    while isinstance(root, Send | Shuffle):
+        root = root.input
+    if not actual.schema.equals(arrow_schema(root.schema), check_metadata=False):
+        names = [f"{f.name}: {f.type}" for f in actual.schema]
+        wanted = [f"{f.name}: {f.type}" for f in arrow_schema(root.schema)]
+        if names != wanted:
+            return f"schema is {names}, expected {wanted}"
+    rows = _rows(actual)
+    match root:
+        case Sort():
+            everything = _rows(run(replace(root, limit=None, offset=0), dialect))
+            return _sorted_difference(rows, everything, root, dialect, tolerance)
+        case Limit():
+            everything = _rows(run(root.input, dialect))
+            count = max(0, min(root.count, len(everything) - root.offset))
+            if len(rows) != count:
+                return f"{len(rows)} rows, expected {count}"
+            return _missing(rows, everything, tolerance)
+    return _bag_difference(rows, _rows(run(root, dialect)), tolerance)
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    columns = [c.to_pylist() for c in table.columns]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def _sorted_difference(
+    rows: list[Row], everything: list[Row], root: Sort, dialect: Dialect, tolerance: float
+) -> str:
+    end = None if root.limit is None else root.offset + root.limit
+    expected = everything[root.offset : end]
+    if len(rows) != len(expected):
+        return f"{len(rows)} rows, expected {len(expected)}"
+
+    def key(row: Row) -> Row:
+        return tuple(evaluate(k.expression, row, dialect) for k in root.keys)
+
+    for i, (have, want) in enumerate(zip(rows, expected, strict=True)):
+        if not _same_row(key(have), key(want), tolerance):
+            return f"row {i} is {have}, expected a row with sort key {key(want)}, as {want}"
+    for start, stop in _groups([key(r) for r in expected], tolerance):
+        ties = [r for r in everything if _same_row(key(r), key(expected[start]), tolerance)]
+        found = _missing(rows[start:stop], ties, tolerance) if stop - start < len(ties) else \
+            _bag_difference(rows[start:stop], ties, tolerance)
+        if found:
+            return f"rows {start} to {stop}: {found}"
+    return ""
+
+
+def _groups(keys: Sequence[Row], tolerance: float) -> list[tuple[int, int]]:
+    """Ranges of equal neighbours."""
+    cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(keys)) if not _same_row(a, b, tolerance)), len(keys)]
+    return [(a, b) for a, b in pairwise(cuts) if a < b]
+
+
+def _bag_difference(rows: list[Row], expected: list[Row], tolerance: float) -> str:
+    if len(rows) != len(expected):
+        lost = _missing(expected, rows, tolerance).replace("unexpected", "missing")
+        return f"{len(rows)} rows, expected {len(expected)}; {_missing(rows, expected, tolerance) or lost}"
+    return _missing(rows, expected, tolerance)
+
+
+def _missing(rows: list[Row], pool: list[Row], tolerance: float) -> str:
+    """The first of `rows` that is not (or not often enough) in `pool`."""
+    left: dict[Row, list[Row]] = defaultdict(list)
+    for row in pool:
+        left[_exact(row)].append(row)
+    for row in rows:
+        bucket = left[_exact(row)]
+        for i, candidate in enumerate(bucket):
+            if _same_row(row, candidate, tolerance):
+                del bucket[i]
+                break
+        else:
+            near = f"; nearest {bucket[0]}" if bucket else ""
+            return f"unexpected row {row}{near}"
+    return ""
+
+
+def _exact(row: Row) -> Row:
+    """The row without its floats: what must match to the last bit."""
+    return tuple(None if isinstance(v, float) else v for v in row)
+
+
+def _same_row(a: Row, b: Row, tolerance: float) -> bool:
+    return all(_same(x, y, tolerance) for x, y in zip(a, b, strict=True))
+
+
+def _same(a: Any, b: Any, tolerance: float) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        return a == b or math.isclose(a, b, rel_tol=tolerance, abs_tol=tolerance * 1e-3)
+    if isinstance(a, pydecimal.Decimal) and isinstance(b, pydecimal.Decimal):
+        return a == b
+    return bool(a == b)

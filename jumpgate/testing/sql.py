@@ -1,0 +1,269 @@
+"""Dataflows as DuckDB SQL: an independent statement of what each operator and function means.
+
+Columns are called c0, c1, … in every step, as names may repeat; each operator is one step of a WITH clause, so that a
+part which is used twice is computed once. Where DuckDB differs the difference is written out: integer sums are HUGEINT
+there and cast to BIGINT here (overflow is an error in both), division by zero is infinite or NULL there and NULL here
+(data for the dialect `error` must not divide by zero), each call is cast to its declared type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal as pydecimal
+import math
+from collections.abc import Sequence
+
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Project,
+    Read,
+    Send,
+    Shuffle,
+    Sort,
+    UnionAll,
+)
+from jumpgate.dataflow.types import DataType
+
+TYPES = {
+    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
+    "float32": "FLOAT", "float64": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "string": "VARCHAR",
+    "binary": "BLOB",
+}
+INFIX = {
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is_distinct": "IS DISTINCT FROM",
+    "is_not_distinct": "IS NOT DISTINCT FROM", "and": "AND", "or": "OR", "add": "+", "subtract": "-", "multiply": "*",
+    "concat": "||", "date_add_days": "+",
+}
+DIVIDING = {"divide": "/", "int_divide": "//", "modulo": "%"}
+RENAMED = {
+    "ends_with": "suffix", "null_if": "nullif", "day_of_week": "dayofweek", "char_length": "length",
+}
+MEASURES = {
+    "sum": "sum", "count": "count", "min": "min", "max": "max", "avg": "avg", "stddev": "stddev_samp",
+    "count_distinct": "count",
+}
+
+
+def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
+    """One SELECT for the whole dataflow, with columns c0, c1, …; reads of ORC name tables orc_0, … (see oracle)."""
+    return Translator(dialect).statement(root)
+
+
+def sql_type(type: DataType) -> str:
+    return f"DECIMAL({type.precision}, {type.scale})" if type.kind == "decimal" else TYPES[type.kind]
+
+
+def quoted(text: str) -> str:
+    """A string literal; NUL, which DuckDB's parser refuses, through chr(0)."""
+    return "(" + " || chr(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0")) + ")"
+
+
+def literal(value: Value, type: DataType) -> str:
+    """A typed literal."""
+    if value is None:
+        text = "NULL"
+    elif isinstance(value, bytes):
+        text = "'" + "".join(f"\\x{b:02X}" for b in value) + "'"
+    elif isinstance(value, bool):
+        text = str(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        text = f"'{value!r}'"
+    elif isinstance(value, pydecimal.Decimal):
+        text = f"'{value:f}'"
+    elif isinstance(value, datetime.date | datetime.datetime):
+        text = f"'{value.isoformat(' ') if isinstance(value, datetime.datetime) else value.isoformat()}'"
+    elif isinstance(value, str):
+        text = quoted(value)
+    else:
+        text = repr(value)
+    return f"CAST({text} AS {sql_type(type)})"
+
+
+class Translator:
+    """Translates one dataflow; `orc` lists the reads whose tables orc_0, … must be there when the statement runs."""
+
+    def __init__(self, dialect: Dialect = DEFAULT) -> None:
+        self.dialect = dialect
+        self.orc: list[Read] = []
+        self._steps: list[str] = []
+        self._names: dict[int, str] = {}
+
+    def statement(self, root: Operator) -> str:
+        while isinstance(root, Send | Shuffle):
+            root = root.input
+        last = self._select(root)  # not a step, so that its order is the result's
+        return ("WITH " + ",\n".join(self._steps) + "\n" if self._steps else "") + last
+
+    def _step(self, node: Operator) -> str:
+        if id(node) not in self._names:
+            select = self._select(node)
+            name = self._names[id(node)] = f"s{len(self._names)}"
+            self._steps.append(f"{name} AS MATERIALIZED ({select})")
+        return self._names[id(node)]
+
+    def _select(self, node: Operator) -> str:
+        match node:
+            case Read():
+                return self._read(node)
+            case Filter():
+                return f"SELECT * FROM {self._step(node.input)} t WHERE {self.expression(node.predicate)}"
+            case Project():
+                return f"SELECT {self._columns(node.expressions)} FROM {self._step(node.input)} t"
+            case Join():
+                return self._join(node)
+            case Aggregate() if node.phase == "full":
+                keys = [self.expression(k) for k in node.keys]
+                outputs = [*keys, *(self._measure(m) for m in node.measures)]
+                group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
+                return f"SELECT {_numbered(outputs)} FROM {self._step(node.input)} t{group}"
+            case Sort():
+                keys = [
+                    f"{self.expression(k.expression)} {'DESC' if k.descending else 'ASC'} "
+                    f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+                    for k in node.keys
+                ]
+                order = f" ORDER BY {', '.join(keys)}" if keys else ""
+                return f"SELECT * FROM {self._step(node.input)} t{order}{_bounds(node.limit, node.offset)}"
+            case Limit():
+                return f"SELECT * FROM {self._step(node.input)} t{_bounds(node.count, node.offset)}"
+            case Distinct():
+                return f"SELECT DISTINCT * FROM {self._step(node.input)} t"
+            case UnionAll():
+                return " UNION ALL ".join(f"SELECT * FROM {self._step(m)}" for m in node.members)
+            case Shuffle():
+                return f"SELECT * FROM {self._step(node.input)} t"
+        raise ValueError(f"no SQL for {node.kind}")
+
+    def _columns(self, expressions: Sequence[Expression]) -> str:
+        return _numbered([self.expression(e) for e in expressions])
+
+    def _read(self, node: Read) -> str:
+        columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))]) or "1 AS c0"
+        files = "[" + ", ".join(map(quoted, node.files)) + "]"
+        options = dict(node.options)
+        declared = ", ".join(
+            "'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema
+        )
+        if node.format == "orc":
+            self.orc.append(node)
+            return f"SELECT {columns} FROM orc_{len(self.orc) - 1}"
+        if node.format == "parquet":
+            return f"SELECT {columns} FROM read_parquet({files})"
+        skip = ", ignore_errors = true" if options.get("on_error") == "skip" else ""
+        if node.format == "json":
+            return (f"SELECT {columns} FROM read_json({files}, format = 'newline_delimited', "
+                    f"columns = {{{declared}}}{skip})")
+        return (
+            f"SELECT {columns} FROM read_csv({files}, columns = {{{declared}}}, auto_detect = false, "
+            f"header = {options.get('header', 'true')}, delim = {quoted(options.get('delimiter', ','))}, "
+            f"quote = {quoted(options.get('quote', chr(34)))}, nullstr = {quoted(options.get('null', ''))}{skip})"
+        )
+
+    def _join(self, node: Join) -> str:
+        left, right = self._step(node.left), self._step(node.right)
+        width, other = len(node.left.schema), len(node.right.schema)
+
+        def side(index: int) -> str:
+            return f"l.c{index}" if index < width else f"r.c{index - width}"
+
+        terms = [
+            f"{self.expression(a, lambda i: f'l.c{i}')} = {self.expression(b, lambda i: f'r.c{i}')}"
+            for a, b in zip(node.left_keys, node.right_keys, strict=True)
+        ]
+        if node.residual is not None:
+            terms.append(self.expression(node.residual, side))
+        condition = " AND ".join(terms) or "TRUE"
+        outputs = [f"l.c{i}" for i in range(width)]
+        if node.type in ("semi", "anti"):
+            no = "NOT " if node.type == "anti" else ""
+            exists = f"{no}EXISTS (SELECT 1 FROM {right} r WHERE {condition})"
+            return f"SELECT {_numbered(outputs)} FROM {left} l WHERE {exists}"
+        if node.type == "mark":
+            pairs = f"(SELECT {condition} AS m FROM {right} r)"  # a step of its own: the aggregates are over the pairs
+            mark = (
+                "(SELECT CASE WHEN bool_or(p.m) THEN TRUE WHEN count(*) FILTER (p.m IS NULL) > 0 THEN NULL "
+                f"ELSE FALSE END FROM {pairs} p)"
+            )
+            return f"SELECT {_numbered([*outputs, mark])} FROM {left} l"
+        outputs += [f"r.c{i}" for i in range(other)]
+        return f"SELECT {_numbered(outputs)} FROM {left} l {node.type.upper()} JOIN {right} r ON {condition}"
+
+    def _measure(self, measure: Measure) -> str:
+        if measure.argument is None:
+            return "count(*)"
+        distinct = "DISTINCT " if measure.function == "count_distinct" else ""
+        argument = self.expression(measure.argument)
+        if measure.function == "stddev":
+            argument = f"CAST({argument} AS DOUBLE)"
+        return f"CAST({MEASURES[measure.function]}({distinct}{argument}) AS {sql_type(measure.type)})"
+
+    def expression(self, e: Expression, column: object = None) -> str:
+        """SQL for `e`; `column(index)` names its columns (t.c0, t.c1, … by default)."""
+        name = column if callable(column) else lambda i: f"t.c{i}"
+        match e:
+            case ColumnRef():
+                return str(name(e.index))
+            case Literal():
+                return literal(e.value, e.type)
+            case Cast():
+                return self._cast(e, self.expression(e.input, column))
+            case Case():
+                parts = [self.expression(b, column) for b in e.branches]
+                pairs = " ".join(f"WHEN {c} THEN {v}" for c, v in zip(parts[::2], parts[1::2], strict=True))
+                return f"(CASE {pairs} ELSE {self.expression(e.otherwise, column)} END)"
+            case InList():
+                options = ", ".join(self.expression(o) for o in e.options)
+                return f"({self.expression(e.input, column)} IN ({options}))"
+            case Call():
+                call = self._call(e, [self.expression(a, column) for a in e.args])
+                return call if e.type.kind == "bool" else f"CAST({call} AS {sql_type(e.type)})"
+        raise ValueError(f"no SQL for {type(e).__name__}")
+
+    def _cast(self, e: Cast, input: str) -> str:
+        if e.type.is_integer and self.dialect.to_integer == "truncate" and not e.input.type.is_integer:
+            input = f"trunc({input})"
+        return f"{'TRY_CAST' if e.on_failure == 'null' else 'CAST'}({input} AS {sql_type(e.type)})"
+
+    def _call(self, e: Call, args: list[str]) -> str:
+        if e.function in INFIX:
+            return "(" + f" {INFIX[e.function]} ".join(args) + ")"
+        if e.function in DIVIDING:
+            return f"({args[0]} {DIVIDING[e.function]} nullif({args[1]}, 0))"
+        match e.function:
+            case "not":
+                return f"(NOT {args[0]})"
+            case "negate":
+                return f"(- {args[0]})"
+            case "is_null":
+                return f"({args[0]} IS NULL)"
+            case "is_not_null":
+                return f"({args[0]} IS NOT NULL)"
+            case "like":
+                escape = f" ESCAPE {args[2]}" if len(args) > 2 else ""
+                return f"({args[0]} LIKE {args[1]}{escape})"
+            case "trim" | "ltrim" | "rtrim":
+                return f"{e.function}({args[0]}, ' ')"
+            case "round":
+                digits = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], Literal) else 0
+                return f"round({args[0]}, {digits})"
+        return f"{RENAMED.get(e.function, e.function)}({', '.join(args)})"
+
+
+def _numbered(expressions: Sequence[str]) -> str:
+    return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions))
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _bounds(limit: int | None, offset: int) -> str:
+    return (f" LIMIT {limit}" if limit is not None else "") + (f" OFFSET {offset}" if offset else "")

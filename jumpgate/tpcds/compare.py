@@ -1,0 +1,73 @@
+"""The same queries by DuckDB over the same files, and whether two results are equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jumpgate.dataflow.builder import read
+from jumpgate.dataflow.types import DataType
+from jumpgate.tpcds.data import connect, path, quoted
+from jumpgate.tpcds.queries import Tables
+from jumpgate.tpcds.schemas import TABLES, schema
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+RELATIVE_TOLERANCE = 1e-9
+
+
+def tables(directory: Path, format: str) -> Tables:
+    """What the queries read from: the files of one format below `directory`."""
+    return lambda table: read(path(directory, table, format), format=format, schema=schema(table))
+
+
+def duckdb_over(
+    directory: Path, format: str, names: Iterable[str] = TABLES, threads: int = 0
+) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is. ORC: a pyarrow dataset."""
+    connection = connect()
+    if threads:
+        connection.execute(f"SET threads = {int(threads)}")
+    for name in names:
+        file = path(directory, name, format)
+        if format == "orc":
+            from pyarrow import dataset
+
+            connection.register(name, dataset.dataset(str(file), format="orc"))
+            continue
+        columns = ", ".join(f"{quoted(field.name)}: {quoted(_sql(field.type))}" for field in schema(name))
+        source = {
+            "json": f"read_json({quoted(file)}, format = 'newline_delimited', columns = {{{columns}}})",
+            "csv": f"read_csv({quoted(file)}, header = true, auto_detect = false, columns = {{{columns}}})",
+            "parquet": f"read_parquet({quoted(file)})",
+        }[format]
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}")
+    return connection
+
+
+def _sql(type: DataType) -> str:
+    if type.kind == "decimal":
+        return f"DECIMAL({type.precision}, {type.scale})"
+    return {"int32": "INTEGER", "int64": "BIGINT", "string": "VARCHAR", "date": "DATE"}[type.kind]
+
+
+def difference(ours: pa.Table, theirs: pa.Table) -> str | None:
+    """The first place in which two results differ, in words; None if they are equal. Floats may differ by 1e-9."""
+    if (ours.num_rows, ours.num_columns) != (theirs.num_rows, theirs.num_columns):
+        return f"{ours.num_rows} rows of {ours.num_columns} columns, expected {theirs.num_rows} of {theirs.num_columns}"
+    for index, name in enumerate(ours.column_names):
+        pairs = zip(ours.column(index).to_pylist(), theirs.column(index).to_pylist(), strict=True)
+        for row, (a, b) in enumerate(pairs):
+            if not _equal(a, b):
+                return f"row {row}, column {name}: {a!r}, expected {b!r}"
+    return None
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE) or (math.isnan(a) and math.isnan(b))
+    return bool(a == b)

@@ -1,0 +1,134 @@
+"""Makes TPC-DS data with DuckDB's generator, as files DIRECTORY/FORMAT/TABLE.FORMAT."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumpgate.errors import ConfigError, FileUnreadable, JumpgateError
+from jumpgate.tpcds.schemas import TABLES, schema
+
+if TYPE_CHECKING:
+    import duckdb
+
+FORMATS = ("json", "orc", "parquet", "csv")
+#: beside the data: scale, generator and the schema of each table
+SCHEMA_FILE = "tpcds.json"
+#: called with what is done next, how many steps are done, and how many there are
+Progress = Callable[[str, int, int], None]
+
+_COPY_OPTIONS = {"json": "format json", "parquet": "format parquet", "csv": "format csv, header true"}
+
+
+def path(directory: Path, table: str, format: str) -> Path:
+    """Where the file of a table lies."""
+    return directory / format / f"{table}.{format}"
+
+
+def generate(
+    directory: Path,
+    scale: float,
+    formats: Iterable[str] = FORMATS,
+    tables: Iterable[str] = TABLES,
+    force: bool = False,
+    progress: Progress = lambda what, done, total: None,
+) -> list[Path]:
+    """Writes what is missing of `tables` in `formats` and returns the files it wrote.
+
+    A file appears under its name only when it is complete. Raises ConfigError: DuckDB is not installed, or
+    `directory` holds another scale (and not `force`); FileUnreadable: it cannot be written.
+    """
+    directory = directory.absolute()
+    wanted = [path(directory, table, format) for table in tables for format in formats]
+    known = _described_scale(directory)
+    if known is not None and known != scale and not force:
+        raise ConfigError(
+            f"{directory} holds TPC-DS at scale {known:g}, not {scale:g}: choose another --output, or pass --force "
+            "to overwrite it",
+            directory=directory,
+        )
+    missing = [file for file in wanted if force or not file.exists()]
+    if not missing:
+        return []
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=directory, prefix=".generating-") as work:
+            _describe(directory, scale, Path(work))
+            _write(missing, scale, Path(work), progress)
+    except OSError as error:
+        raise FileUnreadable(f"cannot write TPC-DS data to {directory}: {error.strerror}", file=directory) from error
+    return missing
+
+
+def connect(database: str = ":memory:") -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection that knows dsdgen. Raises ConfigError when DuckDB or its extension is not installed."""
+    try:
+        import duckdb
+        import duckdb_extension_tpcds
+    except ImportError as error:
+        raise ConfigError(f"{error.name} is not installed; run `pip install 'jumpgate[data]'`") from error
+    connection = duckdb.connect(database)
+    package = Path(str(duckdb_extension_tpcds.__file__)).parent
+    extension = next(package.glob("extensions/*/*.duckdb_extension"))
+    connection.execute(f"LOAD {quoted(extension)}")
+    return connection
+
+
+def quoted(text: object) -> str:
+    """`text` as a SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def _write(files: list[Path], scale: float, work: Path, progress: Progress) -> None:
+    import duckdb
+
+    total = len(files) + 1
+    progress(f"generating scale {scale:g}", 0, total)
+    try:
+        with connect(str(work / "tpcds.duckdb")) as connection:
+            connection.execute(f"CALL dsdgen(sf = {float(scale)!r})")
+            for done, file in enumerate(files, 1):
+                progress(f"{file.parent.name}/{file.name}", done, total)
+                staged = work / file.name
+                _export(connection, file.stem, staged)
+                file.parent.mkdir(exist_ok=True)
+                os.replace(staged, file)
+    except duckdb.Error as error:
+        raise JumpgateError(f"DuckDB could not generate TPC-DS data: {error}") from error
+    progress("done", total, total)
+
+
+def _export(connection: duckdb.DuckDBPyConnection, table: str, file: Path) -> None:
+    format = file.suffix[1:]
+    if format in _COPY_OPTIONS:
+        connection.execute(f"COPY {table} TO {quoted(file)} ({_COPY_OPTIONS[format]})")
+        return
+    from pyarrow import Table, orc
+
+    reader = connection.execute(f"SELECT * FROM {table}").to_arrow_reader(1 << 17)
+    with orc.ORCWriter(str(file), compression="snappy") as writer:
+        empty = True
+        for batch in reader:
+            writer.write(Table.from_batches([batch]))
+            empty = False
+        if empty:
+            writer.write(reader.schema.empty_table())
+
+
+def _described_scale(directory: Path) -> float | None:
+    try:
+        return float(json.loads((directory / SCHEMA_FILE).read_text())["scale"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _describe(directory: Path, scale: float, work: Path) -> None:
+    tables = {table: {field.name: str(field.type) for field in schema(table)} for table in TABLES}
+    staged = work / SCHEMA_FILE
+    staged.write_text(json.dumps({"generator": "DuckDB dsdgen", "scale": scale, "tables": tables}, indent=1) + "\n")
+    shutil.move(staged, directory / SCHEMA_FILE)

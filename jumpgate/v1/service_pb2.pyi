@@ -1,0 +1,127 @@
+from jumpgate.v1 import dataflow_pb2 as _dataflow_pb2
+from jumpgate.v1 import ntf_pb2 as _ntf_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Options(_message.Message):
+    __slots__ = ("parallelism", "threads", "timeout_ms", "stall_timeout_ms", "memory_limit_bytes", "prefer")
+    PARALLELISM_FIELD_NUMBER: _ClassVar[int]
+    THREADS_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    STALL_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PREFER_FIELD_NUMBER: _ClassVar[int]
+    parallelism: int
+    threads: int
+    timeout_ms: int
+    stall_timeout_ms: int
+    memory_limit_bytes: int
+    prefer: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SubmitRequest(_message.Message):
+    __slots__ = ("dataflow", "options")
+    DATAFLOW_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    dataflow: _dataflow_pb2.Dataflow
+    options: Options
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ...) -> None: ...
+
+class SubmitResponse(_message.Message):
+    __slots__ = ("job_id", "instances", "stages", "edge", "producers", "format", "token", "explain_json")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    INSTANCES_FIELD_NUMBER: _ClassVar[int]
+    STAGES_FIELD_NUMBER: _ClassVar[int]
+    EDGE_FIELD_NUMBER: _ClassVar[int]
+    PRODUCERS_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    EXPLAIN_JSON_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    instances: _containers.RepeatedScalarFieldContainer[str]
+    stages: int
+    edge: str
+    producers: int
+    format: _ntf_pb2.NetworkTupleFormat
+    token: str
+    explain_json: str
+    def __init__(self, job_id: _Optional[str] = ..., instances: _Optional[_Iterable[str]] = ..., stages: _Optional[int] = ..., edge: _Optional[str] = ..., producers: _Optional[int] = ..., format: _Optional[_Union[_ntf_pb2.NetworkTupleFormat, _Mapping]] = ..., token: _Optional[str] = ..., explain_json: _Optional[str] = ...) -> None: ...
+
+class ExecuteRequest(_message.Message):
+    __slots__ = ("job_id",)
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+
+class Event(_message.Message):
+    __slots__ = ("job_id", "state", "stage", "time_ns", "detail_json")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
+    TIME_NS_FIELD_NUMBER: _ClassVar[int]
+    DETAIL_JSON_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    state: str
+    stage: int
+    time_ns: int
+    detail_json: str
+    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., stage: _Optional[int] = ..., time_ns: _Optional[int] = ..., detail_json: _Optional[str] = ...) -> None: ...
+
+class CancelRequest(_message.Message):
+    __slots__ = ("job_id",)
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+
+class CancelResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DescribeRequest(_message.Message):
+    __slots__ = ("job_id",)
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+
+class JobDescription(_message.Message):
+    __slots__ = ("job_id", "state", "record_json")
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    RECORD_JSON_FIELD_NUMBER: _ClassVar[int]
+    job_id: str
+    state: str
+    record_json: str
+    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., record_json: _Optional[str] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListResponse(_message.Message):
+    __slots__ = ("jobs",)
+    JOBS_FIELD_NUMBER: _ClassVar[int]
+    jobs: _containers.RepeatedCompositeFieldContainer[JobDescription]
+    def __init__(self, jobs: _Optional[_Iterable[_Union[JobDescription, _Mapping]]] = ...) -> None: ...
+
+class ExplainRequest(_message.Message):
+    __slots__ = ("dataflow", "options", "verbose")
+    DATAFLOW_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    VERBOSE_FIELD_NUMBER: _ClassVar[int]
+    dataflow: _dataflow_pb2.Dataflow
+    options: Options
+    verbose: bool
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ...) -> None: ...
+
+class ExplainResponse(_message.Message):
+    __slots__ = ("text", "json")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    json: str
+    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,256 @@
+// All that generated programs include: batches, rows of state tables, hashing, exact arithmetic, and the functions of the
+// runtime library that they call. C-like on purpose, so that a program compiles in a fraction of a second.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "jg/batch.h"
+
+#define JG_INLINE static inline __attribute__((always_inline))
+#define JG_LIKELY(x) __builtin_expect(!!(x), 1)
+#define JG_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+// ---- literals: typed parameters of a program, never part of its text ----
+struct JgList {  // sorted, distinct, without NULL; element type as the generated code expects
+  const void* items;
+  int64_t count;
+};
+union JgParam {
+  int64_t i;  // bool, integers, decimals of 64 bits, dates, timestamps
+  double f;
+  float f32;
+  jg_i128 d;
+  JgStr s;
+  JgList list;
+};
+
+// ---- rows of state tables: join builds, groups, sort buffers; generated structs start with JgRow ----
+struct JgRow {
+  JgRow* next;    // chain of a hash bucket
+  uint64_t hash;
+};
+
+// Buckets by the hash's top bits. A slot holds the chain's first row in its lower 48 bits; the upper 16 are a Bloom filter
+// of the chain, so that most misses touch no row.
+struct JgDirectory {
+  uint64_t* slots;
+  uint32_t shift;  // 64 - log2(slots)
+};
+
+// A complete join build, shared by all threads.
+struct JgJoin {
+  JgDirectory directory;
+  JgRow* const* rows;  // every row, also those whose key is NULL
+  int64_t count;
+  JgRow* const* null_rows;  // rows with a NULL key; not in the directory
+  int64_t null_count;
+};
+
+// One thread's groups.
+struct JgGroups {
+  JgDirectory directory;
+  int64_t count, capacity;
+  JgRow* single;  // the only group of an aggregate without keys
+};
+
+enum JgFailure : int32_t {
+  JG_OK = 0,
+  JG_OVERFLOW,
+  JG_DIVISION_BY_ZERO,
+  JG_INVALID_CAST,
+  JG_MEMORY,
+  JG_COMPUTE,
+  JG_STATUS,  // the task holds a Status with the details
+};
+
+// One thread's view of a running pipeline.
+struct JgTask {
+  const JgParam* params;
+  JgCol* cols;            // columns of the current source batch
+  JgRow** rows;           // or its rows, when the source is a state table
+  void* scratch;          // the pipeline's generated struct
+  JgJoin* const* joins;   // by table number
+  JgGroups* const* groups;
+  int32_t failure;        // first failure of this thread
+  int32_t site;           // where: index into the program's expression texts
+  void* impl;
+};
+
+extern "C" {
+// Fills late column `column` of the current batch for the n rows in `sel` (null: for all). Non-zero: failed.
+int jg_load(JgTask* task, int column, const int32_t* sel, int n);
+// A zeroed row for join build `table` with the given hash. Never null.
+JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
+// Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
+void jg_offer(JgTask* task, int table, const JgRow* row);
+// A zeroed group linked into this thread's groups. Never null.
+JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
+// A copy of the bytes that lives as long as this thread's part of `table`.
+JgStr jg_keep(JgTask* task, int table, JgStr s);
+// n bytes that live until the source's next batch.
+char* jg_temp(JgTask* task, uint64_t n);
+// Hands n dense rows to a sink. Non-zero: failed.
+int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes);
+// Claims up to n rows of a LIMIT: how many to pass on, after skipping *skip of them.
+int jg_limit(JgTask* task, int limit, int n, int* skip);
+
+int jg_like(JgStr s, JgStr pattern, int escape);  // escape: a byte, or -1
+JgStr jg_upper(JgTask* task, JgStr s, int site);
+JgStr jg_lower(JgTask* task, JgStr s, int site);
+JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
+JgStr jg_substring(JgStr s, int64_t start, int64_t length);  // code points, 1-based; SQL's clipping
+int64_t jg_char_length(JgStr s);
+JgStr jg_trim(JgStr s, int left, int right);  // spaces
+int jg_contains(JgStr s, JgStr part);
+JgStr jg_int_to_text(JgTask* task, int64_t v);
+JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale);
+JgStr jg_bool_to_text(int v);
+JgStr jg_date_to_text(JgTask* task, int32_t days);
+JgStr jg_timestamp_to_text(JgTask* task, int64_t us);
+int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out);  // JgFailure
+int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out);
+int jg_text_to_float(JgStr s, double* out);
+int jg_text_to_bool(JgStr s, uint8_t* out);
+int jg_text_to_date(JgStr s, int32_t* out);
+int jg_text_to_timestamp(JgStr s, int64_t* out);
+int jg_valid_utf8(JgStr s);
+int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
+double jg_round(double v, int digits);
+double jg_floor(double v);
+double jg_ceil(double v);
+double jg_sqrt(double v);
+double jg_fmod(double a, double b);
+int jg_date_part(int part, int32_t days);  // 0 year, 1 month, 2 day, 3 quarter, 4 day of week (Sunday 0), 5 day of year
+}
+
+JG_INLINE void jg_fail(JgTask* t, int failure, int site) {
+  if (t->failure == JG_OK) {
+    t->failure = failure;
+    t->site = site;
+  }
+}
+
+// ---- hashing ----
+JG_INLINE uint64_t jg_mix(uint64_t x) {
+  x *= 0x9E3779B97F4A7C15ull;
+  x ^= x >> 32;
+  x *= 0xD6E8FEB86659FD93ull;
+  return x ^ (x >> 32);
+}
+JG_INLINE uint64_t jg_hash_int(uint64_t v) { return jg_mix(v + 0x632BE59BD9B4E019ull); }
+JG_INLINE uint64_t jg_hash_wide(jg_i128 v) { return jg_mix((uint64_t)v + jg_mix((uint64_t)(v >> 64))); }
+JG_INLINE uint64_t jg_hash_double(double v) {
+  if (v == 0) v = 0;  // -0
+  uint64_t bits;
+  if (v != v)
+    bits = 0x7FF8000000000000ull;
+  else
+    memcpy(&bits, &v, 8);
+  return jg_hash_int(bits);
+}
+JG_INLINE uint64_t jg_mum(uint64_t a, uint64_t b) {
+  unsigned __int128 r = (unsigned __int128)a * b;
+  return (uint64_t)r ^ (uint64_t)(r >> 64);
+}
+static inline uint64_t jg_hash_str(JgStr s) {
+  const char* p = s.data;
+  uint64_t n = s.size, h = 0xA0761D6478BD642Full ^ n, w;
+  for (; n >= 8; n -= 8, p += 8) {
+    memcpy(&w, p, 8);
+    h = jg_mum(h ^ w, 0xE7037ED1A0B428DBull);
+  }
+  if (n) {
+    w = 0;
+    memcpy(&w, p, n);
+    h = jg_mum(h ^ w, 0x8EBC6AF09C88C6E3ull);
+  }
+  return jg_mix(h);
+}
+JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) { return jg_mix(a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6))); }
+#define JG_HASH_NULL 0x7F4A7C159E3779B9ull
+
+// ---- lookups ----
+JG_INLINE uint64_t jg_tag(uint64_t hash) { return 1ull << (48 + (hash & 15)); }
+JG_INLINE JgRow* jg_lookup(const JgDirectory* d, uint64_t hash) {
+  uint64_t slot = d->slots[hash >> d->shift];
+  return (slot & jg_tag(hash)) ? (JgRow*)(slot & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
+}
+
+// ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
+JG_INLINE int jg_equal_str(JgStr a, JgStr b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
+JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
+  uint64_t n = a.size < b.size ? a.size : b.size;
+  int c = n ? memcmp(a.data, b.data, n) : 0;
+  return c ? c : (a.size > b.size) - (a.size < b.size);
+}
+JG_INLINE int jg_compare_double(double a, double b) {
+  int an = a != a, bn = b != b;
+  return (an | bn) ? an - bn : (a > b) - (a < b);
+}
+#define JG_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+// ---- membership in a sorted list ----
+#define JG_DEFINE_IN(name, type, compare)                          \
+  static inline int name(JgList list, type v) {                    \
+    const type* items = (const type*)list.items;                   \
+    int64_t low = 0, high = list.count;                            \
+    while (low < high) {                                           \
+      int64_t mid = (low + high) >> 1;                             \
+      int c = compare(items[mid], v);                              \
+      if (c == 0) return 1;                                        \
+      if (c < 0) low = mid + 1; else high = mid;                   \
+    }                                                              \
+    return 0;                                                      \
+  }
+JG_DEFINE_IN(jg_in_int, int64_t, JG_COMPARE)
+JG_DEFINE_IN(jg_in_wide, jg_i128, JG_COMPARE)
+JG_DEFINE_IN(jg_in_double, double, jg_compare_double)
+JG_DEFINE_IN(jg_in_str, JgStr, jg_compare_str)
+
+// ---- exact decimals ----
+JG_INLINE jg_i128 jg_power_of_ten(int n) {
+  const jg_i128 e19 = (jg_i128)10000000000000000000ull;
+  jg_i128 r = n >= 38 ? e19 * e19 : n >= 19 ? e19 : 1;
+  for (int i = n >= 38 ? 38 : n >= 19 ? 19 : 0; i < n; i++) r *= 10;
+  return r;
+}
+// v scaled by 10^by (negative: divided, rounding half away from zero); false if it leaves `precision` digits.
+static inline int jg_rescale(jg_i128 v, int by, int precision, jg_i128* out) {
+  if (by > 0) {
+    if (__builtin_mul_overflow(v, jg_power_of_ten(by), &v)) return 0;
+  } else if (by < 0) {
+    jg_i128 p = jg_power_of_ten(-by), half = p / 2;
+    jg_i128 q = v / p, r = v % p;
+    v = q + (r >= half) - (-r >= half);
+  }
+  *out = v;
+  jg_i128 limit = jg_power_of_ten(precision);
+  return v < limit && v > -limit;
+}
+JG_INLINE int jg_fits(jg_i128 v, int precision) {
+  jg_i128 limit = jg_power_of_ten(precision);
+  return v < limit && v > -limit;
+}
+
+// ---- what a program exports ----
+struct JgTableInfo {
+  uint32_t row_size;
+  int32_t matched_offset;  // of the flag that a right or full join sets; -1: none
+  int (*equal)(const JgRow*, const JgRow*);                  // groups: same keys
+  void (*merge)(JgTask*, int, JgRow*, const JgRow*);         // groups: adds the second's states to the first's
+  int (*compare)(const JgRow*, const JgRow*);                // sort buffers: <0, 0, >0
+  const uint32_t* texts;                                     // sort buffers: offsets of the string fields
+  int32_t text_count;
+};
+struct JgPipelineInfo {
+  uint64_t scratch_size;
+  int (*process)(JgTask*, int rows);  // one batch; non-zero: failed
+};
+struct JgProgramInfo {
+  uint32_t abi;
+  int32_t table_count, pipeline_count;
+  const JgTableInfo* tables;
+  const JgPipelineInfo* pipelines;
+};
+#define JG_ABI 1

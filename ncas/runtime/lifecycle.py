@@ -1,0 +1,161 @@
+"""The life-cycle that all software NCAs share: lower, generate, build, and run instances through their host's agent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from jumpgate import errors
+from jumpgate.codegen.lower import lower_fragment
+from jumpgate.codegen.program import EdgeSource, FileSource, Program
+from jumpgate.codegen.render import render, shape_key
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.types import Schema
+from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.ntf.descriptor import Descriptor
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A built program and how to configure it."""
+
+    path: str
+    program: Program
+    dialect: Dialect
+
+
+class SoftwareLifecycle:
+    """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
+
+    async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
+        program = lower_fragment(instance.root, dict(zip(instance.inputs, instance.input_stages, strict=False)),
+                                 instance.stage)
+        dialect = _dialect(instance)
+        key = shape_key(program, dialect)
+        path = await host.has_artifact(key)
+        if path is None:
+            source = await asyncio.to_thread(render, program, dialect)
+            path = await host.compile(instance.fragment, source, key)
+        return Artifact(path, program, dialect)
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> InstanceHandle:
+        handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
+        properties = dict(instance.device.properties)
+        answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"),
+                                   expects_edges=bool(instance.inputs))
+        if instance.inputs:
+            context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
+        return handle
+
+    async def configure(self, handle: InstanceHandle, instance: InstancePlan, artifact: Artifact,
+                        context: JobContext) -> None:
+        await handle.call("configure", **configuration(instance, artifact, context))
+
+    async def execute(self, handle: InstanceHandle, stage: int, artifact: Artifact | None = None) -> dict[str, Any]:
+        try:
+            return await handle.call("execute", stage=stage)
+        except errors.ComputeError as error:
+            raise explained(error, artifact) from None
+
+    async def stats(self, handle: InstanceHandle) -> dict[str, Any]:
+        return await handle.call("stats")
+
+    async def destroy(self, handle: InstanceHandle) -> None:
+        await handle.call("destroy")
+
+
+def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:
+    """The error with the expression's text in place of its number: sites are numbered as the program is rendered."""
+    site = error.fields.pop("site", None)
+    if artifact is None or site is None or int(str(site)) < 0:
+        return error
+    artifact.program.sites.clear()
+    render(artifact.program, artifact.dialect)
+    expression = artifact.program.sites[int(str(site))]
+    return type(error)(f"{error.message}, in {expression}", expression=expression, **error.fields)
+
+
+def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
+    """The instance's configuration (ARCHITECTURE.md)."""
+    program = artifact.program
+    options = dict(instance.options)
+    replicated = options.get("replicated_reads") == "true"
+    sources: list[dict[str, Any]] = []
+    for source in program.sources:
+        if isinstance(source, FileSource):
+            sources.append(_files(source, instance, replicated))
+        else:
+            sources.append(_incoming(source, instance, context))
+    return {
+        "job": context.job, "instance": instance.id, "token": context.token, "threads": instance.threads,
+        "memory_limit_bytes": int(options.get("memory_limit_bytes", "0")), "artifact": artifact.path,
+        "params": program.params, "sources": sources,
+        "sinks": [_outgoing(edge, instance, context) for edge in program.sinks], "program": _program(program),
+    }
+
+
+def _program(program: Program) -> dict[str, Any]:
+    def parameter(index: int) -> int:
+        return int(program.params[index]["value"])
+
+    tables = []
+    for t in program.tables:
+        table: dict[str, Any] = {"kind": t.kind, "has_keys": t.keys > 0}
+        if t.limit is not None and t.offset is not None:
+            table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
+        tables.append(table)
+    pipelines = [
+        {"stage": p.stage, "name": p.name, "source_kind": p.source[0], "source": p.source[1],
+         "ordered": p.source[0] == "drain" and program.tables[p.source[1]].kind == "sort",
+         "feeds": p.feeds, "needs": p.needs, "after": p.after, "sinks": p.emits}
+        for p in program.pipelines
+    ]
+    limits = [{"count": parameter(c), "offset": parameter(o)} for c, o in program.limits]
+    return {"tables": tables, "pipelines": pipelines, "limits": limits}
+
+
+def _files(source: FileSource, instance: InstancePlan, replicated: bool) -> dict[str, Any]:
+    return {
+        "kind": "files", "name": source.name, "format": source.format, "files": source.files,
+        "file_columns": columns(source.file_schema), "positions": source.positions, "early": source.early,
+        "options": dict(source.options), "share_index": 0 if replicated else instance.index,
+        "share_count": 1 if replicated else instance.count,
+        "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
+    }
+
+
+def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
+    return {
+        "edge": edge.id, "index": index, "ntf": edge.ntf.text(), "fingerprint": edge.ntf.fingerprint(),
+        "layout": edge.ntf.layout, "columns": columns(edge.ntf.schema), "row_options": row_options(edge.ntf),
+        "timeout_ms": context.timeout_ms,
+    }
+
+
+def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
+    edge = context.plan.edge(source.edge)
+    return {"kind": "edge", **_edge(edge, instance.index, context), "producers": len(edge.producers)}
+
+
+def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
+    edge = context.plan.edge(id)
+    peers = edge.endpoints or tuple(context.addresses[c] for c in edge.consumers)
+    return {**_edge(edge, edge.producers.index(instance.id), context), "peers": peers,
+            "partitioning": edge.partitioning.kind}
+
+
+def row_options(ntf: Descriptor) -> str:
+    """Byte order, packing and alignment of the row layout, as the C++ codec reads them."""
+    return f"{ntf.byte_order} {'packed' if ntf.packed else 'aligned'} {ntf.alignment}"
+
+
+def columns(schema: Schema) -> list[dict[str, Any]]:
+    return [{"name": f.name, "type": f.type.kind, "precision": f.type.precision, "scale": f.type.scale,
+             "nullable": f.type.nullable} for f in schema]
+
+
+def _dialect(instance: InstancePlan) -> Dialect:
+    prefix = "dialect."
+    chosen = {name[len(prefix):]: value for name, value in instance.options if name.startswith(prefix)}
+    return Dialect(**chosen) if chosen else DEFAULT

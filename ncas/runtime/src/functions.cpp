@@ -1,0 +1,364 @@
+// Scalar functions that generated programs call instead of containing. The oracle is jumpgate/dataflow/bodies.py.
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "jg/kernel.h"
+
+namespace {
+
+std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }
+
+// Bytes of the code point that starts at p (lead byte decides; text is valid UTF-8).
+int width(const char* p, const char* end) {
+  const auto c = static_cast<unsigned char>(*p);
+  const int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+  return end - p < n ? static_cast<int>(end - p) : n;
+}
+
+const char* skip(const char* p, const char* end, int64_t code_points) {
+  while (code_points-- > 0 && p < end) p += width(p, end);
+  return p;
+}
+
+std::string_view trimmed(JgStr s) {
+  std::string_view v = view(s);
+  while (!v.empty() && v.front() == ' ') v.remove_prefix(1);
+  while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
+  return v;
+}
+
+JgStr keep(JgTask* task, std::string_view v) {
+  char* p = jg_temp(task, v.size());
+  std::memcpy(p, v.data(), v.size());
+  return {p, v.size()};
+}
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+int64_t days_of(int64_t y, int m, int d) {
+  y -= m <= 2;
+  const int64_t era = (y >= 0 ? y : y - 399) / 400;
+  const int64_t yoe = y - era * 400;
+  const int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+void civil_of(int64_t days, int64_t* year, int* month, int* day) {
+  days += 719468;
+  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  const int64_t doe = days - era * 146097;
+  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+  const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+  const int64_t mp = (5 * doy + 2) / 153;
+  *day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
+  *month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
+  *year = yoe + era * 400 + (*month <= 2);
+}
+
+bool parse_date(std::string_view v, int64_t* days) {
+  if (v.size() != 10 || v[4] != '-' || v[7] != '-') return false;
+  for (int i : {0, 1, 2, 3, 5, 6, 8, 9})
+    if (!digit(v[i])) return false;
+  const int y = (v[0] - '0') * 1000 + (v[1] - '0') * 100 + (v[2] - '0') * 10 + (v[3] - '0');
+  const int m = (v[5] - '0') * 10 + (v[6] - '0'), d = (v[8] - '0') * 10 + (v[9] - '0');
+  static constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+  if (y < 1 || m < 1 || m > 12 || d < 1 || d > kDays[m - 1] + (m == 2 && leap)) return false;
+  *days = days_of(y, m, d);
+  return true;
+}
+
+int date_text(int64_t days, char* out, size_t size) {
+  int64_t year;
+  int month, day;
+  civil_of(days, &year, &month, &day);
+  return std::snprintf(out, size, "%04lld-%02d-%02d", static_cast<long long>(year), month, day);
+}
+
+JgStr map_ascii(JgTask* task, JgStr s, int site, char low, char high) {
+  char* p = jg_temp(task, s.size);
+  for (uint64_t i = 0; i < s.size; i++) {
+    const char c = s.data[i];
+    if (c & 0x80) {
+      jg_fail(task, JG_COMPUTE, site);
+      return {"", 0};
+    }
+    p[i] = c >= low && c <= high ? static_cast<char>(c ^ 0x20) : c;
+  }
+  return {p, s.size};
+}
+
+}  // namespace
+
+extern "C" {
+
+// Greedy matching with backtracking to the last %: linear for usual patterns, O(n*m) at worst.
+int jg_like(JgStr s, JgStr pattern, int escape) {
+  const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
+  const char *star = nullptr, *from = nullptr;
+  while (true) {
+    if (p < pe && *p == '%' && static_cast<unsigned char>(*p) != escape) {
+      star = ++p;
+      from = t;
+      continue;
+    }
+    if (t == te) {
+      if (p == pe) return 1;
+      return 0;
+    }
+    if (p < pe) {
+      if (*p == '_' && static_cast<unsigned char>(*p) != escape) {
+        t += width(t, te);
+        p++;
+        continue;
+      }
+      const char* literal = static_cast<unsigned char>(*p) == escape && p + 1 < pe ? p + 1 : p;
+      if (*literal == *t) {
+        t++;
+        p = literal + 1;
+        continue;
+      }
+    }
+    if (!star) return 0;
+    p = star;
+    t = from += width(from, te);
+  }
+}
+
+JgStr jg_upper(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'a', 'z'); }
+JgStr jg_lower(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'A', 'Z'); }
+
+JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
+  uint64_t size = 0;
+  for (int i = 0; i < n; i++) size += parts[i].size;
+  char *p = jg_temp(task, size), *at = p;
+  for (int i = 0; i < n; i++) {
+    if (parts[i].size) std::memcpy(at, parts[i].data, parts[i].size);
+    at += parts[i].size;
+  }
+  return {p, size};
+}
+
+JgStr jg_substring(JgStr s, int64_t start, int64_t length) {
+  const char* end = s.data + s.size;
+  const char* from = skip(s.data, end, start - 1);
+  const char* to = skip(from, end, length);
+  return {from, static_cast<uint64_t>(to - from)};
+}
+
+int64_t jg_char_length(JgStr s) {
+  int64_t n = 0;
+  for (uint64_t i = 0; i < s.size; i++) n += (s.data[i] & 0xC0) != 0x80;
+  return n;
+}
+
+JgStr jg_trim(JgStr s, int left, int right) {
+  while (left && s.size && s.data[0] == ' ') s.data++, s.size--;
+  while (right && s.size && s.data[s.size - 1] == ' ') s.size--;
+  return s;
+}
+
+int jg_contains(JgStr s, JgStr part) { return view(s).find(view(part)) != std::string_view::npos; }
+
+JgStr jg_int_to_text(JgTask* task, int64_t v) {
+  char buffer[24];
+  return keep(task, {buffer, static_cast<size_t>(std::to_chars(buffer, buffer + sizeof buffer, v).ptr - buffer)});
+}
+
+JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale) {
+  char buffer[48], *end = buffer + sizeof buffer, *p = end;
+  unsigned __int128 u = v < 0 ? -static_cast<unsigned __int128>(v) : static_cast<unsigned __int128>(v);
+  for (int i = 0; u != 0 || i <= scale; i++) {
+    if (i == scale && scale > 0) *--p = '.';
+    *--p = static_cast<char>('0' + static_cast<int>(u % 10));
+    u /= 10;
+  }
+  if (v < 0) *--p = '-';
+  return keep(task, {p, static_cast<size_t>(end - p)});
+}
+
+JgStr jg_bool_to_text(int v) { return v ? JgStr{"true", 4} : JgStr{"false", 5}; }
+
+JgStr jg_date_to_text(JgTask* task, int32_t days) {
+  char buffer[32];
+  return keep(task, {buffer, static_cast<size_t>(date_text(days, buffer, sizeof buffer))});
+}
+
+JgStr jg_timestamp_to_text(JgTask* task, int64_t us) {
+  constexpr int64_t kDay = 86400000000;
+  const int64_t days = us / kDay - (us % kDay < 0), rest = us - days * kDay;
+  char buffer[64];
+  int n = date_text(days, buffer, 32);
+  n += std::snprintf(buffer + n, 32, " %02d:%02d:%02d", static_cast<int>(rest / 3600000000),
+                     static_cast<int>(rest / 60000000 % 60), static_cast<int>(rest / 1000000 % 60));
+  if (rest % 1000000) {
+    n += std::snprintf(buffer + n, 16, ".%06d", static_cast<int>(rest % 1000000));
+    while (buffer[n - 1] == '0') n--;
+  }
+  return keep(task, {buffer, static_cast<size_t>(n)});
+}
+
+int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out) {
+  std::string_view v = trimmed(s);
+  const bool plus = !v.empty() && v[0] == '+';
+  if (plus) v.remove_prefix(1);
+  if (v.empty() || (plus && v[0] == '-')) return JG_INVALID_CAST;
+  const auto [end, code] = std::from_chars(v.data(), v.data() + v.size(), *out);
+  if (code == std::errc::invalid_argument || end != v.data() + v.size()) return JG_INVALID_CAST;
+  if (code != std::errc() || *out < low || *out > high) return JG_OVERFLOW;
+  return JG_OK;
+}
+
+int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out) {
+  std::string_view v = trimmed(s);
+  const bool negative = !v.empty() && v[0] == '-';
+  if (!v.empty() && (v[0] == '-' || v[0] == '+')) v.remove_prefix(1);
+  jg_i128 number = 0;
+  int fraction = -1, digits = 0;
+  bool overflow = false, round = false;
+  for (char c : v) {
+    if (c == '.' && fraction < 0) {
+      fraction = 0;
+      continue;
+    }
+    if (!digit(c)) return JG_INVALID_CAST;
+    digits++;
+    if (fraction >= scale) {  // beyond the scale: the first such digit rounds
+      if (fraction++ == scale) round = c >= '5';
+      continue;
+    }
+    if (fraction >= 0) fraction++;
+    if (!overflow) {
+      overflow = __builtin_mul_overflow(number, jg_i128{10}, &number) ||
+                 __builtin_add_overflow(number, jg_i128{c - '0'}, &number);
+    }
+  }
+  if (digits == 0) return JG_INVALID_CAST;
+  const int missing = scale - (fraction < 0 ? 0 : fraction < scale ? fraction : scale);
+  if (!overflow && missing > 0) overflow = !jg_rescale(number, missing, 38, &number);
+  number += round;
+  if (overflow || !jg_fits(number, precision)) return JG_OVERFLOW;
+  *out = negative ? -number : number;
+  return JG_OK;
+}
+
+int jg_text_to_float(JgStr s, double* out) {
+  std::string_view v = trimmed(s);
+  const bool plus = !v.empty() && v[0] == '+';
+  if (plus) v.remove_prefix(1);
+  if (v.empty() || (plus && v[0] == '-')) return JG_INVALID_CAST;
+  const auto [end, code] = std::from_chars(v.data(), v.data() + v.size(), *out);
+  if (code == std::errc::invalid_argument || end != v.data() + v.size() || v.back() == ')') return JG_INVALID_CAST;
+  if (code == std::errc::result_out_of_range) {
+    char buffer[512];
+    if (v.size() >= sizeof buffer) return JG_INVALID_CAST;
+    std::memcpy(buffer, v.data(), v.size());
+    buffer[v.size()] = 0;
+    *out = std::strtod(buffer, nullptr);  // infinity or a denormal, as IEEE 754 rounds
+  }
+  return JG_OK;
+}
+
+int jg_text_to_bool(JgStr s, uint8_t* out) {
+  const std::string_view v = trimmed(s);
+  auto is = [v](std::string_view word) {
+    if (v.size() != word.size()) return false;
+    for (size_t i = 0; i < v.size(); i++)
+      if ((v[i] >= 'A' && v[i] <= 'Z' ? v[i] + 32 : v[i]) != word[i]) return false;
+    return true;
+  };
+  *out = is("true") || is("t") || is("1");
+  return *out || is("false") || is("f") || is("0") ? JG_OK : JG_INVALID_CAST;
+}
+
+int jg_text_to_date(JgStr s, int32_t* out) {
+  int64_t days;
+  if (!parse_date(trimmed(s), &days)) return JG_INVALID_CAST;
+  *out = static_cast<int32_t>(days);
+  return JG_OK;
+}
+
+int jg_text_to_timestamp(JgStr s, int64_t* out) {
+  const std::string_view v = trimmed(s);
+  int64_t days;
+  if (!parse_date(v.substr(0, 10), &days)) return JG_INVALID_CAST;
+  *out = days * 86400000000;
+  if (v.size() == 10) return JG_OK;
+  if (v.size() < 19 || (v[10] != ' ' && v[10] != 'T') || v[13] != ':' || v[16] != ':') return JG_INVALID_CAST;
+  for (int i : {11, 12, 14, 15, 17, 18})
+    if (!digit(v[i])) return JG_INVALID_CAST;
+  auto two = [v](int i) { return (v[i] - '0') * 10 + (v[i + 1] - '0'); };
+  if (two(11) > 23 || two(14) > 59 || two(17) > 59) return JG_INVALID_CAST;
+  *out += (two(11) * 3600ll + two(14) * 60 + two(17)) * 1000000;
+  if (v.size() == 19) return JG_OK;
+  if (v[19] != '.' || v.size() == 20 || v.size() > 26) return JG_INVALID_CAST;
+  int64_t unit = 100000;
+  for (size_t i = 20; i < v.size(); i++, unit /= 10) {
+    if (!digit(v[i])) return JG_INVALID_CAST;
+    *out += (v[i] - '0') * unit;
+  }
+  return JG_OK;
+}
+
+int jg_valid_utf8(JgStr s) {
+  const auto *p = reinterpret_cast<const unsigned char*>(s.data), *end = p + s.size;
+  while (p < end) {
+    const unsigned c = *p;
+    if (c < 0x80) {
+      p++;
+      continue;
+    }
+    const int n = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+    if (c < 0xC2 || c > 0xF4 || end - p < n) return 0;
+    uint32_t code = c & (0xFF >> (n + 1));
+    for (int i = 1; i < n; i++) {
+      if ((p[i] & 0xC0) != 0x80) return 0;
+      code = code << 6 | (p[i] & 0x3F);
+    }
+    if ((n == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) || (n == 4 && (code < 0x10000 || code > 0x10FFFF)))
+      return 0;
+    p += n;
+  }
+  return 1;
+}
+
+int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out) {
+  double power = 1;
+  for (int i = 0; i < scale; i++) power *= 10;
+  const double scaled = std::round(v * power);
+  if (!(scaled > -1.7e38 && scaled < 1.7e38)) return JG_OVERFLOW;
+  *out = static_cast<jg_i128>(scaled);
+  return jg_fits(*out, precision) ? JG_OK : JG_OVERFLOW;
+}
+
+double jg_round(double v, int digits) {
+  const double power = std::pow(10.0, digits < 0 ? -digits : digits);
+  const double moved = digits >= 0 ? v * power : v / power;
+  if (!std::isfinite(moved) || !std::isfinite(power)) return digits >= 0 || !std::isfinite(v) ? v : 0.0;
+  return digits >= 0 ? std::round(moved) / power : std::round(moved) * power;
+}
+double jg_floor(double v) { return std::floor(v); }
+double jg_ceil(double v) { return std::ceil(v); }
+double jg_sqrt(double v) { return std::sqrt(v); }
+double jg_fmod(double a, double b) { return std::fmod(a, b); }
+
+int jg_date_part(int part, int32_t days) {
+  int64_t year;
+  int month, day;
+  civil_of(days, &year, &month, &day);
+  switch (part) {
+    case 0: return static_cast<int>(year);
+    case 1: return month;
+    case 2: return day;
+    case 3: return (month + 2) / 3;
+    case 4: return static_cast<int>(((int64_t{days} + 4) % 7 + 7) % 7);
+    default: return static_cast<int>(days - days_of(year, 1, 1) + 1);
+  }
+}
+
+}  // extern "C"

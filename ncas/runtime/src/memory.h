@@ -1,0 +1,102 @@
+// Memory of state tables: bump arenas that count against the instance's budget.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "jg/batch.h"
+
+namespace jg {
+
+// What all arenas of an instance hold together. A limit of 0 means none.
+struct Budget {
+  std::atomic<int64_t> held{0};
+  int64_t limit = 0;
+  bool exceeded() const { return limit > 0 && held.load(std::memory_order_relaxed) > limit; }
+};
+
+// Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.
+class Arena {
+ public:
+  explicit Arena(Budget* budget = nullptr) : budget_(budget) {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  Arena(Arena&& other) noexcept { *this = std::move(other); }
+  Arena& operator=(Arena&& other) noexcept {
+    std::swap(budget_, other.budget_);
+    std::swap(chunks_, other.chunks_);
+    std::swap(at_, other.at_);
+    std::swap(end_, other.end_);
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Arena() {
+    for (char* c : chunks_) std::free(c);
+    if (budget_) budget_->held -= held_;
+  }
+
+  // n zeroed bytes, aligned to 16. Throws std::bad_alloc like operator new.
+  char* zeroed(uint64_t n) {
+    char* p = bytes(n);
+    std::memset(p, 0, n);
+    return p;
+  }
+  char* bytes(uint64_t n) {
+    n = (n + 15) & ~uint64_t{15};
+    if (static_cast<uint64_t>(end_ - at_) < n) grow(n);
+    char* p = at_;
+    at_ += n;
+    return p;
+  }
+  JgStr copy(JgStr s) {
+    if (s.size == 0) return {"", 0};
+    char* p = bytes(s.size);
+    std::memcpy(p, s.data, s.size);
+    return {p, s.size};
+  }
+  // Forgets all but the first chunk's memory.
+  void reset() {
+    while (chunks_.size() > 1) {
+      std::free(chunks_.back());
+      chunks_.pop_back();
+    }
+    if (!chunks_.empty()) {
+      at_ = chunks_[0];
+      end_ = at_ + kFirst;
+      if (budget_) budget_->held -= held_ - kFirst;
+      held_ = kFirst;
+    }
+  }
+
+ private:
+  static constexpr int64_t kFirst = 64 << 10, kLargest = 4 << 20;
+
+  void grow(uint64_t n) {
+    int64_t size = chunks_.empty() ? kFirst : std::min<int64_t>(held_, kLargest);
+    if (size < static_cast<int64_t>(n)) {
+      if (chunks_.empty()) add(kFirst);  // reset() keeps a first chunk of a known size
+      size = static_cast<int64_t>(n);
+    }
+    add(size);
+  }
+  void add(int64_t size) {
+    char* p = static_cast<char*>(std::aligned_alloc(64, (size + 63) & ~int64_t{63}));
+    if (!p) throw std::bad_alloc();
+    chunks_.push_back(p);
+    at_ = p;
+    end_ = p + size;
+    held_ += size;
+    if (budget_) budget_->held += size;
+  }
+
+  Budget* budget_ = nullptr;
+  std::vector<char*> chunks_;
+  char *at_ = nullptr, *end_ = nullptr;
+  int64_t held_ = 0;
+};
+
+}  // namespace jg

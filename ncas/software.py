@@ -1,0 +1,80 @@
+"""What all software NCAs share: one fusion domain, one life-cycle, filters and projections taken along on the way."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jumpgate.codegen.support import unsupported
+from jumpgate.dataflow.operators import Filter, Operator, Project
+from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.ntf.descriptor import Descriptor
+
+#: adjacent matches of this domain on one host become one generated program
+FUSION = "cpp"
+
+
+def absorb(node: Operator) -> tuple[tuple[Operator, ...], Operator]:
+    """The filters and projections from `node` down, and the first operator that is neither."""
+    chain: list[Operator] = []
+    while isinstance(node, Filter | Project):
+        chain.append(node)
+        node = node.input
+    return tuple(chain), node
+
+
+class SoftwareNCA:
+    """A generated C++ program on a host. Subclasses say which operator they run (`accepts`) and how fast.
+
+    A match is one operator with all filters and projections above it: they cost nothing extra in the same pass.
+    """
+
+    name = ""
+    #: input bytes a second and core, measured order of magnitude
+    throughput = 1e9
+    #: the operator holds state between rows (a hash table, a heap)
+    stateful = False
+
+    @property
+    def operators(self) -> SoftwareNCA:
+        return self
+
+    @cached_property
+    def lifecycle(self) -> LifeCycle:
+        from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle  # loads the code generator: only where jobs run
+
+        return SoftwareLifecycle()
+
+    def accepts(self, node: Operator) -> bool:
+        """Whether `node`, no filter or projection, is this NCA's operator."""
+        raise NotImplementedError
+
+    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+        if transport != "tcp":
+            return Unsupported(f"software NCAs receive over tcp, not {transport}", "transport")
+        if ntf.layout not in ("columnar", "row"):
+            return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
+        return None
+
+    def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
+        chain, operator = absorb(node)
+        if device.kind != "host" or not self.accepts(operator):
+            return None
+        return self.claim((*chain, operator))
+
+    def claim(self, taken: tuple[Operator, ...]) -> Match | Unsupported:
+        """A full match of `taken` (root first), or what the code generator cannot do with one of them."""
+        for operator in taken:
+            reason = unsupported(operator)
+            if reason is not None:
+                return reason
+        return Match(self.name, taken, Completeness.FULL, taken[0].schema, FUSION, self.stateful)
+
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+        return Descriptor.of(match.schema, layout), "tcp"
+
+    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
+        return Cost(throughput=self.throughput, memory_bytes=self.memory_bytes(inputs))
+
+    def memory_bytes(self, inputs: tuple[Statistics, ...]) -> float:
+        """What the operator holds between rows."""
+        return 0.0

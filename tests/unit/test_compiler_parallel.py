@@ -1,0 +1,203 @@
+"""Several instances: what is exchanged where, and that results do not depend on it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.plan import CompileOptions
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Join,
+    Limit,
+    Operator,
+    Partitioning,
+    Project,
+    Shuffle,
+    Sort,
+    SortKey,
+    UnionAll,
+)
+from jumpgate.dataflow.types import int32, string
+from jumpgate.nca.interface import JobPlan, Statistics
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.testing import oracle
+from jumpgate.testing.dataflows import Generator
+from jumpgate.testing.fakes import SWITCH, PartialNCA, PruningNCA
+from jumpgate.testing.interpret import interpret
+from jumpgate.testing.plans import grouped, host, joined, measured, ref, table
+
+A = table("a", ak=int32, av=int32, at=string)
+B = table("b", bk=int32, bv=int32)
+HOSTS = (host("a"), host("b"))
+
+
+def sized(rows: float):  # type: ignore[no-untyped-def]
+    return lambda files, format, options: Statistics(rows, rows * 100)
+
+
+SMALL = CompileOptions(statistics=sized(100))
+LARGE = CompileOptions(statistics=sized(1e9))
+
+
+def compiled(root: Operator, options: CompileOptions = SMALL) -> JobPlan:
+    return compile_dataflow(root, HOSTS, default_registry(), options)
+
+
+def kinds(plan: JobPlan) -> list[str]:
+    """The partitioning of each edge between instances."""
+    return [e.partitioning.kind for e in plan.edges if e.id != plan.result]
+
+
+def of_type(plan: JobPlan, type: type) -> list[Operator]:
+    """All operators of a type, once for each fragment."""
+    roots = {i.fragment: i.root for i in plan.instances}.values()
+    return [n for root in roots for n in root.walk() if isinstance(n, type)]
+
+
+def test_instances_lie_on_hosts_in_turn() -> None:
+    plan = compiled(A, replace(SMALL, parallelism=3))
+    assert [(i.device.name, i.index, i.count) for i in plan.instances] == [("a", 0, 3), ("b", 1, 3), ("a", 2, 3)]
+
+
+def test_aggregates_have_two_phases() -> None:
+    plan = compiled(grouped(A, ("ak",), measured(A, "avg", "av", "m")))
+    assert sorted(a.phase for a in of_type(plan, Aggregate)) == ["final", "partial"]
+    assert kinds(plan) == ["hash"]
+    assert plan.edges[0].partitioning.keys == (0,)
+
+
+def test_an_aggregate_without_keys_ends_at_one_instance() -> None:
+    plan = compiled(grouped(A, (), measured(A, "avg", "av", "m")))
+    assert kinds(plan) == ["single"]
+    assert [i.count for i in plan.instances if i.output == plan.result] == [1]
+
+
+def test_distinct_counts_shuffle_rows_by_the_keys() -> None:
+    plan = compiled(grouped(A, ("ak",), measured(A, "count_distinct", "av", "m")))
+    assert [a.phase for a in of_type(plan, Aggregate)] == ["full"]
+    assert kinds(plan) == ["hash"]
+    plan = compiled(grouped(A, (), measured(A, "count_distinct", "av", "m")))
+    assert kinds(plan) == ["single"]
+
+
+def test_small_builds_are_broadcast_large_ones_partitioned() -> None:
+    root = joined(A, B, "ak", "bk")
+    assert kinds(compiled(root)) == ["broadcast"]
+    assert kinds(compiled(root, LARGE)) == ["hash", "hash"]
+    assert kinds(compiled(root, CompileOptions())) == ["hash", "hash"]
+
+
+@pytest.mark.parametrize("type", ["right", "full"])
+def test_builds_whose_rows_come_out_are_never_broadcast(type: str) -> None:
+    assert kinds(compiled(joined(A, B, "ak", "bk", type))) == ["hash", "hash"]
+    residual = bind("lt", (ref(A, "ak"), ref(A, "av")))
+    assert kinds(compiled(Join(A, B, type, (), (), residual))) == ["single", "single"]
+
+
+@pytest.mark.parametrize("type", ["anti", "mark"])
+def test_null_rules_need_the_whole_build_side(type: str) -> None:
+    assert kinds(compiled(joined(A, B, "ak", "bk", type), LARGE)) == ["broadcast"]
+
+
+def test_rows_that_lie_right_do_not_move_again() -> None:
+    join = joined(A, B, "ak", "bk")
+    plan = compiled(grouped(join, ("ak",), measured(join, "sum", "bv", "s")), LARGE)
+    assert kinds(plan) == ["hash", "hash"]
+    assert [a.phase for a in of_type(plan, Aggregate)] == ["full"]
+
+
+def test_computed_keys_travel_as_columns() -> None:
+    key = bind("add", (ref(A, "ak"), ref(A, "av")))
+    plan = compiled(Join(A, Project(B, (bind("add", (ref(B, "bk"), ref(B, "bv"))),), ("k",)), "left", (key,), (
+        ref(table("x", k=int32), "k"),)), LARGE)
+    (join,) = of_type(plan, Join)
+    assert isinstance(join, Join)
+    assert [str(k) for k in join.left_keys] == ["#3:key0"]
+    result = next(i for i in plan.instances if i.output == plan.result)
+    assert result.root.schema.names == ("ak", "av", "at", "k")
+
+
+def test_top_n_is_cut_before_and_after_the_merge() -> None:
+    plan = compiled(Sort(A, (SortKey(ref(A, "ak")),), 10, 5))
+    assert sorted((s.limit, s.offset) for s in of_type(plan, Sort)) == [(10, 5), (15, 0)]
+    assert kinds(plan) == ["single"]
+
+
+def test_a_limit_is_cut_before_and_after_the_merge() -> None:
+    assert sorted((n.count, n.offset) for n in of_type(compiled(Limit(A, 10, 5)), Limit)) == [(10, 5), (15, 0)]
+
+
+def test_a_whole_sort_happens_at_one_instance() -> None:
+    assert len(of_type(compiled(Sort(A, (SortKey(ref(A, "ak")),))), Sort)) == 1
+
+
+def test_members_of_a_union_are_spread_alike() -> None:
+    top = Sort(A, (SortKey(ref(A, "ak")),), 3)
+    assert "round_robin" in kinds(compiled(UnionAll((A, top))))
+
+
+def test_only_needed_columns_travel() -> None:
+    plan = compiled(grouped(joined(A, B, "ak", "bk"), ("av",), measured(B, "count_star", None, "n")), LARGE)
+    sent = {f.name for e in plan.edges for f in e.ntf.schema if e.id != plan.result}
+    assert "at" not in sent
+    assert "bv" not in sent
+
+
+def test_a_shuffle_moves_rows_only_where_there_are_several_instances() -> None:
+    root = Shuffle(A, Partitioning("hash", (0,), 2))
+    assert kinds(compiled(root)) == ["hash"]
+    one = compile_dataflow(root, HOSTS[:1], default_registry(), SMALL)
+    assert len(one.instances) == 1
+    assert not of_type(one, Shuffle)
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+LAYOUTS = {
+    "one": (HOSTS[:1], CompileOptions(statistics=sized(1000))),
+    "broadcast": (HOSTS, CompileOptions(statistics=sized(1000))),
+    "partitioned": (HOSTS, CompileOptions(statistics=sized(1000), parallelism=3, broadcast_bytes_max=0)),
+    "unknown": (HOSTS, CompileOptions()),
+}
+FAKES = (PruningNCA(), PartialNCA())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_layout_gives_the_oracles_result(seed: int, tmp_path: Path) -> None:
+    root = Generator(seed, tmp_path, ("parquet", "csv")).dataflow(random.Random(seed).randint(1, 6))
+    for hosts, options in LAYOUTS.values():
+        oracle.assert_same(interpret(compile_dataflow(root, hosts, default_registry(), options)), root)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_partial_and_pruning_accelerators_are_completed(seed: int, tmp_path: Path) -> None:
+    root = Generator(seed + 1000, tmp_path, ("parquet",)).dataflow(random.Random(seed).randint(1, 6))
+    registry = Registry([*default_registry(), *FAKES])
+    prefer = tuple(nca.name for nca in FAKES)
+    for hosts, options in LAYOUTS.values():
+        plan = compile_dataflow(root, (*hosts, SWITCH), registry, replace(options, prefer=prefer))
+        oracle.assert_same(interpret(plan), root)
+
+
+def test_a_partial_match_gets_its_final_phase() -> None:
+    root = grouped(A, ("ak",), measured(A, "avg", "av", "m"))
+    registry = Registry([*default_registry(), *FAKES])
+    plan = compile_dataflow(root, (HOSTS[0], SWITCH), registry, replace(SMALL, prefer=("fake_partial",)))
+    assert [i.nca for i in plan.instances] == ["scan_json", "fake_partial", "aggregate"]
+    assert [a.phase for a in of_type(plan, Aggregate)] == ["partial", "final"]
+    assert [i.device.name for i in plan.instances] == ["a", "tor1", "a"]
+
+
+def test_a_pruning_match_is_followed_by_what_it_pruned_for() -> None:
+    root = Sort(A, (SortKey(ref(A, "ak")),), 3)
+    registry = Registry([*default_registry(), *FAKES])
+    plan = compile_dataflow(root, (HOSTS[0], SWITCH), registry, replace(SMALL, prefer=("fake_prune",)))
+    assert [i.nca for i in plan.instances] == ["scan_json", "fake_prune", "sort"]
+    assert [i.root.inputs[0].kind for i in plan.instances] == ["read", "prune", "sort"]
+    assert plan.edges[1].ntf.schema == A.schema

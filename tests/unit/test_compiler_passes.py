@@ -1,0 +1,269 @@
+"""What each logical pass does, and what it must leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from jumpgate.compiler.describe import tree
+from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.failing import may_fail
+from jumpgate.compiler.normalise import fold, normalise
+from jumpgate.compiler.order_joins import order_joins
+from jumpgate.compiler.plan import CompileOptions, Plan
+from jumpgate.compiler.prune_columns import prune_columns
+from jumpgate.compiler.push_filters import push_filters
+from jumpgate.compiler.tree import project, references
+from jumpgate.dataflow.dialect import DEFAULT
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Limit,
+    Operator,
+    Project,
+    Read,
+    Send,
+    Sort,
+    SortKey,
+    UnionAll,
+)
+from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32, string
+from jumpgate.nca.registry import Registry
+from jumpgate.testing.plans import equals, grouped, joined, measured, ref, statistics, table
+
+A = table("a", ak=int32, av=int32, at=string)
+B = table("b", bk=int32, bv=int32)
+TRUE = Literal(bool_.with_nullable(False), True)
+
+
+def after(step: Callable[[Plan], Plan], root: Operator, **rows: float) -> Operator:
+    options = CompileOptions(statistics=statistics(rows))
+    plan = Plan(Send(root, ()), options, (), Registry(), Estimator(options.statistics))
+    return step(plan).root.input
+
+
+def number(value: int, type: DataType = int32) -> Literal:
+    return Literal(type.with_nullable(False), value)
+
+
+# ---- normalise ------------------------------------------------------------------------------------------------------
+
+
+def test_distinct_is_an_aggregate() -> None:
+    assert after(normalise, Distinct(A)) == Aggregate(A, references(A.schema), A.schema.names, ())
+
+
+@pytest.mark.parametrize(
+    ("count", "offset", "limit", "skip", "expected"),
+    [(10, 0, None, 0, (10, 0)), (10, 2, None, 0, (10, 2)), (10, 2, 5, 1, (3, 3)), (10, 7, 5, 0, (0, 7))],
+)
+def test_limit_over_sort_is_a_top_n(count: int, offset: int, limit: int | None, skip: int, expected: tuple) -> None:
+    keys = (SortKey(ref(A, "ak")),)
+    assert after(normalise, Limit(Sort(A, keys, limit, skip), count, offset)) == Sort(A, keys, *expected)
+
+
+def test_limits_of_limits() -> None:
+    assert after(normalise, Limit(Limit(A, 10, 5), 7, 6)) == Limit(A, 4, 11)
+
+
+def test_filters_become_one_inner_terms_first() -> None:
+    inner, outer = equals(A, "ak", 1), equals(A, "av", 2)
+    assert after(normalise, Filter(Filter(A, inner), outer)) == Filter(A, bind("and", (inner, outer)))
+
+
+def test_trifles_go() -> None:
+    assert after(normalise, Filter(A, TRUE)) is A
+    assert after(normalise, Project(A, references(A.schema), A.schema.names)) is A
+    assert after(normalise, UnionAll((A,))) is A
+    renamed = Project(A, references(A.schema), ("x", "y", "z"))
+    assert after(normalise, renamed) == renamed
+
+
+def test_constants_are_computed() -> None:
+    total = bind("add", (number(1), number(2)))
+    assert fold(total, DEFAULT) == Literal(total.type, 3)
+    assert fold(bind("eq", (ref(A, "ak"), total)), DEFAULT).children[1] == Literal(total.type, 3)
+
+
+def test_what_fails_when_computed_is_left_to_the_run() -> None:
+    by_zero = bind("int_divide", (number(1), number(0)))
+    assert fold(by_zero, DEFAULT) is by_zero
+
+
+# ---- push_filters ---------------------------------------------------------------------------------------------------
+
+
+def lines(root: Operator) -> list[str]:
+    return [line.strip() for line in tree(root)]
+
+
+def test_a_filter_reaches_the_read_as_a_hint_and_stays() -> None:
+    pushed = after(push_filters, Filter(A, equals(A, "ak", 1)))
+    assert isinstance(pushed, Filter)
+    assert isinstance(pushed.input, Read)
+    assert pushed.input.predicate == pushed.predicate == equals(A, "ak", 1)
+
+
+@pytest.mark.parametrize(
+    ("type", "left", "right"),
+    [("inner", True, True), ("left", True, False), ("right", False, True), ("full", False, False)],
+)
+def test_filters_over_joins(type: str, left: bool, right: bool) -> None:
+    join = joined(A, B, "ak", "bk", type)
+    for name, goes in (("av", left), ("bv", right)):
+        pushed = after(push_filters, Filter(join, equals(join, name, 1)))
+        assert isinstance(pushed, Join if goes else Filter)
+        assert any("where" in line for line in lines(pushed) if line.startswith("read")) == goes
+
+
+@pytest.mark.parametrize("type", ["semi", "anti", "mark"])
+def test_filters_over_joins_that_output_the_left_side(type: str) -> None:
+    join = joined(A, B, "ak", "bk", type)
+    assert isinstance(after(push_filters, Filter(join, equals(join, "av", 1))), Join)
+    if type == "mark":
+        assert isinstance(after(push_filters, Filter(join, ref(join, "mark"))), Filter)
+
+
+def test_an_equality_of_both_sides_becomes_a_key() -> None:
+    every = Join(A, B, "inner", (), ())
+    pushed = after(push_filters, Filter(every, bind("eq", (ref(every, "bk"), ref(every, "ak")))))
+    assert pushed == joined(A, B, "ak", "bk")
+
+
+def test_what_may_fail_stays_above_the_join() -> None:
+    join = joined(A, B, "ak", "bk")
+    risky = bind("eq", (bind("int_divide", (number(10), ref(join, "av"))), number(1)))
+    assert isinstance(after(push_filters, Filter(join, risky)), Filter)
+
+
+@pytest.mark.parametrize(
+    ("make", "fails"),
+    [
+        (lambda a: bind("divide", (a, a)), True),
+        (lambda a: bind("divide", (a, number(2))), False),
+        (lambda a: bind("add", (a, a)), True),
+        (lambda a: bind("eq", (a, number(2))), False),
+        (lambda a: bind("upper", (ref(A, "at"),)), True),
+        (lambda a: bind("multiply", (number(1, float64), number(1, float64))), False),
+        (lambda a: bind("add", (Literal(decimal(7, 2), None), Literal(decimal(7, 2), None))), False),
+        (lambda a: bind("add", (Literal(decimal(38, 2), None), Literal(decimal(38, 2), None))), True),
+    ],
+)
+def test_what_may_fail(make: Callable[[Expression], Expression], fails: bool) -> None:
+    assert may_fail(make(ref(A, "ak"))) == fails
+
+
+def test_filters_over_groups_go_below_by_keys_only() -> None:
+    groups = grouped(A, ("ak",), measured(A, "count", "av", "n"))
+    assert isinstance(after(push_filters, Filter(groups, equals(groups, "ak", 1))), Aggregate)
+    assert isinstance(after(push_filters, Filter(groups, equals(groups, "n", 1))), Filter)
+    whole = grouped(A, (), measured(A, "count", "av", "n"))
+    assert isinstance(after(push_filters, Filter(whole, equals(whole, "n", 1))), Filter)
+
+
+def test_filters_go_through_unions_and_sorts_but_no_limits() -> None:
+    union = UnionAll((A, table("c", ak=int32.with_nullable(False), av=int32, at=string)))
+    pushed = after(push_filters, Filter(union, equals(union, "ak", 1)))
+    assert isinstance(pushed, UnionAll)
+    assert all(isinstance(m, Filter) for m in pushed.members)
+    keys = (SortKey(ref(A, "ak")),)
+    assert isinstance(after(push_filters, Filter(Sort(A, keys), equals(A, "ak", 1))), Sort)
+    assert isinstance(after(push_filters, Filter(Sort(A, keys, 5), equals(A, "ak", 1))), Filter)
+    assert isinstance(after(push_filters, Filter(Limit(A, 5), equals(A, "ak", 1))), Filter)
+
+
+def test_a_shared_node_keeps_each_users_filter_above_it() -> None:
+    shared = grouped(A, ("ak",), measured(A, "sum", "av", "s"))
+    left = Filter(shared, equals(shared, "ak", 1))
+    pushed = after(push_filters, Join(left, shared, "inner", (ref(shared, "ak"),), (ref(shared, "ak"),)))
+    assert isinstance(pushed, Join)
+    assert isinstance(pushed.left, Filter)
+    assert pushed.left.input is pushed.right is shared
+
+
+# ---- prune_columns --------------------------------------------------------------------------------------------------
+
+
+def test_needs_of_all_users_are_united() -> None:
+    shared = Filter(A, equals(A, "ak", 1))
+    left = Project(shared, (ref(shared, "av"),), ("x",))
+    right = Project(shared, (ref(shared, "ak"),), ("y",))
+    pruned = after(prune_columns, UnionAll((left, right)))
+    assert isinstance(pruned, UnionAll)
+    assert pruned.members[0].inputs[0] is pruned.members[1].inputs[0]
+    assert pruned.members[0].inputs[0].schema.names == ("ak", "av")
+
+
+def test_measures_that_nobody_needs_go() -> None:
+    groups = grouped(A, ("ak",), measured(A, "sum", "av", "s"), measured(A, "max", "at", "m"))
+    pruned = after(prune_columns, Project(groups, (ref(groups, "s"),), ("s",)))
+    assert pruned.inputs[0].schema.names == ("ak", "s")
+    assert pruned.inputs[0].inputs[0].schema.names == ("ak", "av")
+
+
+def test_counting_rows_reads_the_cheapest_column() -> None:
+    wide = table("w", s=string, d=decimal(30, 2), k=int32)
+    pruned = after(prune_columns, grouped(wide, (), measured(wide, "count_star", None, "n")))
+    assert pruned.inputs[0].schema.names == ("k",)
+
+
+def test_a_residual_keeps_its_columns() -> None:
+    pair = Join(A, B, "left", (ref(A, "ak"),), (ref(B, "bk"),))
+    residual = bind("lt", (ref(pair, "av"), ref(pair, "bv")))
+    pair = Join(A, B, "left", pair.left_keys, pair.right_keys, residual)
+    pruned = after(prune_columns, Project(pair, (ref(pair, "ak"),), ("ak",)))
+    join = pruned.inputs[0]
+    assert isinstance(join, Join)
+    assert join.left.schema.names == ("ak", "av")
+    assert str(join.residual) == "lt(#1:av, #3:bv)"
+
+
+# ---- order_joins ----------------------------------------------------------------------------------------------------
+
+
+def test_the_smaller_side_is_built() -> None:
+    ordered = after(order_joins, joined(A, B, "ak", "bk"), a=10, b=1000)
+    join = ordered.inputs[0]
+    assert isinstance(join, Join)
+    assert join.left == B
+    assert join.right == A
+    assert ordered.schema == joined(A, B, "ak", "bk").schema
+
+
+def test_without_statistics_the_request_decides() -> None:
+    root = joined(A, B, "ak", "bk")
+    assert after(order_joins, root) is root
+    assert after(order_joins, root, a=10) is root
+
+
+def test_selective_builds_come_first() -> None:
+    big = table("big", k1=int32, k2=int32)
+    small = Filter(B, equals(B, "bv", 1))
+    root = joined(joined(big, A, "k1", "ak"), small, "k2", "bk")
+    ordered = after(order_joins, root, big=1e6, a=1000, b=1000)
+    assert [line for line in lines(ordered) if line.startswith("join")] == [
+        "join inner on #0:k1 = #0:ak", "join inner on #1:k2 = #0:bk",
+    ]
+
+
+def test_outer_joins_change_sides_only_when_it_pays() -> None:
+    root = joined(A, B, "ak", "bk", "left")
+    assert after(order_joins, root, a=1000, b=3000) is root
+    swapped = after(order_joins, root, a=1000, b=100_000).inputs[0]
+    assert isinstance(swapped, Join)
+    assert (swapped.type, swapped.left, swapped.right) == ("right", B, A)
+
+
+def test_semi_joins_keep_their_sides() -> None:
+    root = joined(A, B, "ak", "bk", "semi")
+    assert after(order_joins, root, a=1, b=1e6) is root
+
+
+def test_projections_collapse() -> None:
+    once = Project(A, (ref(A, "av"), ref(A, "ak")), ("x", "y"))
+    assert project(once, (ref(once, "y"),), ("z",)) == Project(A, (ref(A, "ak"),), ("z",))

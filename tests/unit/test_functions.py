@@ -1,0 +1,337 @@
+"""The reference bodies of functions and casts against cases worked out by hand."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+
+import pytest
+
+from jumpgate.dataflow.casts import TypeMismatch, cannot_fail, cast_value
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.functions import FUNCTIONS, bind, check
+from jumpgate.dataflow.literals import as_literal
+from jumpgate.dataflow.types import (
+    DataType,
+    binary,
+    bool_,
+    date,
+    decimal,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    parse_type,
+    string,
+    timestamp,
+)
+from jumpgate.errors import CannotPlace, ComputeError, DivisionByZero, InvalidCast, Overflow
+
+DAY = datetime.date
+TIME = datetime.datetime
+NAN = math.nan
+
+
+def run(name: str, *args: tuple[Value, DataType] | Value, dialect: Dialect | None = None) -> Value:
+    """Binds the function to columns of the given types (bare values: literals) and evaluates it on one row."""
+    expressions: list[Expression] = []
+    row: list[Value] = []
+    for arg in args:
+        if isinstance(arg, tuple):
+            expressions.append(ColumnRef(arg[1], len(row)))
+            row.append(arg[0])
+        else:
+            expressions.append(as_literal(arg))
+    call = bind(name, tuple(expressions))
+    check(call)
+    return evaluate(call, row, dialect or Dialect())
+
+
+CASES = [
+    ("eq", (1, int32), (1, int64), True),
+    ("eq", (None, int32), (1, int32), None),
+    ("eq", (NAN, float64), (NAN, float64), True),
+    ("gt", (NAN, float64), (math.inf, float64), True),
+    ("ne", (Decimal("1.10"), decimal(3, 2)), (Decimal("1.1"), decimal(5, 1)), False),
+    ("lt", ("z", string), ("é", string), True),
+    ("lt", ("\uffff", string), ("\U0001f600", string), True),
+    ("le", (b"\x00", binary), (b"\x00\x00", binary), True),
+    ("ge", (False, bool_), (True, bool_), False),
+    ("gt", (DAY(2000, 1, 2), date), (TIME(2000, 1, 1, 23), timestamp), True),
+    ("is_distinct", (None, int32), (None, int32), False),
+    ("is_distinct", (None, int32), (1, int32), True),
+    ("is_not_distinct", (1, int32), (1, int32), True),
+    ("is_null", (None, string), True),
+    ("is_not_null", ("", string), True),
+    ("and", (True, bool_), (None, bool_), None),
+    ("and", (None, bool_), (False, bool_), False),
+    ("and", (True, bool_), (True, bool_), (True, bool_), True),
+    ("or", (None, bool_), (True, bool_), True),
+    ("or", (None, bool_), (False, bool_), None),
+    ("not", (None, bool_), None),
+    ("not", (False, bool_), True),
+    ("add", (2**31 - 2, int32), (1, int8), 2**31 - 1),
+    ("add", (Decimal("99.99"), decimal(4, 2)), (Decimal("0.01"), decimal(4, 2)), Decimal("100.00")),
+    ("add", (1, int32), (0.5, float64), 1.5),
+    ("subtract", (-128, int8), (-1, int8), -127),
+    ("multiply", (Decimal("1.5"), decimal(2, 1)), (Decimal("0.25"), decimal(3, 2)), Decimal("0.375")),
+    ("multiply", (3, int32), (Decimal("0.25"), decimal(3, 2)), Decimal("0.75")),
+    ("divide", (1, int32), (4, int32), 0.25),
+    ("divide", (Decimal("1.00"), decimal(7, 2)), (Decimal("8"), decimal(7, 2)), 0.125),
+    ("int_divide", (-7, int32), (2, int32), -3),
+    ("modulo", (-7, int32), (2, int32), -1),
+    ("modulo", (-7.5, float64), (2.0, float64), -1.5),
+    ("modulo", (Decimal("7.5"), decimal(3, 1)), (Decimal("2"), decimal(3, 0)), Decimal("1.5")),
+    ("negate", (Decimal("1.5"), decimal(2, 1)), Decimal("-1.5")),
+    ("abs", (-3, int64), 3),
+    ("round", (2.5, float64), 3.0),
+    ("round", (-2.5, float64), -3.0),
+    ("round", (0.49999999999999994, float64), 0.0),
+    ("round", (Decimal("1.45"), decimal(3, 2)), 1, Decimal("1.5")),
+    ("round", (Decimal("-9.95"), decimal(3, 2)), 1, Decimal("-10.0")),
+    ("round", (Decimal("99.95"), decimal(4, 2)), -1, Decimal("100")),
+    ("round", (15, int32), -1, 20),
+    ("floor", (-0.5, float64), -1.0),
+    ("floor", (Decimal("-9.9"), decimal(2, 1)), Decimal("-10")),
+    ("ceil", (Decimal("9.1"), decimal(2, 1)), Decimal("10")),
+    ("sqrt", (9, int32), 3.0),
+    ("like", ("abc", string), "a%", True),
+    ("like", ("abc", string), "_b_", True),
+    ("like", ("abc", string), "%bc%c", False),
+    ("like", ("", string), "%", True),
+    ("like", ("é", string), "_", True),
+    ("like", ("a%", string), "a!%", "!", True),
+    ("like", ("ab", string), "a!%", "!", False),
+    ("like", ("a\nb", string), "a%b", True),
+    ("like", ("ABC", string), "abc", False),
+    ("substring", ("aéb", string), 2, 1, "é"),
+    ("substring", ("abc", string), 4, ""),
+    ("substring", ("abc", string), 2, "bc"),
+    ("concat", ("a", string), ("", string), ("b", string), "ab"),
+    ("concat", ("a", string), (None, string), None),
+    ("upper", ("aZ1{", string), "AZ1{"),
+    ("lower", ("AZ1[", string), "az1["),
+    ("trim", ("  a\t ", string), "a\t"),
+    ("ltrim", (" a ", string), "a "),
+    ("rtrim", (" a ", string), " a"),
+    ("char_length", ("é😀", string), 2),
+    ("starts_with", ("abc", string), ("", string), True),
+    ("ends_with", ("abc", string), ("bc", string), True),
+    ("contains", ("abc", string), ("ac", string), False),
+    ("coalesce", (None, int32), (None, int32), (3, int32), 3),
+    ("coalesce", (None, int32), None),
+    ("null_if", (1, int32), (1, int32), None),
+    ("null_if", (None, int32), (1, int32), None),
+    ("null_if", (2, int32), (None, int32), 2),
+    ("year", (DAY(1969, 12, 31), date), 1969),
+    ("quarter", (DAY(2024, 4, 1), date), 2),
+    ("month", (DAY(2024, 2, 29), date), 2),
+    ("day", (TIME(1969, 12, 31, 23, 59, 59), timestamp), 31),
+    ("day_of_week", (DAY(2026, 11, 22), date), 0),
+    ("day_of_week", (DAY(2026, 11, 21), date), 6),
+    ("hour", (TIME(1969, 12, 31, 23, 59, 58), timestamp), 23),
+    ("minute", (TIME(1969, 12, 31, 23, 59, 58), timestamp), 59),
+    ("second", (TIME(1969, 12, 31, 23, 59, 58, 999999), timestamp), 58),
+    ("date_add_days", (DAY(2024, 2, 28), date), (2, int32), DAY(2024, 3, 1)),
+    ("date_add_days", (DAY(2024, 3, 1), date), -1, DAY(2024, 2, 29)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c[0]}{c[1:-1]}")
+def test_value(case: tuple) -> None:
+    name, *args, expected = case
+    value = run(name, *args)
+    assert value == expected and type(value) is type(expected)
+
+
+def test_every_function_has_a_case() -> None:
+    assert {c[0] for c in CASES} == set(FUNCTIONS)
+
+
+FAILURES = [
+    (Overflow, "add", (127, int8), (1, int8)),
+    (Overflow, "add", (Decimal(10**38 - 1), decimal(38, 0)), (Decimal(1), decimal(38, 0))),
+    (Overflow, "multiply", (2**62, int64), (2, int64)),
+    (Overflow, "negate", (-(2**63), int64)),
+    (Overflow, "abs", (-128, int8)),
+    (Overflow, "int_divide", (-128, int8), (-1, int8)),
+    (Overflow, "round", (127, int8), -1),
+    (Overflow, "date_add_days", (DAY(9999, 12, 31), date), (1, int32)),
+    (DivisionByZero, "divide", (1, int32), (0, int32)),
+    (DivisionByZero, "divide", (1.0, float64), (-0.0, float64)),
+    (DivisionByZero, "modulo", (1, int32), (0, int32)),
+    (DivisionByZero, "int_divide", (1, int32), (0, int32)),
+    (ComputeError, "sqrt", (-1.0, float64)),
+    (ComputeError, "upper", ("é", string)),
+]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda f: f"{f[1]}{f[2:]}")
+def test_failure(failure: tuple) -> None:
+    error, name, *args = failure
+    with pytest.raises(error):
+        run(name, *args)
+
+
+@pytest.mark.parametrize("failure", [f for f in FAILURES if f[0] is not ComputeError], ids=lambda f: f"{f[1]}{f[2:]}")
+def test_failure_becomes_null_where_the_dialect_says_so(failure: tuple) -> None:
+    _, name, *args = failure
+    assert run(name, *args, dialect=Dialect(on_overflow="null", division_by_zero="null")) is None
+
+
+def test_wrap_is_refused() -> None:
+    with pytest.raises(CannotPlace, match="wrap-around"):
+        run("add", (127, int8), (1, int8), dialect=Dialect(on_overflow="wrap"))
+    assert run("add", (1, int8), (1, int8), dialect=Dialect(on_overflow="wrap")) == 2
+
+
+def test_ieee_nan() -> None:
+    ieee = Dialect(nan="ieee")
+    results = {n: run(n, (NAN, float64), (NAN, float64), dialect=ieee) for n in ("eq", "ne", "lt", "le", "gt", "ge")}
+    assert results == {"eq": False, "ne": True, "lt": False, "le": False, "gt": False, "ge": False}
+
+
+@pytest.mark.parametrize(("name", "types", "expected"), [
+    ("add", ("int8?", "int32"), "int32?"),
+    ("add", ("decimal(7,2)", "decimal(5,3)"), "decimal(9,3)?"),
+    ("subtract", ("decimal(38,2)", "decimal(38,2)"), "decimal(38,2)?"),
+    ("multiply", ("decimal(7,2)", "decimal(7,2)"), "decimal(14,4)?"),
+    ("multiply", ("int32", "decimal(7,2)"), "decimal(17,2)?"),
+    ("divide", ("decimal(7,2)", "int32"), "float64?"),
+    ("divide", ("float32", "float32"), "float32?"),
+    ("modulo", ("decimal(7,2)", "decimal(5,3)"), "decimal(8,3)?"),
+    ("eq", ("int32", "int64"), "bool"),
+    ("eq", ("int32?", "int64"), "bool?"),
+    ("is_distinct", ("int32?", "int64?"), "bool"),
+    ("coalesce", ("int32?", "int64"), "int64"),
+    ("null_if", ("int32", "int32"), "int32?"),
+    ("char_length", ("string",), "int64"),
+    ("floor", ("decimal(7,2)",), "decimal(7,0)"),
+])
+def test_result_type(name: str, types: tuple[str, ...], expected: str) -> None:
+    call = bind(name, tuple(ColumnRef(parse_type(t), i) for i, t in enumerate(types)))
+    assert call.type == parse_type(expected)
+
+
+@pytest.mark.parametrize(("name", "types", "message"), [
+    ("add", ("string", "int32"), "takes numbers, not string, int32"),
+    ("eq", ("string", "int32"), "string and int32 have no common type; cast one of them"),
+    ("eq", ("decimal(38,0)", "decimal(38,10)"), "need 48 digits together, a decimal has 38; cast one of them"),
+    ("multiply", ("decimal(20,2)", "decimal(20,2)"), "needs 40 digits, a decimal has 38; cast one of them to fewer"),
+    ("year", ("string",), "takes date or timestamp, not string"),
+    ("and", ("bool",), "and takes 2 or more arguments, not 1"),
+    ("like", ("string", "string"), "like: argument 2 must be a literal"),
+    ("uper", ("string",), "unknown function 'uper'; did you mean 'upper'?"),
+])
+def test_refusal(name: str, types: tuple[str, ...], message: str) -> None:
+    with pytest.raises(TypeMismatch) as raised:
+        bind(name, tuple(ColumnRef(parse_type(t), i) for i, t in enumerate(types)))
+    assert message in str(raised.value)
+
+
+CASTS = [
+    (300, int32, int16, 300),
+    (True, bool_, int32, 1),
+    (0, int32, bool_, False),
+    (2.5, float64, int32, 2),
+    (3.5, float64, int32, 4),
+    (Decimal("2.5"), decimal(2, 1), int32, 3),
+    (Decimal("-2.5"), decimal(2, 1), int32, -3),
+    (Decimal("1.235"), decimal(4, 3), decimal(3, 2), Decimal("1.24")),
+    (7, int32, decimal(3, 2), Decimal("7.00")),
+    (0.125, float64, decimal(3, 2), Decimal("0.13")),
+    (Decimal("0.1"), decimal(2, 1), float64, 0.1),
+    (0.1, float64, float32, 0.10000000149011612),
+    (" -12 ", string, int32, -12),
+    ("1.005", string, decimal(3, 2), Decimal("1.01")),
+    ("1e3", string, float64, 1000.0),
+    ("2024-02-29", string, date, DAY(2024, 2, 29)),
+    ("2024-02-29 01:02:03.5", string, timestamp, TIME(2024, 2, 29, 1, 2, 3, 500000)),
+    ("2024-02-29", string, timestamp, TIME(2024, 2, 29)),
+    ("True", string, bool_, True),
+    ("é", string, binary, b"\xc3\xa9"),
+    (b"\xc3\xa9", binary, string, "é"),
+    (-5, int32, string, "-5"),
+    (False, bool_, string, "false"),
+    (Decimal("-0.50"), decimal(3, 2), string, "-0.50"),
+    (DAY(1, 1, 1), date, string, "0001-01-01"),
+    (TIME(2024, 1, 1, 0, 0, 0, 120000), timestamp, string, "2024-01-01 00:00:00.12"),
+    (TIME(2024, 1, 1), timestamp, string, "2024-01-01 00:00:00"),
+    (DAY(2024, 1, 1), date, timestamp, TIME(2024, 1, 1)),
+    (TIME(1969, 12, 31, 23), timestamp, date, DAY(1969, 12, 31)),
+    (None, string, int32, None),
+]
+
+
+@pytest.mark.parametrize("case", CASTS, ids=str)
+def test_cast(case: tuple) -> None:
+    value, source, target, expected = case
+    result = cast_value(value, source, target)
+    assert result == expected and type(result) is type(expected)
+    if isinstance(expected, Decimal):
+        assert result.as_tuple() == expected.as_tuple()
+
+
+def test_truncating_dialect() -> None:
+    truncate = Dialect(to_integer="truncate")
+    assert cast_value(-2.9, float64, int32, truncate) == -2
+    assert cast_value(Decimal("-2.9"), decimal(2, 1), int32, truncate) == -2
+
+
+@pytest.mark.parametrize(("value", "source", "target", "error"), [
+    (300, int32, int8, Overflow),
+    (NAN, float64, int32, Overflow),
+    (1e300, float64, decimal(38, 2), Overflow),
+    (2.0**63, float64, int64, Overflow),
+    (Decimal("99.95"), decimal(4, 2), decimal(3, 1), Overflow),
+    ("128", string, int8, Overflow),
+    ("1.5", string, int32, InvalidCast),
+    ("", string, int32, InvalidCast),
+    ("1_000", string, int32, InvalidCast),
+    ("٣", string, int32, InvalidCast),
+    ("2023-02-29", string, date, InvalidCast),
+    ("2023-2-9", string, date, InvalidCast),
+    ("yes", string, bool_, InvalidCast),
+    (b"\xff", binary, string, InvalidCast),
+])
+def test_cast_failure(value: Value, source: DataType, target: DataType, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        cast_value(value, source, target)
+    assert not cannot_fail(source, target)
+    assert evaluate(Cast(target, ColumnRef(source, 0), "null"), [value]) is None
+
+
+def test_casts_that_do_not_exist() -> None:
+    for source, target in [(float64, string), (date, int32), (bool_, float64), (timestamp, bool_)]:
+        with pytest.raises(TypeMismatch, match="there is no cast"):
+            cast_value(1, source, target)
+
+
+def test_in_list_with_nulls() -> None:
+    options = (Literal(int32.with_nullable(False), 1), Literal(int32, None))
+    within = InList(bool_, ColumnRef(int32, 0), options)
+    assert [evaluate(within, [v]) for v in (1, 2, None)] == [True, None, None]
+    assert evaluate(InList(bool_, ColumnRef(int32, 0), ()), [None]) is False
+
+
+def test_logic_evaluates_only_what_it_needs() -> None:
+    column = ColumnRef(int32, 0)
+    fails = bind("gt", (bind("divide", (as_literal(1), column)), as_literal(0.0)))
+    zero = bind("eq", (column, as_literal(0)))
+    assert evaluate(bind("or", (zero, fails)), [0]) is True
+    assert evaluate(bind("and", (bind("not", (zero,)), fails)), [0]) is False
+    assert evaluate(bind("coalesce", (column, bind("int_divide", (as_literal(1), as_literal(0))))), [3]) == 3
+    with pytest.raises(DivisionByZero):
+        evaluate(bind("or", (fails, zero)), [0])
+
+
+def test_case_evaluates_only_what_it_selects() -> None:
+    column = ColumnRef(int32, 0)
+    guarded = Case(float64, (bind("eq", (column, as_literal(0))), Literal(float64, None)),
+                   bind("divide", (as_literal(1), column)))
+    assert [evaluate(guarded, [v]) for v in (0, 4, None)] == [None, 0.25, None]

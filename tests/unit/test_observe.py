@@ -1,0 +1,142 @@
+"""The report of a job: what it shows, that it is self-contained, and that it trusts no text."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from rich.console import Console
+
+from jumpgate.observe import chart, report, text, units
+from jumpgate.observe.timeline import EdgeRun, Flow, InstanceRun, PipelineRun, Span, Timeline
+
+
+def sample() -> Timeline:
+    scan = InstanceRun(
+        "f0.0", "f0", "scan", "local", ("read(sales.json: a, b)", "aggregate(partial; by #0)"),
+        (PipelineRun(Span("read sales → aggregate", 0.2, 0.5), 1, 0.9, 0.03, 1_000_000, 400),),
+        (Flow("sales.json", 1_000_000, 80_000_000, 0.01, skipped_rows=2),), (Flow("e0", 400, 9_000, 0.0),), 50_000_000,
+    )  # fmt: skip
+    final = InstanceRun(
+        "f1.0", "f1", "aggregate", "local", ("receive(e0)", "aggregate(final; by #0)"),
+        (PipelineRun(Span("receive e0 → aggregate", 0.2, 0.51), 1, 0.02, 0.3, 400, 40),),
+        (Flow("e0", 400, 9_000, 0.3),), (Flow("e1", 40, 900, 0.0),), 20_000_000,
+    )  # fmt: skip
+    return Timeline(
+        job="j1", state="done", submitted_at="2026-01-01 00:00:00 UTC",
+        phases=(Span("map", 0, 0.01), Span("compile", 0.01, 0.2)), stages=(Span("stage 1", 0.2, 0.51),),
+        instances=(scan, final),
+        edges=(
+            EdgeRun("e0", "f0", "f1", "columnar", "hash(#0)", 400, 9_000),
+            EdgeRun("e1", "f1", "client", "columnar", "single", 40, 900),
+        ),
+        total_s=0.52,
+    )  # fmt: skip
+
+
+class Page(HTMLParser):
+    """Collects what a browser would fetch or run, and checks that tags are closed in order."""
+
+    VOID = {"meta", "br"}
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.words = ""
+        self.feed(page)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("src", "href") or name.startswith("on")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+
+def test_page_shows_what_happened() -> None:
+    page = Page(report.html(sample()))
+    for words in ("Job j1", "done", "read sales → aggregate", "80.0 MB", "9.0 kB", "f0.0", "hash(#0)", "compile"):
+        assert words in page.words
+
+
+def test_page_is_self_contained() -> None:
+    html = report.html(sample())
+    page = Page(html)
+    assert not page.links
+    assert not {"script", "link", "iframe", "img", "object"} & set(page.tags)
+    assert not re.search(r"@import|url\((?!#)|https?:", html)
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<script>alert(1)</script>", "'\"><img src=x onerror=y>", "{{ 7 * 7 }}", "\x00 & </title>"]
+)
+def test_page_escapes_text(hostile: str) -> None:
+    plain = sample()
+    instance = dataclasses.replace(plain.instances[0], nca=hostile, operators=(hostile,))
+    timeline = dataclasses.replace(
+        plain, job=hostile, error=hostile, notes=(hostile,), instances=(instance, plain.instances[1])
+    )
+    page = Page(report.html(timeline))
+    assert not {"script", "img"} & set(page.tags)
+    assert hostile in page.words
+
+
+def test_page_of_a_job_that_never_ran() -> None:
+    failed = Timeline(
+        "j2", "failed", "now", (Span("map", 0, 0.01),), (), (), (), 0.01, error="no accelerator accepts it"
+    )
+    page = Page(report.html(failed))
+    assert "no accelerator accepts it" in page.words
+    assert "Pipelines" not in page.words
+
+
+def test_bars_lie_inside_the_picture() -> None:
+    picture = chart.timeline_chart(sample())
+    bars = [bar for lane in picture.lanes for bar in lane.bars]
+    assert len(bars) == 4
+    for bar in bars:
+        assert chart.LABEL_WIDTH <= bar.x <= bar.x + bar.width <= picture.width
+        assert bar.y + chart.BAR_HEIGHT <= picture.height
+
+
+def test_boxes_do_not_overlap_and_edges_run_to_the_right() -> None:
+    graph = chart.graph_chart(sample())
+    first, second, client = graph.boxes
+    assert first.x + chart.BOX_WIDTH < second.x and second.x + chart.BOX_WIDTH < client.x
+    assert len(graph.lines) == 2
+    assert graph.lines[0].width > graph.lines[1].width > 0
+
+
+def test_terminal_timeline() -> None:
+    console = Console(file=io.StringIO(), width=140)
+    console.print(text.timeline(sample()))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "f0.0: read sales → aggregate" in printed
+    assert "90%" in printed
+    assert "█" in printed and "░" in printed
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (units.size(999), "999 B"), (units.size(1_500_000_000), "1.5 GB"), (units.size(5e15), "5000.0 TB"),
+        (units.duration(0), "0"), (units.duration(2.5e-5), "25 µs"), (units.duration(0.0123), "12.3 ms"),
+        (units.duration(1.5), "1.50 s"), (units.duration(125), "2 min 5 s"), (units.rows(2880404), "2\u202f880\u202f404"),
+    ],
+)  # fmt: skip
+def test_units(shown: str, expected: str) -> None:
+    assert shown == expected

@@ -1,0 +1,159 @@
+"""A client's result: batches as they come, and no short answer whatever breaks first."""
+
+from __future__ import annotations
+
+import gc
+import queue
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from jumpgate.client import result as results
+from jumpgate.client.result import Execution, Result
+from jumpgate.errors import Cancelled, InstanceFailed, JumpgateError, ProtocolError, Unreachable
+
+BATCH = pa.record_batch({"a": [1, 2]})
+
+
+class FakeStream:
+    """Yields what is put into it; `end` ends it, an error breaks it, close wakes the reader as an endpoint does."""
+
+    schema = BATCH.schema
+
+    def __init__(self) -> None:
+        self.items: queue.Queue[object] = queue.Queue()
+        self.closed = 0
+
+    def put(self, *items: object) -> None:
+        for item in items:
+            self.items.put(item)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (item := self.items.get(timeout=10)) != "end":
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        self.closed += 1
+        self.items.put(Unreachable("the endpoint was closed"))
+
+
+class FakeCall:
+    """The service's events, as FakeStream's batches."""
+
+    def __init__(self) -> None:
+        self.items: queue.Queue[object] = queue.Queue()
+        self.cancelled = 0
+
+    def __iter__(self) -> Iterator[object]:
+        while (item := self.items.get(timeout=10)) != "end":
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+        self.items.put(Cancelled("by the client"))
+
+
+class Run:
+    def __init__(self) -> None:
+        self.stream, self.call = FakeStream(), FakeCall()
+        self.result = Result("j1", self.stream, Execution(self.call, self.stream.close), self.call.cancel)
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+def test_success(run: Run) -> None:
+    run.stream.put(BATCH, BATCH, "end")
+    run.call.items.put("running")
+    run.call.items.put("end")
+    assert run.result.to_pylist() == [{"a": 1}, {"a": 2}, {"a": 1}, {"a": 2}]
+    assert run.result.to_arrow().num_rows == 4
+    assert list(run.result.to_pandas()["a"]) == [1, 2, 1, 2]
+    assert sum(b.num_rows for b in run.result) == 4
+    assert run.result.events == ("running",)
+    assert run.call.cancelled == 0 and run.stream.closed
+
+
+def test_empty(run: Run) -> None:
+    run.stream.put("end")
+    run.call.items.put("end")
+    assert run.result.to_arrow() == BATCH.schema.empty_table()
+
+
+def test_batches_come_before_the_job_ends(run: Run) -> None:
+    run.stream.put(BATCH)
+    batches = iter(run.result)
+    assert next(batches) == BATCH
+    run.stream.put("end")
+    threading.Timer(0.01, run.call.items.put, ["end"]).start()
+    assert list(batches) == []
+
+
+def test_complete_stream_of_a_failed_job_is_no_answer(run: Run) -> None:
+    run.stream.put(BATCH, "end")
+    run.call.items.put(InstanceFailed("f1.0 was killed", instance="f1.0"))
+    with pytest.raises(JumpgateError, match="f1.0 was killed"):
+        run.result.to_arrow()
+
+
+def test_failure_before_any_data_wakes_the_reader(run: Run) -> None:
+    threading.Timer(0.01, run.call.items.put, [InstanceFailed("f1.0 was killed")]).start()
+    with pytest.raises(InstanceFailed, match="f1.0 was killed"):
+        run.result.to_arrow()
+
+
+def test_broken_stream_names_the_cause(run: Run) -> None:
+    run.stream.put(BATCH, ProtocolError("closed without an end frame"))
+    threading.Timer(0.01, run.call.items.put, [InstanceFailed("f1.0 was killed")]).start()
+    with pytest.raises(InstanceFailed, match="f1.0 was killed"):
+        list(run.result)
+
+
+def test_broken_stream_without_a_cause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "CAUSE_WAIT_S", 0.01)
+    run.stream.put(ProtocolError("closed without an end frame"))
+    with pytest.raises(ProtocolError, match="without an end frame"):
+        list(run.result)
+    assert run.call.cancelled == 1
+
+
+def test_cancel(run: Run) -> None:
+    run.stream.put(BATCH)
+    batches = iter(run.result)
+    next(batches)
+    run.result.cancel()
+    with pytest.raises(Cancelled, match="job j1 was cancelled"):
+        next(batches)
+    assert run.call.cancelled == 1
+
+
+def test_iterated_once(run: Run) -> None:
+    run.stream.put("end")
+    run.call.items.put("end")
+    list(run.result)
+    with pytest.raises(ValueError, match="can be iterated once; use to_arrow"):
+        list(run.result)
+
+
+def test_leaving_the_loop_cancels(run: Run) -> None:
+    run.stream.put(BATCH, BATCH)
+    for _ in run.result:
+        break
+    gc.collect()
+    assert run.call.cancelled == 1 and run.stream.closed
+
+
+def test_dropped_unread_result_cancels() -> None:
+    run = Run()
+    stream, call = run.stream, run.call
+    del run
+    gc.collect()
+    assert call.cancelled == 1 and stream.closed

@@ -1,0 +1,240 @@
+"""What must hold of the repository as a whole: who may know whom, what text may not mention, how long a file may be."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES_MAX = 650
+
+#: folder of the repository → package that it is installed as
+PACKAGES = {
+    "jumpgate": "jumpgate",
+    "ncas": "jumpgate.ncas",
+    "converters": "jumpgate.converters",
+    "templates": "jumpgate.templates",
+    "clients/python": "jumpgate.client",
+}
+
+#: part → the other parts that it may import. `errors` is free for all; an arrow that is not here is a defect.
+MAY_KNOW = {
+    "v1": set(),  # generated from the .proto files
+    "dataflow": {"v1"},
+    "ntf": {"dataflow", "v1"},  # column types only
+    "nca": {"dataflow", "ntf"},
+    "codegen": {"dataflow", "ntf", "nca", "templates"},
+    "converters": {"dataflow"},
+    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters"},
+    "compiler": {"dataflow", "ntf", "nca"},
+    "hosts": {"dataflow", "ntf", "nca", "codegen"},
+    "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
+    "observe": {"dataflow", "ntf", "templates"},
+    "tpcds": {"dataflow"},
+    "client": {"dataflow", "ntf", "service", "v1"},
+    "templates": set(),
+}
+#: these may know everybody
+FREE = {"service", "cli", "testing"}
+#: what `import jumpgate` must not load
+HEAVY = ("grpc", "google.protobuf", "pyarrow", "paramiko", "duckdb", "jinja2", "rich", "click", "simdjson", "cmake")
+
+# assembled here, so that this file does not contain what it looks for
+FORBIDDEN = [
+    re.compile(pattern)
+    for pattern in (
+        r"(?<![\w.])/(?:work|tmp/jg)\b",
+        r"\b(?:pypi|files\.pythonhosted|repo\.maven|proxy\.golang|registry\.npmjs|deb\.debian)\.(?:org|apache\.org)\b",
+        r"\b(?:Claude|Anthropic|ChatGPT|Copilot)\b",
+        r"\bissues? #?\d+\b",
+    )
+]
+MARKERS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
+TEXT = {".py", ".cpp", ".h", ".j2", ".md", ".toml", ".proto", ".txt", ".json", ".yaml", ".yml", ".cfg", ".sh", ""}
+
+
+def files() -> list[Path]:
+    """Everything that git would commit."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        found = [ROOT / name.decode() for name in listed.stdout.split(b"\0") if name]
+    else:
+        found = [path for base in (*PACKAGES, "tests", "bench") for path in (ROOT / base).rglob("*")]
+    return sorted(path for path in found if path.is_file())
+
+
+def texts() -> Iterator[tuple[Path, str]]:
+    for path in files():
+        if path.suffix in TEXT and path != Path(__file__):
+            yield path.relative_to(ROOT), path.read_text(errors="replace")
+
+
+def is_generated(path: Path) -> bool:
+    return path.stem.endswith(("_pb2", "_pb2_grpc")) or path.suffix == ".pyi"
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """(dotted name, file) of every Python module that is installed."""
+    for folder, package in PACKAGES.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join((package, *(p for p in parts if p != "__init__"))), path
+
+
+def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
+    """Dotted names that a module imports, also inside functions; not those for type checkers only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for other in node.orelse:
+                yield from imports(ast.Module([other], []), module, is_package)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")[: None if is_package else -1]
+                base = ".".join([*above[: len(above) - node.level + 1], *([base] if base else [])])
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+        else:
+            yield from imports(node, module, is_package)
+
+
+def part_of(name: str) -> str | None:
+    """`jumpgate.ncas.scan.read` → `ncas`; None for what is not ours, or free for all."""
+    words = name.split(".")
+    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "__version__"):
+        return None
+    return words[1]
+
+
+def test_nobody_knows_whom_he_may_not_know() -> None:
+    defects = []
+    for name, path in modules():
+        part = part_of(name)
+        if part is None or part in FREE or is_generated(path):
+            continue
+        tree = ast.parse(path.read_text())
+        for imported in imports(tree, name, path.stem == "__init__"):
+            other = part_of(imported)
+            if other is not None and other != part and other not in MAY_KNOW[part]:
+                defects.append(f"{path.relative_to(ROOT)} imports {imported}: {part} may know {sorted(MAY_KNOW[part])}")
+    assert not defects, "\n".join(defects)
+
+
+def test_every_part_has_a_rule() -> None:
+    parts = {part for name, _ in modules() if (part := part_of(name)) is not None}
+    assert parts <= set(MAY_KNOW) | FREE
+
+
+def test_compiler_names_no_accelerator() -> None:
+    names = [
+        path.name for path in (ROOT / "ncas").iterdir() if (path / "__init__.py").exists() and path.name != "runtime"
+    ]
+    for path in sorted((ROOT / "jumpgate" / "compiler").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                assert node.value not in [f"jumpgate.ncas.{name}" for name in names], path
+
+
+def test_compiler_opens_neither_sockets_nor_files() -> None:
+    for path in sorted((ROOT / "jumpgate" / "compiler").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        used = {name.split(".")[0] for name in imports(tree, "jumpgate.compiler.x", False)}
+        assert not used & {"socket", "asyncio", "subprocess", "pathlib", "shutil"}, path
+        calls = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+        assert "open" not in calls, path
+
+
+def test_text_mentions_no_machine_and_no_registry() -> None:
+    defects = [
+        f"{path}:{text[: match.start()].count(chr(10)) + 1}: {match.group()}"
+        for path, text in texts()
+        for pattern in FORBIDDEN
+        for match in pattern.finditer(text)
+    ]
+    assert not defects, "\n".join(defects)
+
+
+def test_nothing_is_left_for_later() -> None:
+    defects = [
+        str(path) for path, text in texts() if MARKERS.search(text) and path.suffix in (".py", ".cpp", ".h", ".j2")
+    ]
+    assert not defects
+
+
+def test_files_are_short() -> None:
+    long = {
+        str(path): lines
+        for path, text in texts()
+        if path.suffix in (".py", ".cpp", ".h") and not is_generated(path) and (lines := text.count("\n")) > LINES_MAX
+    }
+    assert not long, f"longer than {LINES_MAX} lines; usually these are two ideas: {long}"
+
+
+def test_package_list_is_complete() -> None:
+    import tomllib
+
+    setup = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    there = {name for name, path in modules() if path.stem == "__init__"}
+    assert set(setup["packages"]) == there
+    for path in files():
+        name = path.relative_to(ROOT).as_posix()
+        folder = next((f for f in PACKAGES if name.startswith(f + "/") and f != "jumpgate"), None)
+        if folder is None and not name.startswith("jumpgate/"):
+            continue
+        if path.suffix == ".py" or path.suffix in (".md", ".pyi") or path.name == "py.typed":
+            continue
+        assert any(
+            path in set((ROOT / source_folder(package)).glob(pattern))
+            for package, patterns in setup["package-data"].items()
+            for pattern in patterns
+        ), f"{name} is missing from package-data in pyproject.toml: an installed wheel would lack it"
+
+
+def source_folder(package: str) -> str:
+    for folder, name in PACKAGES.items():
+        if folder != "jumpgate" and (package == name or package.startswith(name + ".")):
+            return folder + package.removeprefix(name).replace(".", "/")
+    return package.replace(".", "/")
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = "import jumpgate, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [name for name in loaded if name.startswith(HEAVY)]
+
+
+def test_help_loads_no_command() -> None:
+    code = """
+import sys
+from jumpgate.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "demo" in done.stdout
+    heavy = set(HEAVY) - {"click"}
+    assert not [name for name in done.stderr.split() if name.startswith(tuple(heavy))]
+
+
+def test_generated_protocol_code_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "dev"), "proto", "--check"],
+        env={**os.environ, "JUMPGATE_VENV": sys.prefix},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

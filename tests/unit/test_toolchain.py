@@ -1,0 +1,137 @@
+"""The build cache: content keys, one build for many callers, eviction, and what each failure says."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jumpgate.codegen import cache, toolchain
+from jumpgate.errors import BuildError
+
+SOURCE = 'extern "C" int answer(void) { return 42; }\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache with a runtime that consists of headers only."""
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("JUMPGATE_DEBUG", raising=False)
+    include = tmp_path / "include"
+    include.mkdir()
+    fake = toolchain.Runtime(include / "lib.so", include / "jghost", include, "release-0")
+    monkeypatch.setattr(toolchain, "runtime", lambda variant=None: fake)
+    toolchain.compiler.cache_clear()
+    toolchain.compiler_version.cache_clear()
+    yield tmp_path / "cache"
+    toolchain.compiler.cache_clear()
+    toolchain.compiler_version.cache_clear()
+
+
+def test_artifact_is_built_once_and_found_again(home: Path) -> None:
+    assert toolchain.artifact("k1") is None
+    path = toolchain.build_artifact("a test", SOURCE, "k1")
+    assert ctypes.CDLL(str(path)).answer() == 42
+    assert toolchain.artifact("k1") == path
+    assert toolchain.build_artifact("a test", "this is no C++", "k1") == path
+    assert not list((home / "tmp").iterdir())
+
+
+def test_concurrent_builds_compile_once(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = tmp_path / "calls"
+    wrapper = tmp_path / "slow-g++"
+    wrapper.write_text(f'#!/bin/sh\necho x >> "{log}"\nsleep 0.2\nexec {toolchain.compiler()} "$@"\n')
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("JUMPGATE_CXX", str(wrapper))
+    toolchain.compiler.cache_clear()
+    found: list[Path] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(toolchain.build_artifact("a test", SOURCE, "k1")))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4 and len(set(found)) == 1
+    assert log.read_text() == "x\n"
+
+
+def test_error_of_a_generated_program_names_it_and_keeps_its_source(home: Path) -> None:
+    with pytest.raises(
+        BuildError, match="the generated program of fragment f0 did not compile: .*'nonsense'"
+    ) as caught:
+        toolchain.build_artifact("fragment f0", "int f() { return nonsense; }\n", "k1")
+    kept = Path(str(caught.value.fields["log"]))
+    assert kept.read_text() == "int f() { return nonsense; }\n"
+    assert toolchain.artifact("k1") is None
+    assert not list((home / "tmp").iterdir())
+
+
+def test_source_is_kept_on_request(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toolchain.build_artifact("a test", SOURCE, "k1")
+    assert not (home / "sources").exists()
+    monkeypatch.setenv("JUMPGATE_DEBUG", "4")
+    toolchain.build_artifact("a test", SOURCE, "k2")
+    assert (home / "sources" / "k2.cpp").read_text() == SOURCE
+
+
+def test_missing_compiler_has_a_remedy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUMPGATE_CXX", "no-such-compiler")
+    with pytest.raises(BuildError, match=r"'no-such-compiler' is not on the PATH.*apt-get install g\+\+.*JUMPGATE_CXX"):
+        toolchain.build_artifact("a test", SOURCE, "k1")
+
+
+def test_full_disk_has_a_remedy(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wrapper = tmp_path / "g++"
+    wrapper.write_text("#!/bin/sh\necho 'fatal error: error writing to /x.s: No space left on device' >&2\nexit 1\n")
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("JUMPGATE_CXX", str(wrapper))
+    with pytest.raises(BuildError, match="the disk of the cache .* is full: free some space.*JUMPGATE_CACHE_DIR"):
+        toolchain.build_artifact("a test", SOURCE, "k1")
+
+
+def test_unusable_cache_has_a_remedy(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(BuildError, match="cannot write to the cache .*make it writable or set JUMPGATE_CACHE_DIR"):
+        toolchain.build_artifact("a test", SOURCE, "k1")
+
+
+def test_key_that_is_no_file_name_is_refused(home: Path) -> None:
+    with pytest.raises(ValueError, match="not an artifact key"):
+        toolchain.build_artifact("a test", SOURCE, "../../etc/passwd")
+
+
+def test_eviction_removes_the_least_recently_used(tmp_path: Path) -> None:
+    for age, name in enumerate(("new", "middle", "old")):
+        (tmp_path / name).write_bytes(b"x" * 100)
+        os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
+    cache.touch(tmp_path / "old")
+    cache.evict(tmp_path.iterdir(), 200)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
+
+
+def test_unknown_variant() -> None:
+    with pytest.raises(BuildError, match="unknown runtime variant 'debug'; there are release, asan"):
+        toolchain.runtime("debug")
+
+
+def test_runtime_key_depends_on_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = toolchain._package
+    for name in ("runtime", "converters"):
+        (tmp_path / name).mkdir()
+    source = tmp_path / "runtime" / "a.cpp"
+    source.write_text("int a;")
+    fakes = {"jumpgate.ncas.runtime": tmp_path / "runtime", "jumpgate.converters": tmp_path / "converters"}
+    monkeypatch.setattr(toolchain, "_package", lambda name: fakes.get(name) or package(name))
+    before = toolchain.runtime_home("release")
+    assert toolchain.runtime_home("release") == before
+    assert toolchain.runtime_home("asan") != before
+    source.write_text("int b;")
+    assert toolchain.runtime_home("release") != before
