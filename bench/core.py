@@ -22,6 +22,7 @@ import click
 
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
 from jumpgate import client
+from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.named import col, count, f, sum_
 from jumpgate.tpcds import compare
@@ -47,12 +48,12 @@ def tables_of(scale: float, data: Path, formats: list[str], names: set[str]) -> 
     return directory
 
 
-def engines(query: Query, directory: Path, format: str, session: client.Client) -> dict[str, Callable[[], Any]]:
+def engines(query: Query, directory: Path, format: str, session: Session) -> dict[str, Callable[[], Any]]:
     """Jumpgate, and whoever it is compared with on this format."""
     dataflow = query.dataflow(compare.tables(directory, format))
     duckdb = compare.duckdb_over(directory, format, query.tables, THREADS)
     contenders: dict[str, Callable[[], Any]] = {
-        "jumpgate": lambda: session.run(dataflow),
+        "jumpgate": lambda: session.run(dataflow).to_arrow(),
         "duckdb": lambda: duckdb.execute(query.sql).to_arrow_table(),
     }
     if format == "orc":
@@ -82,7 +83,7 @@ def datafusion(query: Query, directory: Path) -> Callable[[], Any]:
     return lambda: context.sql(query.sql).to_arrow_table()
 
 
-def seven_queries(format: str, directory: Path, session: client.Client) -> float:
+def seven_queries(format: str, directory: Path, session: Session) -> float:
     """Geometric mean over the queries of: the best other engine's median ÷ Jumpgate's median."""
     ratios = []
     for query in QUERIES.values():
@@ -116,21 +117,21 @@ def small_plan(directory: Path, shape: int) -> Dataflow:
     )
 
 
-def overhead(session: client.Client, directory: Path, compiled: bool) -> float:
+def overhead(session: Session, directory: Path, compiled: bool) -> float:
     """Median milliseconds from submitting the small plan to having its whole (one-row) result."""
     base = time.time_ns() % 2048 * 2
-    session.run(small_plan(directory, base))
+    session.run(small_plan(directory, base)).to_arrow()
     times = []
     for run in range(COMPILED_RUNS if compiled else OVERHEAD_RUNS):
         plan = small_plan(directory, base + 1 + run if compiled else base)
         start = time.perf_counter()
-        assert session.run(plan).num_rows == 1
+        assert session.run(plan).to_arrow().num_rows == 1
         times.append(1e3 * (time.perf_counter() - start))
     remark(f"  overhead: {min(times):.1f} to {max(times):.1f} ms")
     return statistics.median(times)
 
 
-def memory_growth(data: Path, session: client.Client) -> float:
+def memory_growth(data: Path, session: Session) -> float:
     """The largest ratio, over the formats, of an instance's peak memory scanning store_sales at scale 3 and at 1."""
     ratios = []
     for format in ("json", "csv", "parquet", "orc"):
@@ -138,9 +139,11 @@ def memory_growth(data: Path, session: client.Client) -> float:
         for scale in (1, 3):
             directory = tables_of(scale, data, [format], {"store_sales"})
             sales = compare.tables(directory, format)("store_sales")
-            job = session.submit(sales.filter(col("ss_quantity") > 50).aggregate(n=count(), s=sum_("ss_net_paid")))
-            job.table()
-            peaks.append(max(i["rss_peak_bytes"] for i in job.record()["counters"].values()))
+            answer = session.run(sales.filter(col("ss_quantity") > 50).aggregate(n=count(), s=sum_("ss_net_paid")))
+            answer.to_arrow()
+            record = session.describe(answer.job).record
+            assert record is not None
+            peaks.append(max(counters["rss_peak_bytes"] for counters in record["counters"].values()))
         ratios.append(peaks[1] / peaks[0])
         remark(f"  {format}: {peaks[0] >> 20} MiB at scale 1, {peaks[1] >> 20} MiB at scale 3")
     return max(ratios)
@@ -156,7 +159,7 @@ def elsewhere(figure: str, data: Path) -> Figure:
     return Figure(figure, line["value"], line["target"], line["better"], str(line.get("compared", "")))
 
 
-def figures(scale: float, data: Path, session: client.Client, work: Path) -> dict[str, Callable[[], Figure]]:
+def figures(scale: float, data: Path, session: Session, work: Path) -> dict[str, Callable[[], Figure]]:
     """Every figure of the core by name, in the order in which they are measured."""
     names = {table for query in QUERIES.values() for table in query.tables}
     targets = {"json": 3.0, "csv": 1.5, "orc": 1.5, "parquet": 0.5 if scale < 10 else 0.83}

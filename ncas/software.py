@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from jumpgate.codegen.support import unsupported
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Operator, Project
 from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
 from jumpgate.ntf.descriptor import Descriptor
@@ -55,16 +56,18 @@ class SoftwareNCA:
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None
 
-    def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
+    def match_operations(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
+    ) -> Match | Unsupported | None:
         chain, operator = absorb(node)
         if device.kind != "host" or not self.accepts(operator):
             return None
-        return self.claim((*chain, operator))
+        return self.claim((*chain, operator), dialect)
 
-    def claim(self, taken: tuple[Operator, ...]) -> Match | Unsupported:
+    def claim(self, taken: tuple[Operator, ...], dialect: Dialect) -> Match | Unsupported:
         """A full match of `taken` (root first), or what the code generator cannot do with one of them."""
         for operator in taken:
-            reason = unsupported(operator)
+            reason = unsupported(operator, dialect)
             if reason is not None:
                 return reason
         return Match(self.name, taken, Completeness.FULL, taken[0].schema, FUSION, self.stateful)

@@ -31,6 +31,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", 256 << 20),
+    ("grpc.max_metadata_size", 1 << 20),  # a typed error travels as metadata
 )
 #: statuses without a typed error: the network's or gRPC's own
 _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
@@ -95,9 +96,19 @@ class Session:
 
     def explain(self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False) -> str:
         """How the dataflow would be run, and why: nothing is compiled or run. verbose: the plan after each pass."""
+        return str(self._explained(dataflow, dialect, verbose).text)
+
+    def explain_data(self, dataflow: Dataflow, dialect: Dialect | None = None, *,
+                     verbose: bool = False) -> dict[str, Any]:
+        """What `explain` says, for programs."""
+        data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
+        return data
+
+    def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)
         message = pb.ExplainRequest(dataflow=request, options=self._options, verbose=verbose)
-        return str(self._ask(self._stub.Explain, message).text)
+        response: pb.ExplainResponse = self._ask(self._stub.Explain, message)
+        return response
 
     def jobs(self) -> list[Job]:
         """All jobs that the service remembers, newest first."""

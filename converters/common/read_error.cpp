@@ -8,8 +8,7 @@ namespace jg::columnar {
 
 void check(const arrow::Status& status) {
   if (status.ok()) return;
-  std::string code = status.IsIOError() && status.detail() ? "io" : status.IsOutOfMemory() ? "memory" : "malformed";
-  throw ReadError(code, status.message());
+  throw ReadError(status.IsOutOfMemory() ? "memory" : "malformed", status.message());
 }
 
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body) {

@@ -25,7 +25,7 @@ class ReadError : public std::runtime_error {
   Fields fields;
 };
 
-// Throws ReadError "io" (the system refused), "memory" or "malformed" (the bytes are wrong) unless `status` is fine.
+// Throws ReadError "memory" or "malformed" (the bytes are wrong) unless `status` is fine.
 void check(const arrow::Status& status);
 
 // The value of an arrow::Result, or check()'s exception.

@@ -1,15 +1,16 @@
 // The ORC reader: a Source whose morsels are stripes, or ranges of rows where those are few.
 #include <arrow/adapters/orc/adapter.h>
-#include <arrow/io/file.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
 #include <algorithm>
 
+#include "common/input_file.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "common/recycling_pool.h"
 #include "orc/column_copy.h"
+#include "orc/tail.h"
 
 namespace jg::columnar {
 
@@ -26,10 +27,6 @@ struct OrcFile {
   std::shared_ptr<arrow::Schema> schema;
   std::vector<int> fields;  // of each wanted column
 };
-
-std::unique_ptr<ORCFileReader> open_orc(const std::string& path, arrow::MemoryPool* pool) {
-  return take(ORCFileReader::Open(take(arrow::io::ReadableFile::Open(path, pool)), pool));
-}
 
 class OrcSource final : public Source {
  public:
@@ -145,6 +142,7 @@ class OrcWorker final : public SourceWorker {
       rows_ = static_cast<int32_t>(rows);
       if (has_early_) fill(groups_[0]);
     }));
+    count_bytes();
     source_.counters.rows += rows_;
     source_.counters.batches += 1;
     batch->rows = rows_;
@@ -153,13 +151,15 @@ class OrcWorker final : public SourceWorker {
   }
 
   Status load(int column, const int32_t*, int32_t) override {
-    return guarded("ORC", source_.files_[file_].path, [&] {
+    JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[file_].path, [&] {
       for (ColumnGroup& group : groups_) {
         if (group.columns()[0] != static_cast<size_t>(column)) continue;
         group.seek(row_);
         fill(group);
       }
-    });
+    }));
+    count_bytes();
+    return {};
   }
 
  private:
@@ -169,7 +169,9 @@ class OrcWorker final : public SourceWorker {
     const OrcFile& file = source_.files_[morsel.file];
     if (!reader_ || file_ != morsel.file) {
       for (ColumnGroup& group : groups_) group.start_stripe();
-      reader_ = open_orc(file.path, &pool_);
+      input_ = InputFile::open(file.path, &pool_);
+      reader_ = take(ORCFileReader::Open(input_, &pool_));
+      counted_bytes_ = input_->bytes_read();  // the tail was read before
       copies_.clear();
       for (size_t i = 0; i < columns_.size(); ++i) {
         copies_.push_back(make_column_copy(source_.options_.columns[i], *file.schema->field(file.fields[i])->type()));
@@ -180,6 +182,12 @@ class OrcWorker final : public SourceWorker {
     for (ColumnGroup& group : groups_) group.start_stripe();
     row_ = morsel.first;
     left_ = morsel.rows;
+  }
+
+  void count_bytes() {
+    int64_t now = input_->bytes_read();
+    if (now != counted_bytes_) source_.counters.bytes += now - counted_bytes_;
+    counted_bytes_ = now;
   }
 
   // Every run holds a whole number of batches (the last of a morsel or stripe aside) and starts where a batch starts, so
@@ -193,6 +201,8 @@ class OrcWorker final : public SourceWorker {
 
   OrcSource& source_;
   RecyclingPool pool_;  // outlives the readers
+  std::shared_ptr<InputFile> input_;
+  int64_t counted_bytes_ = 0;
   std::unique_ptr<ORCFileReader> reader_;
   std::vector<ColumnGroup> groups_;
   bool has_early_ = false;
@@ -210,7 +220,8 @@ Status OrcSource::open() {
   std::vector<Morsel> parts;
   for (const std::string& path : options_.files) {
     JG_RETURN_IF_ERROR(guarded("ORC", path, [&] {
-      auto reader = open_orc(path, &pool);
+      auto reader = take(ORCFileReader::Open(InputFile::open(path, &pool), &pool));
+      check_types(reader->GetSerializedFileTail());
       OrcFile file{path, take(reader->ReadSchema()), {}};
       for (const ColumnSpec& column : options_.columns) {
         int field = file.schema->GetFieldIndex(column.name);

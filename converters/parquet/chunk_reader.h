@@ -28,11 +28,6 @@ class ChunkReader {
   // Fills positions 0 to rows - 1 of `out` with the chunk's rows [row, row + rows): all, or with `sel` (ascending, n of
   // them) at least those positions. `row` never goes back within a chunk. Throws ReadError or parquet::ParquetException.
   virtual void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) = 0;
-  // Of the file, so far.
-  int64_t bytes_read() const { return bytes_read_; }
-
- protected:
-  int64_t bytes_read_ = 0;
 };
 
 // The reader that turns the file's column into the declared type; throws ReadError "schema" where the two do not agree.

@@ -56,7 +56,7 @@ struct FromMillis {
   int64_t operator()(int64_t value) const {
     int64_t micros;
     if (__builtin_mul_overflow(value, int64_t{1000}, &micros)) {
-      throw ReadError("overflow", "a timestamp in milliseconds does not fit 64 bits in microseconds");
+      throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
     }
     return micros;
   }
@@ -78,7 +78,12 @@ struct FromInt96 {
     int64_t nanos;
     std::memcpy(&nanos, &value.value[0], 8);
     int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
-    return days * 86'400'000'000 + exact_micros(nanos);
+    int64_t micros;
+    if (__builtin_mul_overflow(days, int64_t{86'400'000'000}, &micros) ||
+        __builtin_add_overflow(micros, exact_micros(nanos), &micros)) {
+      throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
+    }
+    return micros;
   }
 };
 

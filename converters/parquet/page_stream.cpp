@@ -17,8 +17,8 @@ constexpr int64_t kWholeChunkBytesMax = 8 << 20;
 constexpr int64_t kWindowBytes = 1 << 20;
 }  // namespace
 
-PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, int64_t* bytes_read)
-    : column_(column), properties_(pool), bytes_read_(bytes_read) {}
+PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool)
+    : column_(column), properties_(pool) {}
 
 void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
   page_.reset();
@@ -42,7 +42,6 @@ void PageStream::open() {
     stream = take(arrow::io::BufferedInputStream::Create(kWindowBytes, properties_.memory_pool(), std::move(raw),
                                                          place_.bytes));
   }
-  *bytes_read_ += place_.bytes;
   reader_ = parquet::PageReader::Open(std::move(stream), place_.rows, place_.codec, properties_, *column_);
   reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {
     if (page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;

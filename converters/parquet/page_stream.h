@@ -13,8 +13,7 @@ namespace jg::columnar {
 
 class PageStream {
  public:
-  // Adds what it reads of the file to *bytes_read.
-  PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool, int64_t* bytes_read);
+  PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool);
 
   // Forgets everything; reads nothing.
   void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place);
@@ -37,7 +36,6 @@ class PageStream {
 
   const parquet::ColumnDescriptor* column_;
   parquet::ReaderProperties properties_;
-  int64_t* bytes_read_;
   std::shared_ptr<arrow::io::RandomAccessFile> file_;
   ChunkPlace place_;
   std::shared_ptr<arrow::ResizableBuffer> chunk_;

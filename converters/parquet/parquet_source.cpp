@@ -1,8 +1,7 @@
 // The Parquet reader: a Source whose morsels are row groups, or ranges of rows where those are few.
-#include <arrow/io/file.h>
-
 #include <algorithm>
 
+#include "common/input_file.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "parquet/row_groups.h"
@@ -80,11 +79,11 @@ class ParquetWorker final : public SourceWorker {
     const ParquetFile& file = source_.files_[morsel.file];
     if (!input_ || file_ != morsel.file) {
       readers_.clear();
-      input_ = take(arrow::io::ReadableFile::Open(file.path));
+      input_ = InputFile::open(file.path, &pool_);
       for (size_t i = 0; i < columns_.size(); ++i) {
         readers_.push_back(make_chunk_reader(source_.options_.columns[i], file.columns[i], &pool_));
       }
-      counted_bytes_.assign(columns_.size(), 0);
+      counted_bytes_ = 0;
       file_ = morsel.file;
     }
     const RowGroup& group = file.row_groups[morsel.part];
@@ -95,20 +94,18 @@ class ParquetWorker final : public SourceWorker {
   }
 
   void count_bytes() {
-    for (size_t i = 0; i < readers_.size(); ++i) {
-      int64_t now = readers_[i]->bytes_read();
-      if (now != counted_bytes_[i]) source_.counters.bytes += now - counted_bytes_[i];
-      counted_bytes_[i] = now;
-    }
+    int64_t now = input_->bytes_read();
+    if (now != counted_bytes_) source_.counters.bytes += now - counted_bytes_;
+    counted_bytes_ = now;
   }
 
   ParquetSource& source_;
   RecyclingPool pool_;  // outlives the readers
-  std::shared_ptr<arrow::io::ReadableFile> input_;
+  std::shared_ptr<InputFile> input_;
   std::vector<std::unique_ptr<ChunkReader>> readers_;
-  std::vector<int64_t> counted_bytes_;
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
+  int64_t counted_bytes_ = 0;
   int file_ = 0;
   int64_t row_ = 0;    // of the current batch, in its row group
   int32_t rows_ = 0;   // in the current batch
@@ -121,7 +118,7 @@ Status ParquetSource::open() {
   std::vector<Morsel> parts;
   for (const std::string& path : options_.files) {
     JG_RETURN_IF_ERROR(guarded("Parquet", path, [&] {
-      ParquetFile file = read_footer(path, options_, bounds);
+      ParquetFile file = read_footer(path, options_, bounds, &pool);
       for (size_t i = 0; i < file.columns.size(); ++i) make_chunk_reader(options_.columns[i], file.columns[i], &pool);
       if (options_.share_index == 0) counters.pruned_bytes += file.pruned_bytes;  // siblings see the same
       for (size_t g = 0; g < file.row_groups.size(); ++g) {

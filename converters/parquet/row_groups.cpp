@@ -1,9 +1,9 @@
 #include "parquet/row_groups.h"
 
-#include <arrow/io/file.h>
 #include <parquet/file_reader.h>
 #include <parquet/statistics.h>
 
+#include "common/input_file.h"
 #include "common/read_error.h"
 
 namespace jg::columnar {
@@ -96,10 +96,11 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
 
 }  // namespace
 
-ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds) {
+ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
+                        RecyclingPool* pool) {
   ParquetFile file;
   file.path = path;
-  auto input = take(arrow::io::ReadableFile::Open(path));
+  auto input = InputFile::open(path, pool);
   int64_t file_bytes = take(input->GetSize());
   file.metadata = parquet::ParquetFileReader::Open(input)->metadata();
   for (const ColumnSpec& column : options.columns) file.columns.push_back(find_column(*file.metadata->schema(), column));

@@ -26,6 +26,7 @@ struct ParquetFile {
 };
 
 // Reads the footer. Throws ReadError or a library's exception.
-ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds);
+ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
+                        RecyclingPool* pool);
 
 }  // namespace jg::columnar

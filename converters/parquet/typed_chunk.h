@@ -1,8 +1,5 @@
 // The body of ChunkReader for one physical type, one physical JgType and the conversion between them.
 #pragma once
-#include <arrow/buffer.h>
-#include <arrow/io/buffered.h>
-#include <arrow/io/memory.h>
 #include <parquet/column_page.h>
 #include <parquet/column_reader.h>
 #include <parquet/encoding.h>
@@ -48,7 +45,7 @@ class TypedChunkReader final : public ChunkReader {
 
  public:
   TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert)
-      : column_(column), found_(found), pool_(pool), pages_(found, pool, &bytes_read_), convert_(convert) {
+      : column_(column), found_(found), pool_(pool), pages_(found, pool), convert_(convert) {
     stride_ = kFixedBytes ? found->type_length() : static_cast<int64_t>(sizeof(T));
   }
 

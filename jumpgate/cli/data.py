@@ -19,7 +19,7 @@ def command() -> None:
 
 
 @command.command("tpcds")
-@click.option("--scale", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="1 ≈ 1 GB.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
 @click.option("--format", "formats", type=click.Choice(FORMATS), multiple=True, help="May be repeated. [default: all]")
 @click.option("--output", "-o", "directory", type=click.Path(path_type=Path), required=True, help="Where it goes.")
 @click.option("--tables", help="Names with commas. [default: all]")

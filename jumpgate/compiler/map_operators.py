@@ -20,7 +20,8 @@ class Alternative:
     """One way to compute a node and all below it, with what it costs so far.
 
     `below` names the finished fragments below the one that `node` is part of. `overloaded` counts devices whose memory
-    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `seconds` is None without statistics.
+    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `seconds` is None without
+    statistics.
     """
 
     node: Mapped
@@ -41,7 +42,8 @@ class Alternative:
     def rank(self, seconds_per_money: float) -> tuple[float, ...]:
         if self.seconds is None:
             return (-self.preferred, self.overloaded, self.fragments, self.matches)
-        return (-self.preferred, self.overloaded, self.seconds + self.money * seconds_per_money, self.fragments, self.matches)
+        worth = self.seconds + self.money * seconds_per_money
+        return (-self.preferred, self.overloaded, worth, self.fragments, self.matches)
 
 
 def map_operators(plan: Plan) -> Plan:
@@ -117,7 +119,7 @@ class _Mapper:
             if nca.name in excluded:
                 continue
             for devices in self.classes:
-                answer = nca.operators.match_operations(node, devices[0])
+                answer = nca.operators.match_operations(node, devices[0], self.options.dialect)
                 if isinstance(answer, Match):
                     no = _beyond_limits(answer, devices[0]) or malformed(answer, node)
                     if no is None:

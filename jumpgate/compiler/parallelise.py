@@ -189,7 +189,7 @@ class _Parallel:
             whole = replace(node, input=self.scatter(input, spread, keys, site), keys=references(input.schema, keys))
             return whole, Spread(site.count, tuple(range(len(node.keys))))
         partial = partial_phase(_over(node, input))
-        return self._final(final_phase(node, partial), partial, spread, site)
+        return self._final(final_phase(node, partial), partial, Spread(spread.count), site)
 
     def _final(self, node: Operator, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
         assert isinstance(node, Aggregate)

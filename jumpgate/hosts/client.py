@@ -19,7 +19,7 @@ class Instance:
         self.device, self.id, self.name, self.pid = device, id, f"{job}/{id}", pid
         self.ended: asyncio.Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
 
-    async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         if self.ended.done():
             if verb == "destroy":
                 return {}

@@ -5,96 +5,157 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
 from jumpgate import errors
 from jumpgate.errors import JumpgateError, Unreachable
 
+#: a configuration names files: many, but not endlessly many
 LINE_BYTES_MAX = 256 << 20
+#: what somebody may send who has not shown the token yet
+HELLO_BYTES_MAX = 4096
 #: how long a caller waits, after its peer is gone, for the reason
 EXPLANATION_WAIT_S = 1.0
+
+
+class Lines(asyncio.Protocol):
+    """One end of a connection. `on_message` gets each object as it arrives; `on_lost` is called once, at the end.
+
+    A line that is too long or not a JSON object ends the connection: the other end is not one of ours.
+    """
+
+    def __init__(self, on_message: Callable[[dict[str, Any]], None], on_lost: Callable[[], None] = lambda: None,
+                 line_bytes_max: int = LINE_BYTES_MAX) -> None:
+        self._on_message, self._on_lost = on_message, on_lost
+        self.line_bytes_max = line_bytes_max
+        self._buffer = bytearray()
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        if sock is not None and sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def data_received(self, data: bytes) -> None:
+        searched = len(self._buffer)
+        self._buffer += data
+        begin = 0
+        while (end := self._buffer.find(b"\n", max(begin, searched))) >= 0:
+            line = bytes(self._buffer[begin:end])
+            begin = end + 1
+            try:
+                message = json.loads(line)
+            except ValueError:
+                message = None
+            if not isinstance(message, dict) or len(line) > self.line_bytes_max:
+                self.abort()
+                return
+            self._on_message(message)
+        del self._buffer[:begin]
+        if len(self._buffer) > self.line_bytes_max:
+            self.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport = None
+        self._on_lost()
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Queues the message; nothing happens once the connection has ended."""
+        if self._transport is not None:
+            self._transport.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+
+    def close(self) -> None:
+        """Ends the connection once what was sent is out."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._buffer.clear()
+        if self._transport is not None:
+            self._transport.abort()
 
 
 class Caller:
     """The calling end of a connection: numbered requests, answers awaited by number, in any order.
 
-    `lost` makes the error that pending and later calls raise once the connection has ended; `on_event` receives
-    messages that answer no request.
+    `lost` makes the error that pending and later calls raise once the connection has ended; `explained`, if given, is done
+    when the reason of an end is known: `lost` is asked after it, or after a second. `on_event` receives messages that
+    answer no request. `lines` is the protocol of the connection.
     """
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
-                 lost: Callable[[], JumpgateError], on_event: Callable[[dict[str, Any]], None] | None = None,
+    def __init__(self, lost: Callable[[], JumpgateError], on_event: Callable[[dict[str, Any]], None] = lambda _: None,
                  explained: asyncio.Future[Any] | None = None) -> None:
-        """`explained`: done when the reason of an end is known; `lost` is asked after it, or after a second."""
-        self._explained = explained
-        self._reader, self._writer = reader, writer
-        self._lost, self._on_event = lost, on_event
+        self._lost, self._on_event, self._explained = lost, on_event, explained
+        self._loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
         self._pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self.closed = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._read())
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.lines = Lines(self._receive, self._disconnected)
 
     async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
         """One request and its answer. Raises the typed error that was answered, or the one that `lost` makes."""
         if self.closed.done():
             raise self._lost()
         id = next(self._ids)
-        answer = asyncio.get_running_loop().create_future()
+        answer = self._loop.create_future()
         self._pending[id] = answer
-        self._writer.write(encode({"id": id, "verb": verb, "arguments": arguments}))
+        self.lines.send({"id": id, "verb": verb, "arguments": arguments})
         try:
             return await answer
         finally:
             self._pending.pop(id, None)
 
-    async def _read(self) -> None:
-        try:
-            while line := await self._reader.readline():
-                message = json.loads(line)
-                answer = self._pending.get(message.get("id", 0))
-                if answer is None:
-                    if self._on_event is not None and "event" in message:
-                        self._on_event(message)
-                elif not answer.done():
-                    if "error" in message:
-                        answer.set_exception(errors.from_dict(message["error"]))
-                    else:
-                        answer.set_result(message.get("ok", {}))
-        except (OSError, ValueError, asyncio.LimitOverrunError):
-            pass
-        finally:
-            if self._explained is not None:
-                await asyncio.wait([self._explained], timeout=EXPLANATION_WAIT_S)
+    def _receive(self, message: dict[str, Any]) -> None:
+        if "event" in message:
+            self._on_event(message)
+            return
+        answer = self._pending.get(message.get("id", 0))
+        if answer is None or answer.done():
+            return
+        if "error" in message:
+            answer.set_exception(errors.from_dict(message["error"]))
+        else:
+            answer.set_result(message.get("ok", {}))
+
+    def _disconnected(self) -> None:
+        if self._explained is None or self._explained.done():
             self._end()
+            return
+        timer = self._loop.call_later(EXPLANATION_WAIT_S, self._end)
+        self._explained.add_done_callback(lambda _: (timer.cancel(), self._end()))
 
     def _end(self) -> None:
-        if not self.closed.done():
-            self.closed.set_result(None)
+        if self.closed.done():
+            return
+        self.closed.set_result(None)
         for answer in self._pending.values():
             if not answer.done():
                 answer.set_exception(self._lost())
                 answer.exception()  # its caller may be gone
-        self._writer.close()
 
-    async def close(self) -> None:
-        self._writer.close()
-        await self.closed
+    def close(self) -> None:
+        self.lines.close()
 
 
-def encode(message: dict[str, Any]) -> bytes:
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
-
-
-def failure(id: int, error: BaseException) -> bytes:
-    """The answer that carries an error; what is not a JumpgateError is a mistake of ours."""
+def failure(error: BaseException) -> dict[str, Any]:
+    """An error as an answer carries it; what is not a JumpgateError is a mistake of ours."""
     if not isinstance(error, JumpgateError):
         error = errors.InternalError(f"{type(error).__name__}: {error}")
-    return encode({"id": id, "error": error.to_dict()})
+    return error.to_dict()
 
 
-async def connect(host: str, port: int, timeout_s: float = 10.0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(host: str, port: int, lines: Lines, timeout_s: float = 10.0) -> None:
+    """Connects `lines` to host:port over TCP. Raises Unreachable."""
     try:
-        return await asyncio.wait_for(asyncio.open_connection(host, port, limit=LINE_BYTES_MAX), timeout_s)
+        await asyncio.wait_for(asyncio.get_running_loop().create_connection(lambda: lines, host, port), timeout_s)
     except (OSError, TimeoutError) as error:
-        raise Unreachable(f"cannot reach {host}:{port}: {error or 'timed out'}", host=f"{host}:{port}") from error
+        reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise Unreachable(f"cannot reach {host}:{port}: {reason}", host=f"{host}:{port}") from error

@@ -1,30 +1,51 @@
-"""The agent's end of `jghost`: asks it to fork instances, and hears of their ends."""
+"""The agent's end of `jghost`: asks it to fork instances and to kill them, and hears of their ends."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 from jumpgate.errors import InstanceFailed
 
+#: bytes of an instance's name that the zygote is told
+NAME_BYTES_MAX = 200
+
+
+class End(NamedTuple):
+    """How a process ended: its exit status, or the signal that killed it (0: none)."""
+
+    status: int
+    signal: int
+
+
+class Forked(NamedTuple):
+    """A new instance: its pid, our end of its control socket, and a future that is done once it has ended."""
+
+    pid: int
+    control: socket.socket
+    ended: asyncio.Future[End]
+
 
 class Zygote:
-    """One running `jghost`. `exits[pid]` is done with (status, signal) when that instance has ended."""
+    """One running `jghost`. Its instances end with it, and it ends with this process."""
 
     def __init__(self, program: Path) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process = subprocess.Popen([program, str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                         stdin=subprocess.DEVNULL)
+                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         theirs.close()
         ours.setblocking(False)
         self._socket = ours
         self._loop = asyncio.get_running_loop()
-        self._spawning: list[asyncio.Future[int]] = []
-        self._exits: dict[int, asyncio.Future[tuple[int, int]]] = {}
+        self._forking: list[asyncio.Future[tuple[int, asyncio.Future[End]]]] = []
+        self._ends: dict[int, asyncio.Future[End]] = {}
+        #: done once it can fork; raises InstanceFailed if it ended before
         self.ready: asyncio.Future[None] = self._loop.create_future()
         self._loop.add_reader(ours, self._receive)
 
@@ -36,34 +57,32 @@ class Zygote:
     def alive(self) -> bool:
         return self._socket.fileno() >= 0
 
-    def exit_of(self, pid: int) -> asyncio.Future[tuple[int, int]]:
-        return self._exits.setdefault(pid, self._loop.create_future())
-
-    async def spawn(self, name: str) -> tuple[int, socket.socket]:
-        """Forks an instance; returns its pid and our end of its control socket."""
+    async def fork(self, name: str) -> Forked:
+        """Forks an instance that `ps` shows as `name`. Raises InstanceFailed."""
         if not self.alive:
-            raise InstanceFailed("the host's zygote process has ended; restart its agent", instance=name)
+            raise _ended()
         ours, theirs = socket.socketpair()
-        answer: asyncio.Future[int] = self._loop.create_future()
-        self._spawning.append(answer)
+        answer: asyncio.Future[tuple[int, asyncio.Future[End]]] = self._loop.create_future()
         try:
-            socket.send_fds(self._socket, [name.encode()[:200]], [theirs.fileno()])
+            # a datagram of some hundred bytes: it is taken at once, or the zygote is gone
+            socket.send_fds(self._socket, [name.encode()[:NAME_BYTES_MAX]], [theirs.fileno()])
+            self._forking.append(answer)
+            pid, ended = await answer
         except OSError as error:
-            self._spawning.remove(answer)
             ours.close()
-            raise InstanceFailed(f"cannot start instance {name}: {error}", instance=name) from error
-        finally:
-            theirs.close()
-        try:
-            pid = await answer
+            raise InstanceFailed(f"cannot start instance {name}: {error.strerror}", instance=name) from error
         except BaseException:
             ours.close()
             raise
-        if pid < 0:
-            ours.close()
-            raise InstanceFailed(f"the system refused to fork instance {name}: too many processes or too little memory",
-                                 instance=name)
-        return pid, ours
+        finally:
+            theirs.close()
+        return Forked(pid, ours, ended)
+
+    def kill(self, pid: int) -> None:
+        """Kills one of its instances, whatever that is doing; nothing happens if it has ended."""
+        if self.alive:
+            with contextlib.suppress(OSError):
+                self._socket.send(str(pid).encode())
 
     def _receive(self) -> None:
         try:
@@ -73,37 +92,47 @@ class Zygote:
         except OSError:
             data = b""
         if not data:
-            self._ended()
+            self._lost()
             return
         message = json.loads(data)
-        if "ready" in message and not self.ready.done():
+        if "ready" in message:
             self.ready.set_result(None)
         elif "spawned" in message:
-            answer = self._spawning.pop(0)
+            answer, pid = self._forking.pop(0), int(message["pid"])
+            if pid < 0:
+                _fail(answer, InstanceFailed(f"the system refused to fork instance {message['spawned']}: "
+                                             f"{message['error']}", instance=message["spawned"]))
+                return
+            self._ends[pid] = ended = self._loop.create_future()
             if not answer.done():
-                answer.set_result(int(message["pid"]))
+                answer.set_result((pid, ended))
         elif "exited" in message:
-            ended = self.exit_of(int(message["exited"]))
-            if not ended.done():
-                ended.set_result((int(message["status"]), int(message["signal"])))
+            ended = self._ends.pop(int(message["exited"]))
+            ended.set_result(End(int(message["status"]), int(message["signal"])))
 
-    def _ended(self) -> None:
+    def _lost(self) -> None:
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        error = InstanceFailed("the host's zygote process has ended; restart its agent")
-        for answer in [*self._spawning, self.ready]:
-            if not answer.done():
-                answer.set_exception(error)
-                answer.exception()
-        for ended in self._exits.values():
-            if not ended.done():
-                ended.set_result((-1, signal.SIGKILL))
-        self._process.wait()
-
-    def close(self) -> None:
-        """Ends the zygote, and with it every instance."""
-        if self.alive:
-            self._loop.remove_reader(self._socket)
-            self._socket.close()
         self._process.kill()
         self._process.wait()
+        for answer in (*self._forking, self.ready):
+            _fail(answer, _ended())
+        for ended in self._ends.values():
+            ended.set_result(End(-1, signal.SIGKILL))
+        self._forking.clear()
+        self._ends.clear()
+
+    def close(self) -> None:
+        """Ends it, and with it every instance."""
+        if self.alive:
+            self._lost()
+
+
+def _ended() -> InstanceFailed:
+    return InstanceFailed("the host's zygote process (jghost) has ended, and every instance with it")
+
+
+def _fail(answer: asyncio.Future[None] | asyncio.Future[tuple[int, asyncio.Future[End]]], error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+        answer.exception()  # nobody may be waiting

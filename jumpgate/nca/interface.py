@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import Schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -86,9 +87,11 @@ class OperatorInterface(Protocol):
     def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
         """None if the NCA can read this layout over this transport (tcp, udp, memory)."""
 
-    def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
-        """The operators it would take over from `node` down, as many as it can; None = not mine, a reason = mine, but
-        I cannot."""
+    def match_operations(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
+    ) -> Match | Unsupported | None:
+        """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
+        not mine, a reason = mine, but I cannot."""
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
         """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
@@ -116,9 +119,9 @@ class InstancePlan:
     """One instance of a fragment: `root` is an Emit over edge `output`, leaves are Read or Receive.
 
     `index` of `count` siblings that run the same fragment; the siblings of a Read take disjoint shares of its files
-    unless option `replicated_reads` is "true". Stages are numbered from 1 over the whole job. Cutting a plan at every join's build
-    (right) edge leaves components; a component's stage is 1 + the greatest stage of those built into it. `stage` is
-    that of the root's component, `input_stages` those of the components that read each of `inputs`.
+    unless option `replicated_reads` is "true". Stages are numbered from 1 over the whole job. Cutting a plan at every
+    join's build (right) edge leaves components; a component's stage is 1 + the greatest stage of those built into it.
+    `stage` is that of the root's component, `input_stages` those of the components that read each of `inputs`.
     """
 
     id: str
@@ -190,10 +193,12 @@ class LifeCycle(Protocol):
     may be called twice. compile may run long before, and is idempotent."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
-        """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by content."""
+        """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by
+        content."""
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
-        """Claims resources, starts what must run, sets context.addresses[instance.id]; returns the handle for later verbs."""
+        """Claims resources, starts what must run, sets context.addresses[instance.id]; returns the handle for later
+        verbs."""
 
     async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
         """Hands over parameters and peers' addresses; every instance has been allocated by now."""

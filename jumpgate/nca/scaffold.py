@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.resources
 import keyword
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from jumpgate.errors import ConfigError
@@ -19,14 +19,13 @@ FILES = {
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
-def scaffold(name: str, folder: Path, render: Callable[[str, dict[str, str]], str]) -> tuple[Path, ...]:
-    """Writes the package under folder/name and returns its files.
+def scaffold(name: str, folder: Path) -> tuple[Path, ...]:
+    """Writes the package under folder/name, from templates/nca, and returns its files.
 
-    `render(template, values)` gives the text of a template of templates/nca with `package` and `title`. Raises
-    ConfigError for a name that cannot be a package's, and where something is already there.
+    Raises ConfigError for a name that cannot be a package's, and where something is already there.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        raise ConfigError(f"{name!r} cannot name an NCA: use lower-case letters, digits and _, a letter first", nca=name)
+        raise ConfigError(f"{name!r} cannot name an NCA: use a-z, 0-9 and _, a letter first", nca=name)
     root = folder / name
     if root.exists():
         raise ConfigError(f"{root} exists already: choose another name, or remove it", nca=name, file=root)
@@ -35,6 +34,14 @@ def scaffold(name: str, folder: Path, render: Callable[[str, dict[str, str]], st
     for template, place in FILES.items():
         path = root / place.format(package=name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(template, values), encoding="utf-8")
+        path.write_text(_rendered(template, values), encoding="utf-8")
         written.append(path)
     return tuple(written)
+
+
+def _rendered(template: str, values: dict[str, str]) -> str:
+    import jinja2  # not needed by those who only look accelerators up
+
+    text = importlib.resources.files("jumpgate.templates").joinpath("nca", template).read_text(encoding="utf-8")
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    return environment.from_string(text).render(values)

@@ -19,13 +19,13 @@ BAR_HEIGHT = 18
 #: average width of a character of the bars' font
 CHARACTER_WIDTH = 6.4
 
-BOX_WIDTH = 236
+BOX_WIDTH = 300
 BOX_LINE_HEIGHT = 17
 BOX_PADDING = 12
-LAYER_GAP = 150
+LAYER_GAP = 120
 BOX_GAP = 26
-LINE_CHARACTERS = 34
-LINES_MAX = 9
+LINE_CHARACTERS = 44
+LINES_MAX = 16
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class InstanceRun:
+    """One process. `operators` are its plan as lines of text, the root first, indented by depth."""
+
     id: str
     fragment: str
     nca: str
@@ -70,6 +75,8 @@ class EdgeRun:
 
 @dataclass(frozen=True)
 class Timeline:
+    """A whole job. `total_s` is the time from submission to the end; `notes` say why the plan is what it is."""
+
     job: str
     state: str
     submitted_at: str
@@ -79,7 +86,7 @@ class Timeline:
     edges: tuple[EdgeRun, ...]
     total_s: float
     error: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def setup_s(self) -> float:
@@ -106,3 +113,90 @@ class Timeline:
     @property
     def rss_peak_bytes(self) -> int:
         return max((instance.rss_peak_bytes for instance in self.instances), default=0)
+
+
+def from_record(record: Mapping[str, Any]) -> Timeline:
+    """The timeline of a job's record (jumpgate/orchestrator/record.py), also of one that failed or still runs."""
+    zero: int = record["submitted_ns"]
+    ends = [p["end_ns"] for p in record["phases"]]
+    end: int = record["ended_ns"] or max(ends, default=zero)
+
+    def seconds(time_ns: int) -> float:
+        return max(time_ns - zero, 0) / 1e9
+
+    spans = [Span(p["name"], seconds(p["start_ns"]), seconds(p["end_ns"] or end)) for p in record["phases"]]
+    fragments = record["explain"].get("fragments", {})
+    fragment_of = {i["id"]: i["fragment"] for i in record["instances"]}
+    sent = _sent(record["counters"])
+    return Timeline(
+        job=record["job"],
+        state=record["state"],
+        submitted_at=f"{datetime.datetime.fromtimestamp(zero / 1e9, datetime.UTC):%Y-%m-%d %H:%M:%S} UTC",
+        phases=tuple(s for s in spans if not s.name.startswith("stage")),
+        stages=tuple(s for s in spans if s.name.startswith("stage")),
+        instances=tuple(
+            _instance(i, record["counters"].get(i["id"], {}), fragments.get(i["fragment"], {}), seconds)
+            for i in record["instances"]
+        ),
+        edges=tuple(
+            EdgeRun(
+                id=e["id"],
+                source=fragment_of[e["producers"][0]],
+                target=fragment_of[e["consumers"][0]] if e["consumers"] else "client",
+                layout=e["layout"],
+                partitioning=e["partitioning"],
+                rows=sum(flow["rows"] for flow in sent.get(e["id"], ())),
+                bytes=sum(flow["bytes"] for flow in sent.get(e["id"], ())),
+            )
+            for e in record["edges"]
+        ),
+        total_s=seconds(end),
+        error=record["error"]["message"] if record["error"] else "",
+        notes=_notes(record["explain"]),
+    )
+
+
+def _sent(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """What each edge's producers sent, by edge."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for counted in counters.values():
+        for sink in counted.get("sinks", ()):
+            found.setdefault(sink["edge"], []).append(sink)
+    return found
+
+
+def _instance(
+    instance: Mapping[str, Any],
+    counters: Mapping[str, Any],
+    fragment: Mapping[str, Any],
+    seconds: Callable[[int], float],
+) -> InstanceRun:
+    return InstanceRun(
+        id=instance["id"],
+        fragment=instance["fragment"],
+        nca=instance["nca"],
+        host=instance["host"],
+        operators=tuple(fragment.get("plan") or instance["operators"]),
+        pipelines=tuple(_pipeline(p, seconds) for p in counters.get("pipelines", ()) if p["end_ns"]),
+        sources=tuple(_flow(s, s["name"]) for s in counters.get("sources", ())),
+        sinks=tuple(_flow(s, s["edge"]) for s in counters.get("sinks", ())),
+        rss_peak_bytes=counters.get("rss_peak_bytes", 0),
+    )
+
+
+def _pipeline(p: Mapping[str, Any], seconds: Callable[[int], float]) -> PipelineRun:
+    span = Span(p["name"], seconds(p["start_ns"]), seconds(p["end_ns"]))
+    spent = p["busy_ns"] + p["wait_ns"]
+    busy = p["busy_ns"] / spent if spent else 1.0
+    return PipelineRun(span, p["stage"], busy, p["wait_ns"] / 1e9, p["rows_in"], p["rows_out"])
+
+
+def _flow(counted: Mapping[str, Any], name: str) -> Flow:
+    skipped, pruned = counted.get("skipped_rows", 0), counted.get("pruned_bytes", 0)
+    return Flow(name, counted["rows"], counted["bytes"], counted["wait_ns"] / 1e9, skipped, pruned)
+
+
+def _notes(explain: Mapping[str, Any]) -> tuple[str, ...]:
+    lost = [f"a candidate plan lost: it {candidate['why']}" for candidate in explain.get("lost", ())]
+    refused = [f"{r['operator']}: {r['answer']}" for r in explain.get("refused", ())]
+    return (*lost, *refused)

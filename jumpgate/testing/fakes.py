@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Sort
 from jumpgate.nca.interface import Completeness, Cost, Device, Match, Statistics, Unsupported
 from jumpgate.nca.matching import partial_phase, pruned_leaf
@@ -19,7 +20,7 @@ SWITCH = Device("tor1", "switch", properties=(("stages", "12"),))
 
 @dataclass
 class FakeNCA:
-    """Base: on devices of `kind`, reads and emits anything over TCP, costs next to nothing. Its life-cycle is `runs`."""
+    """Base: on devices of `kind`, reads and emits anything over TCP, costs nearly nothing. Its life-cycle is `runs`."""
 
     name: str
     kind: str = "switch"
@@ -38,7 +39,9 @@ class FakeNCA:
     def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
         return None if transport == "tcp" else Unsupported(f"{self.name} does not speak {transport}", "transport")
 
-    def match_operations(self, node: Operator, device: Device) -> Match | Unsupported | None:
+    def match_operations(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
+    ) -> Match | Unsupported | None:
         return self.answer(node) if device.kind == self.kind else None
 
     def answer(self, node: Operator) -> Match | Unsupported | None:
@@ -54,7 +57,7 @@ class FakeNCA:
 
 @dataclass
 class PruningNCA(FakeNCA):
-    """Drops rows that a filter would drop, and of a top-n's input rows that cannot be among the first; not all of them."""
+    """Drops some of the rows that a filter would drop, and of a top-n's input rows that cannot be among the first."""
 
     name: str = "fake_prune"
 

@@ -1,8 +1,8 @@
 """Runs a job plan in this process on plain Python rows: every instance, every edge, slowly and obviously.
 
 What the compiler made is thereby tested without generated code, processes or sockets; NCA authors see what their part
-of a plan would be asked for. Hash edges use Python's hash, so rows lie elsewhere than in a real run: no result may depend
-on where they lie.
+of a plan would be asked for. Hash edges use Python's hash, so rows lie elsewhere than in a real run: no result may
+depend on where they lie.
 """
 
 from __future__ import annotations

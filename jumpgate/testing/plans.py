@@ -64,7 +64,7 @@ def joined(left: Operator, right: Operator, left_key: str, right_key: str, type:
 
 def measured(node: Operator, function: str, column: str | None, name: str) -> Measure:
     argument = None if column is None else ref(node, column)
-    return Measure(function, argument, measure_type(function, argument and argument.type), name)
+    return Measure(function, argument, measure_type(function, None if argument is None else argument.type), name)
 
 
 def grouped(node: Operator, by: tuple[str, ...], *measures: Measure) -> Aggregate:

@@ -68,22 +68,25 @@ def quoted(text: str) -> str:
 
 def literal(value: Value, type: DataType) -> str:
     """A typed literal."""
-    if value is None:
-        text = "NULL"
-    elif isinstance(value, bytes):
-        text = "'" + "".join(f"\\x{b:02X}" for b in value) + "'"
-    elif isinstance(value, bool):
-        text = str(value)
-    elif isinstance(value, float) and not math.isfinite(value):
-        text = f"'{value!r}'"
-    elif isinstance(value, pydecimal.Decimal):
-        text = f"'{value:f}'"
-    elif isinstance(value, datetime.date | datetime.datetime):
-        text = f"'{value.isoformat(' ') if isinstance(value, datetime.datetime) else value.isoformat()}'"
-    elif isinstance(value, str):
-        text = quoted(value)
-    else:
-        text = repr(value)
+    match value:
+        case None:
+            text = "NULL"
+        case bytes():
+            text = "'" + "".join(f"\\x{b:02X}" for b in value) + "'"
+        case str():
+            text = quoted(value)
+        case bool():
+            text = str(value)
+        case float():
+            text = repr(value) if math.isfinite(value) else f"'{value!r}'"
+        case pydecimal.Decimal():
+            text = f"'{value:f}'"
+        case datetime.datetime():
+            text = f"'{value.isoformat(' ')}'"
+        case datetime.date():
+            text = f"'{value.isoformat()}'"
+        case _:
+            text = repr(value)
     return f"CAST({text} AS {sql_type(type)})"
 
 
@@ -253,7 +256,7 @@ class Translator:
                 return f"{e.function}({args[0]}, ' ')"
             case "round":
                 digits = e.args[1].value if len(e.args) > 1 and isinstance(e.args[1], Literal) else 0
-                return f"round({args[0]}, {digits})"
+                return f"round({args[0]}, {digits!r})"
         return f"{RENAMED.get(e.function, e.function)}({', '.join(args)})"
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import duckdb
 
 FORMATS = ("json", "orc", "parquet", "csv")
+#: the generator does not end below this
+SCALE_MIN = 0.01
 #: beside the data: scale, generator and the schema of each table
 SCHEMA_FILE = "tpcds.json"
 #: called with what is done next, how many steps are done, and how many there are
@@ -40,9 +42,11 @@ def generate(
 ) -> list[Path]:
     """Writes what is missing of `tables` in `formats` and returns the files it wrote.
 
-    A file appears under its name only when it is complete. Raises ConfigError: DuckDB is not installed, or
-    `directory` holds another scale (and not `force`); FileUnreadable: it cannot be written.
+    A file appears under its name only when it is complete. Raises ConfigError: DuckDB is not installed, the scale is
+    too small, or `directory` holds another one (and not `force`); FileUnreadable: it cannot be written.
     """
+    if scale < SCALE_MIN:
+        raise ConfigError(f"TPC-DS has no scale {scale:g}; the smallest is {SCALE_MIN:g}")
     directory = directory.absolute()
     wanted = [path(directory, table, format) for table in tables for format in formats]
     known = _described_scale(directory)

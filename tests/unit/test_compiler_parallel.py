@@ -112,6 +112,13 @@ def test_rows_that_lie_right_do_not_move_again() -> None:
     assert [a.phase for a in of_type(plan, Aggregate)] == ["full"]
 
 
+def test_groups_by_another_column_move_again() -> None:
+    first = grouped(A, ("ak",), measured(A, "count_star", None, "n"))
+    plan = compiled(grouped(first, ("n",), measured(first, "count_star", None, "m")))
+    assert kinds(plan) == ["hash", "hash"]
+    assert len(of_type(plan, Aggregate)) == 4
+
+
 def test_computed_keys_travel_as_columns() -> None:
     key = bind("add", (ref(A, "ak"), ref(A, "av")))
     plan = compiled(Join(A, Project(B, (bind("add", (ref(B, "bk"), ref(B, "bv"))),), ("k",)), "left", (key,), (

@@ -62,21 +62,23 @@ def test_equal_requests_give_equal_plans() -> None:
 
 def test_what_is_used_twice_stays_one_node() -> None:
     root = compiled(query65()).instances[0].root
-    aggregates = {id(n): n for n in root.walk() if isinstance(n, Aggregate) and n.key_names == ("ss_store_sk", "ss_item_sk")}
-    assert len(aggregates) == 1
+    by_item = ("ss_store_sk", "ss_item_sk")
+    assert len({id(n) for n in root.walk() if isinstance(n, Aggregate) and n.key_names == by_item}) == 1
     assert len({id(n) for n in root.walk() if isinstance(n, Read) and "store_sales" in n.files[0]}) == 1
 
 
 def test_columns_that_nobody_needs_are_not_read() -> None:
-    (sales,) = {n for n in compiled(query3()).instances[0].root.walk() if isinstance(n, Read) and "sales" in n.files[0]}
+    root = compiled(query3()).instances[0].root
+    (sales,) = (n for n in root.walk() if isinstance(n, Read) and "sales" in n.files[0])
     assert sales.schema.names == ("ss_sold_date_sk", "ss_item_sk", "ss_ext_sales_price")
 
 
 def test_stages_count_nested_builds() -> None:
     a, b, c = (table(n, **{f"{n}k": int32}) for n in "abc")
     inner = joined(b, c, "bk", "ck")
-    assert compiled(joined(a, inner, "ak", "bk", "semi"), options=CompileOptions()).stages == 3
-    assert compiled(joined(joined(a, b, "ak", "bk", "semi"), c, "ak", "ck", "semi"), options=CompileOptions()).stages == 2
+    chain = joined(joined(a, b, "ak", "bk", "semi"), c, "ak", "ck", "semi")
+    assert compiled(joined(a, inner, "ak", "bk", "semi")).stages == 3
+    assert compiled(chain).stages == 2
     assert compiled(a).stages == 1
 
 
@@ -146,8 +148,8 @@ def test_all_that_cannot_be_placed_is_named_at_once() -> None:
 def test_what_each_nca_answered_is_named() -> None:
     root = joined(table("a", ak=int64), table("b", bk=int64), "ak", "bk")
     registry = Registry([*(n for n in default_registry() if n.name != "join"), RefusingNCA()])
-    with pytest.raises(CannotPlace, match=r"cannot place join\(a.json, b.json\): 'fake_refusal' on tor1: join key is 64 "
-                                          r"bits wide; this switch's registers hold 32. Add a software host."):
+    said = "'fake_refusal' on tor1: join key is 64 bits wide; this switch's registers hold 32. Add a software host."
+    with pytest.raises(CannotPlace, match=rf"cannot place join\(a.json, b.json\): {said}"):
         compile_dataflow(root, (host("a"), SWITCH), registry, CompileOptions())
 
 
@@ -194,5 +196,6 @@ def test_losing_candidates_say_why() -> None:
     plan = compile_dataflow(root, (host("a"), SWITCH), Registry([*default_registry(), PruningNCA()]), KNOWN)
     assert plan.explain["lost"]
     assert all("is estimated at" in lost["why"] for lost in plan.explain["lost"])
-    unknown = compile_dataflow(root, (host("a"), SWITCH), Registry([*default_registry(), PruningNCA()]), CompileOptions())
+    registry = Registry([*default_registry(), PruningNCA()])
+    unknown = compile_dataflow(root, (host("a"), SWITCH), registry, CompileOptions())
     assert all("nodes, the chosen one 1" in lost["why"] for lost in unknown.explain["lost"])

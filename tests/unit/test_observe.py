@@ -135,7 +135,8 @@ def test_terminal_timeline() -> None:
     [
         (units.size(999), "999 B"), (units.size(1_500_000_000), "1.5 GB"), (units.size(5e15), "5000.0 TB"),
         (units.duration(0), "0"), (units.duration(2.5e-5), "25 µs"), (units.duration(0.0123), "12.3 ms"),
-        (units.duration(1.5), "1.50 s"), (units.duration(125), "2 min 5 s"), (units.rows(2880404), "2\u202f880\u202f404"),
+        (units.duration(1.5), "1.50 s"), (units.duration(125), "2 min 5 s"),
+        (units.rows(2880404), "2\u202f880\u202f404"),
     ],
 )  # fmt: skip
 def test_units(shown: str, expected: str) -> None:

@@ -29,14 +29,14 @@ MAY_KNOW = {
     "ntf": {"dataflow", "v1"},  # column types only
     "nca": {"dataflow", "ntf"},
     "codegen": {"dataflow", "ntf", "nca", "templates"},
-    "converters": {"dataflow"},
+    "converters": {"dataflow", "nca"},  # of nca: Statistics
     "ncas": {"dataflow", "ntf", "nca", "codegen", "converters"},
     "compiler": {"dataflow", "ntf", "nca"},
     "hosts": {"dataflow", "ntf", "nca", "codegen"},
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
-    "client": {"dataflow", "ntf", "service", "v1"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters"},  # to start one; to find schemas in files
     "templates": set(),
 }
 #: these may know everybody

@@ -14,7 +14,7 @@ from jumpgate.tpcds import compare, data
 from jumpgate.tpcds.queries import QUERIES
 from jumpgate.tpcds.schemas import TABLES, schema
 
-SCALE = 0.001
+SCALE = data.SCALE_MIN
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +63,13 @@ def test_schema_file_describes_the_tables(directory: Path) -> None:
 
 
 def test_another_scale_is_refused(directory: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"holds TPC-DS at scale 0.001, not 1: choose another --output, or pass --force"
-    ):
+    with pytest.raises(ConfigError, match=r"holds TPC-DS at scale 0.01, not 1: .* or pass --force"):
         data.generate(directory, 1)
+
+
+def test_scale_that_the_generator_does_not_know(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="TPC-DS has no scale 0.001; the smallest is 0.01"):
+        data.generate(tmp_path, 0.001)
 
 
 def test_unwritable_directory(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Report:
 
 
 class Rig(Protocol):
-    """What the kit needs around an accelerator: data, a compiler, a way to run, a reference (see jumpgate.testing.rig)."""
+    """What the kit needs around an accelerator: data, compiler, a way to run, a reference (jumpgate.testing.rig)."""
 
     devices: tuple[Device, ...]
 

@@ -2,8 +2,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -39,29 +42,27 @@ class Control {
 
  private:
   void handle(const std::string& line) {
-    simdjson::dom::element request;
+    simdjson::dom::object request, found;
     std::string_view verb;
     int64_t id = 0;
     if (parser_.parse(line).get(request) || request["id"].get(id) || request["verb"].get(verb)) {
       answer(id, Status("internal", "a request on the control socket is malformed"), "");
       return;
     }
-    simdjson::dom::element found;
-    const std::string arguments = request["arguments"].get(found) ? "{}" : std::string(simdjson::to_string(found));
+    const bool has_arguments = !request["arguments"].get(found);
+    const std::string arguments = has_arguments ? simdjson::to_string(found) : "{}";
     std::string ok = "{}";
     if (verb == "allocate") {
-      const Status status = instance_->allocate(arguments, &ok);
+      const Status status = guarded([&] { return instance_->allocate(arguments, &ok); });
       answer(id, status, ok);
     } else if (verb == "configure") {
-      answer(id, instance_->configure(arguments), ok);
+      answer(id, guarded([&] { return instance_->configure(arguments); }), ok);
     } else if (verb == "execute") {
       int64_t stage = 0;
-      if (found["stage"].get(stage)) return answer(id, Status("internal", "execute names no stage"), "");
-      if (running_.joinable()) running_.join();  // stages follow each other: this one has answered
-      running_ = std::thread([this, id, stage] {
-        const Status status = instance_->execute(static_cast<int>(stage));
-        answer(id, status, status.ok() ? instance_->stats() : "");
-      });
+      if (!has_arguments || found["stage"].get(stage)) {
+        return answer(id, Status("internal", "execute names no stage"), "");
+      }
+      execute(id, static_cast<int>(stage));
     } else if (verb == "cancel") {
       instance_->cancel();
       answer(id, {}, ok);
@@ -72,6 +73,30 @@ class Control {
       ::_exit(0);
     } else {
       answer(id, Status("internal", "unknown verb " + std::string(verb)), "");
+    }
+  }
+
+  // On a thread of its own, so that stats, cancel and destroy are answered meanwhile.
+  void execute(int64_t id, int stage) {
+    if (busy_.exchange(true)) return answer(id, Status("internal", "execute was called while a stage runs"), "");
+    if (running_.joinable()) running_.join();  // it has answered
+    running_ = std::thread([this, id, stage] {
+      const Status status = guarded([&] { return instance_->execute(stage); });
+      const std::string counters = status.ok() ? instance_->stats() : "";
+      busy_ = false;  // before the answer: the next stage may follow it at once
+      answer(id, status, counters);
+    });
+  }
+
+  // Exceptions (of the standard library: no memory, no more threads) end a verb, not the process.
+  template <typename Verb>
+  static Status guarded(Verb verb) {
+    try {
+      return verb();
+    } catch (const std::bad_alloc&) {
+      return {"memory", "the instance is out of memory"};
+    } catch (const std::exception& e) {
+      return {"internal", std::string("an instance failed: ") + e.what()};
     }
   }
 
@@ -106,6 +131,7 @@ class Control {
   simdjson::dom::parser parser_;
   std::mutex mutex_;  // answers are whole lines
   std::thread running_;
+  std::atomic<bool> busy_{false};
 };
 
 }  // namespace

@@ -23,9 +23,9 @@ struct ColumnEncoder {
 
   JgType type;
   size_t width;
-  Bytes values;   // wire form; bool: a byte a row
-  Bytes ends;     // strings: uint32 end of each value
-  Bytes mask;     // a byte a row; empty while every row has a value
+  Bytes values;                  // wire form; bool: a byte a row
+  Bytes ends;                    // strings: uint32 end of each value
+  Bytes mask;                    // a byte a row; empty while every row has a value
   Bytes valid_bits, value_bits;  // made by seal
 
   template <class Index>
@@ -39,8 +39,7 @@ struct ColumnEncoder {
     }
     switch (type) {
       case JG_STRING:
-      case JG_BINARY:
-        return append_text(column, n, index);
+      case JG_BINARY: return append_text(column, n, index);
       case JG_DEC64: {
         const auto* from = static_cast<const int64_t*>(column.data);
         auto* to = reinterpret_cast<int64_t*>(values.grow(size_t{16} * n));
@@ -51,8 +50,7 @@ struct ColumnEncoder {
         }
         return;
       }
-      default:
-        break;
+      default: break;
     }
     switch (width) {
       case 1: return append_fixed<uint8_t>(column, n, index);
@@ -112,8 +110,10 @@ class ColumnarEncoder : public FrameEncoder {
     }
     JG_RETURN_IF_ERROR(check_room(bytes() + added));
     for (size_t c = 0; c < columns_.size(); c++) {
-      if (rows.sel) columns_[c].append(batch.cols[c], rows_, rows.n, Scattered{rows.sel});
-      else columns_[c].append(batch.cols[c], rows_, rows.n, Dense{rows.from});
+      if (rows.sel)
+        columns_[c].append(batch.cols[c], rows_, rows.n, Scattered{rows.sel});
+      else
+        columns_[c].append(batch.cols[c], rows_, rows.n, Dense{rows.from});
     }
     rows_ += rows.n;
     return {};
@@ -232,8 +232,7 @@ class ColumnarDecoder : public FrameDecoder {
                                     std::to_string(specs_[c].precision) + ", " + std::to_string(specs_[c].scale) + ")"};
           }
           break;
-        default:
-          col.data = const_cast<uint8_t*>(column.values) + size_t{from} * wire_width(specs_[c].type);
+        default: col.data = const_cast<uint8_t*>(column.values) + size_t{from} * wire_width(specs_[c].type);
       }
     }
     *out = {n, cols_.data()};
@@ -281,7 +280,8 @@ class ColumnarDecoder : public FrameDecoder {
     uint64_t lost = 0;
     for (int32_t i = 0; i < n; i++) {
       out[i] = wire[2 * i];
-      lost |= static_cast<uint64_t>(wire[2 * i + 1] ^ (wire[2 * i] >> 63)) & (valid ? -uint64_t{valid[i]} : ~uint64_t{0});
+      lost |=
+          static_cast<uint64_t>(wire[2 * i + 1] ^ (wire[2 * i] >> 63)) & (valid ? -uint64_t{valid[i]} : ~uint64_t{0});
     }
     return lost == 0;
   }

@@ -31,9 +31,9 @@ std::optional<int> number(std::string_view word) {
 
 bool parse_type(std::string_view word, ColumnSpec* column) {
   static constexpr std::pair<std::string_view, JgType> KINDS[] = {
-      {"bool", JG_BOOL},     {"int8", JG_I8},       {"int16", JG_I16}, {"int32", JG_I32},           {"int64", JG_I64},
-      {"float32", JG_F32},   {"float64", JG_F64},   {"date", JG_DATE}, {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING},
-      {"binary", JG_BINARY},
+      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},     {"int32", JG_I32},
+      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},   {"date", JG_DATE},
+      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY},
   };
   column->nullable = word.ends_with('?');
   if (column->nullable) word.remove_suffix(1);

@@ -51,8 +51,8 @@ FrameHeader make_header(Kind kind, uint32_t rows, uint32_t length, uint64_t sequ
 }
 
 std::string control_frame(Kind kind, std::string_view payload, uint64_t sequence) {
-  const FrameHeader h = make_header(kind, 0, static_cast<uint32_t>(payload.size()), sequence,
-                                    crc32c(0, payload.data(), payload.size()));
+  const FrameHeader h =
+      make_header(kind, 0, static_cast<uint32_t>(payload.size()), sequence, crc32c(0, payload.data(), payload.size()));
   std::string frame(reinterpret_cast<const char*>(&h), sizeof h);
   return frame.append(payload);
 }
@@ -60,14 +60,16 @@ std::string control_frame(Kind kind, std::string_view payload, uint64_t sequence
 Status check_header(const FrameHeader& h) {
   if (std::memcmp(h.magic, MAGIC, 4) != 0) return {"protocol", "not a Jumpgate tuple stream: wrong magic number"};
   if (h.version != VERSION) {
-    return {"protocol", "the peer speaks version " + std::to_string(h.version) + " of the tuple stream, here is version " +
-                            std::to_string(VERSION) + "; install the same release of Jumpgate on both ends"};
+    return {"protocol", "the peer speaks version " + std::to_string(h.version) +
+                            " of the tuple stream, here is version " + std::to_string(VERSION) +
+                            "; install the same release of Jumpgate on both ends"};
   }
   if (h.flags != 0 || h.reserved != 0) return {"protocol", "a frame header with unknown flags"};
   const bool data = h.kind == DATA;
   if (h.kind < HELLO || h.kind > ERROR) return {"protocol", "a frame of unknown kind " + std::to_string(h.kind)};
   if (data ? h.rows < 1 || h.rows > FRAME_ROWS_MAX : h.rows != 0) {
-    return {"protocol", "a frame of " + std::to_string(h.rows) + " rows; allowed are 1 to " + std::to_string(FRAME_ROWS_MAX)};
+    return {"protocol",
+            "a frame of " + std::to_string(h.rows) + " rows; allowed are 1 to " + std::to_string(FRAME_ROWS_MAX)};
   }
   if (h.length > (data ? FRAME_BYTES_MAX : CONTROL_BYTES_MAX)) {
     return {"protocol", "a frame of " + std::to_string(h.length) + " bytes; at most " +
@@ -128,7 +130,8 @@ std::string StreamTotals::encode() const {
 
 Status StreamTotals::check_sequence(const FrameHeader& header) const {
   if (header.sequence == frames_) return {};
-  return {"protocol", "frame " + std::to_string(frames_) + " was expected, frame " + std::to_string(header.sequence) + " came"};
+  return {"protocol",
+          "frame " + std::to_string(frames_) + " was expected, frame " + std::to_string(header.sequence) + " came"};
 }
 
 Status StreamTotals::check_end(std::string_view payload) const {

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <set>
 #include <string>
 
 #include "jg/host.h"
@@ -44,9 +46,10 @@ bool receive(int control, std::string* message, int* descriptor) {
   return true;
 }
 
-void reap(int control) {
+void reap(int control, std::set<pid_t>* children) {
   int status;
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    children->erase(pid);
     JsonWriter json;
     json.begin_object();
     json.member("exited", static_cast<int64_t>(pid));
@@ -57,7 +60,7 @@ void reap(int control) {
   }
 }
 
-void spawn(int control, int signals, const std::string& name, int descriptor) {
+void spawn(int control, int signals, const std::string& name, int descriptor, std::set<pid_t>* children) {
   const pid_t zygote = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -71,12 +74,14 @@ void spawn(int control, int signals, const std::string& name, int descriptor) {
     ::prctl(PR_SET_NAME, ("jg " + name).substr(0, 15).c_str());
     run_instance(descriptor);
   }
+  const int error = errno;
   ::close(descriptor);
+  if (pid > 0) children->insert(pid);
   JsonWriter json;
   json.begin_object();
   json.member("spawned", name);
   json.member("pid", static_cast<int64_t>(pid));  // -1: the system refused
-  json.member("error", pid < 0 ? strerror(errno) : "");
+  json.member("error", pid < 0 ? strerror(error) : "");
   json.end_object();
   report(control, json.take());
 }
@@ -95,6 +100,7 @@ int run_zygote(int control) {
   const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) return 1;
   report(control, "{\"ready\": true}");
+  std::set<pid_t> children;  // not yet reaped: their pids are theirs
   pollfd watched[] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
   while (true) {
     if (::poll(watched, 2, -1) < 0 && errno != EINTR) return 1;
@@ -102,16 +108,20 @@ int run_zygote(int control) {
       signalfd_siginfo info;
       while (::read(signals, &info, sizeof info) == sizeof info) {
       }
-      reap(control);
+      reap(control, &children);
     }
     if (watched[0].revents) {
-      std::string name;
+      std::string text;
       int descriptor;
-      if (!receive(control, &name, &descriptor)) break;
-      if (descriptor >= 0) spawn(control, signals, name, descriptor);
+      if (!receive(control, &text, &descriptor)) break;
+      if (descriptor >= 0) {
+        spawn(control, signals, text, descriptor, &children);
+      } else if (const auto pid = static_cast<pid_t>(std::atol(text.c_str())); children.count(pid)) {
+        ::kill(pid, SIGKILL);
+      }
     }
   }
-  // The agent is gone: its instances go with it (PR_SET_PDEATHSIG takes those that run when this process ends).
+  for (const pid_t pid : children) ::kill(pid, SIGKILL);  // the agent is gone: its instances go with it
   return 0;
 }
 

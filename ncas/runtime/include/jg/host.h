@@ -4,8 +4,10 @@
 namespace jg {
 
 // Serves the agent on `control` (a SOCK_SEQPACKET unix socket) until it closes; returns the exit status.
-//   agent → zygote: the instance's name as text, with the instance's control socket as SCM_RIGHTS
-//   zygote → agent: {"spawned": "name", "pid": N} · {"exited": N, "status": N, "signal": N}
+//   agent → zygote: an instance's name, with its control socket as SCM_RIGHTS: fork it
+//                   a pid as text, with nothing: kill that instance (a pid that has been reaped is ignored)
+//   zygote → agent: {"ready": true} · {"spawned": "name", "pid": N, "error": "…"} · {"exited": N, "status": N, "signal": N}
+// Instances are its children and are killed when it ends, however it ends.
 int run_zygote(int control);
 
 // Serves the control protocol (ARCHITECTURE.md) on `control` until it closes or `destroy` arrives. Never returns.

@@ -1,4 +1,5 @@
-// A small JSON writer: correct escaping, commas in the right places.
+// A small JSON writer: correct escaping, commas in the right places. What is not UTF-8 (a message may quote a file's bytes)
+// becomes U+FFFD, so that every reader accepts the text.
 #pragma once
 #include <charconv>
 #include <cstdint>
@@ -26,7 +27,14 @@ class JsonWriter {
   void string(std::string_view value) {
     separate();
     text_ += '"';
-    for (const char c : value) {
+    for (size_t i = 0; i < value.size();) {
+      const char c = value[i];
+      const size_t length = character(value.substr(i));
+      if (length == 0) {
+        text_ += "\\ufffd";
+        i++;
+        continue;
+      }
       if (c == '"' || c == '\\') {
         text_ += '\\';
         text_ += c;
@@ -35,8 +43,9 @@ class JsonWriter {
         std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
         text_ += escaped;
       } else {
-        text_ += c;
+        text_ += value.substr(i, length);
       }
+      i += length;
     }
     text_ += '"';
     comma_ = true;
@@ -55,6 +64,24 @@ class JsonWriter {
   }
 
  private:
+  // Bytes of the UTF-8 character that `text` begins with; 0 if it begins with none (Unicode 15, table 3-7).
+  static size_t character(std::string_view text) {
+    const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+    const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+    const unsigned a = byte(0), b = byte(1);
+    if (a < 0x80) return 1;
+    if (a >= 0xC2 && a <= 0xDF) return follows(1) ? 2 : 0;
+    if (a >= 0xE0 && a <= 0xEF) {
+      const bool allowed = a == 0xE0 ? b >= 0xA0 : a == 0xED ? b < 0xA0 : true;  // not overlong, no surrogates
+      return allowed && follows(1) && follows(2) ? 3 : 0;
+    }
+    if (a >= 0xF0 && a <= 0xF4) {
+      const bool allowed = a == 0xF0 ? b >= 0x90 : a == 0xF4 ? b < 0x90 : true;  // not overlong, at most U+10FFFF
+      return allowed && follows(1) && follows(2) && follows(3) ? 4 : 0;
+    }
+    return 0;
+  }
+
   void separate() {
     if (comma_) text_ += ", ";
     comma_ = false;

@@ -118,6 +118,10 @@ class FrameDecoder {
   // At most JG_BATCH_ROWS rows from row `from`, a multiple of JG_BATCH_ROWS. Valid until the next call.
   virtual Status batch(uint32_t from, JgBatch* out) = 0;
 };
+// A sender's whole stream in memory (greeting, data, end) → the same rows in another format.
+Status convert_stream(std::string_view stream, std::string_view to_text, std::string_view to_fingerprint,
+                      std::string* out);
+
 std::unique_ptr<FrameEncoder> make_encoder(const Descriptor& descriptor);
 std::unique_ptr<FrameDecoder> make_decoder(const Descriptor& descriptor);
 

@@ -1,0 +1,72 @@
+#include "common/input_file.h"
+
+#include <arrow/buffer.h>
+#include <arrow/result.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "common/read_error.h"
+
+namespace jg::columnar {
+
+std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::MemoryPool* pool) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) throw ReadError("io", std::strerror(errno));
+  struct stat status;
+  int failure = ::fstat(fd, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+  if (failure != 0) {
+    ::close(fd);
+    throw ReadError("io", std::strerror(failure));
+  }
+  return std::shared_ptr<InputFile>(new InputFile(fd, status.st_size, pool));
+}
+
+InputFile::~InputFile() { ::close(fd_); }
+
+arrow::Result<int64_t> InputFile::ReadAt(int64_t position, int64_t bytes, void* out) {
+  if (position < 0 || bytes < 0) return arrow::Status::Invalid("a read at ", position, " of ", bytes, " bytes");
+  int64_t done = 0;
+  while (done < bytes) {
+    ssize_t got = ::pread(fd_, static_cast<char*>(out) + done, static_cast<size_t>(bytes - done), position + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw ReadError("io", std::strerror(errno));
+    if (got == 0) break;
+    done += got;
+  }
+  bytes_read_ += done;
+  return done;
+}
+
+arrow::Result<std::shared_ptr<arrow::Buffer>> InputFile::ReadAt(int64_t position, int64_t bytes) {
+  if (position < 0 || bytes < 0) return arrow::Status::Invalid("a read at ", position, " of ", bytes, " bytes");
+  bytes = std::min(bytes, std::max<int64_t>(0, size_ - position));
+  ARROW_ASSIGN_OR_RAISE(auto buffer, arrow::AllocateResizableBuffer(bytes, pool_));
+  ARROW_ASSIGN_OR_RAISE(int64_t done, ReadAt(position, bytes, buffer->mutable_data()));
+  ARROW_RETURN_NOT_OK(buffer->Resize(done, /*shrink_to_fit=*/false));
+  return std::shared_ptr<arrow::Buffer>(std::move(buffer));
+}
+
+arrow::Result<int64_t> InputFile::Read(int64_t bytes, void* out) {
+  ARROW_ASSIGN_OR_RAISE(int64_t done, ReadAt(position_, bytes, out));
+  position_ += done;
+  return done;
+}
+
+arrow::Result<std::shared_ptr<arrow::Buffer>> InputFile::Read(int64_t bytes) {
+  ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(position_, bytes));
+  position_ += buffer->size();
+  return buffer;
+}
+
+arrow::Status InputFile::Seek(int64_t position) {
+  if (position < 0) return arrow::Status::Invalid("a seek to ", position);
+  position_ = position;
+  return arrow::Status::OK();
+}
+
+}  // namespace jg::columnar

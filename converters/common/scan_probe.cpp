@@ -1,0 +1,92 @@
+// A plain C view of the file readers for tests: batches as they come, late columns on demand. Not thread-safe.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jg/stream.h"
+
+namespace {
+
+struct Probe {
+  std::unique_ptr<jg::Source> source;
+  std::vector<std::unique_ptr<jg::SourceWorker>> workers;
+  jg::Status status;
+};
+
+}  // namespace
+
+extern "C" {
+
+struct JgProbeColumn {
+  const char* name;
+  int32_t type, precision, scale, nullable, early;
+};
+
+struct JgProbeBound {
+  int32_t column;
+  const char* op;
+  const char* value;
+  int64_t value_bytes;
+};
+
+// Never null; jg_probe_error tells whether opening went well.
+Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_count, const JgProbeColumn* columns,
+                     int32_t column_count, const JgProbeBound* bounds, int32_t bound_count, int32_t share_index,
+                     int32_t share_count, int32_t threads) {
+  jg::FileSourceOptions options;
+  options.format = format;
+  options.files.assign(files, files + file_count);
+  for (int32_t i = 0; i < column_count; ++i) {
+    const JgProbeColumn& c = columns[i];
+    options.columns.push_back({c.name, static_cast<JgType>(c.type), c.precision, c.scale, c.nullable != 0});
+    options.positions.push_back(i);
+    options.early.push_back(c.early != 0);
+  }
+  options.file_columns = options.columns;
+  for (int32_t i = 0; i < bound_count; ++i) {
+    const JgProbeBound& b = bounds[i];
+    options.bounds.push_back({b.column, b.op, std::string(b.value, static_cast<size_t>(b.value_bytes))});
+  }
+  options.share_index = share_index;
+  options.share_count = share_count;
+  options.threads = threads;
+  auto probe = std::make_unique<Probe>();
+  probe->status = jg::make_file_source(options, &probe->source);
+  if (probe->status.ok()) probe->status = probe->source->open();
+  if (probe->status.ok()) {
+    for (int32_t i = 0; i < threads; ++i) probe->workers.push_back(probe->source->worker());
+  }
+  return probe.release();
+}
+
+// 1: the worker's next batch is in *batch; 0: it has no more; -1: failed.
+int32_t jg_probe_next(Probe* probe, int32_t worker, JgBatch* batch) {
+  bool done = false;
+  probe->status = probe->workers[static_cast<size_t>(worker)]->next(batch, &done);
+  return probe->status.ok() ? !done : -1;
+}
+
+// 0, or -1: failed.
+int32_t jg_probe_load(Probe* probe, int32_t worker, int32_t column, const int32_t* sel, int32_t n) {
+  probe->status = probe->workers[static_cast<size_t>(worker)]->load(column, sel, n);
+  return probe->status.ok() ? 0 : -1;
+}
+
+// The last call's failure: its code, or null; *message lives until the next call.
+const char* jg_probe_error(Probe* probe, const char** message) {
+  if (probe->status.ok()) return nullptr;
+  *message = probe->status.error().message.c_str();
+  return probe->status.error().code.c_str();
+}
+
+// rows, bytes, pruned_bytes
+void jg_probe_counters(Probe* probe, int64_t* out) {
+  out[0] = probe->source->counters.rows;
+  out[1] = probe->source->counters.bytes;
+  out[2] = probe->source->counters.pruned_bytes;
+}
+
+void jg_probe_cancel(Probe* probe) { probe->source->cancel(); }
+
+void jg_probe_close(Probe* probe) { delete probe; }
+}

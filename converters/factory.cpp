@@ -1,0 +1,14 @@
+// One door to the readers: the format's name chooses.
+#include "jg/stream.h"
+
+namespace jg {
+
+Status make_file_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+  if (options.format == "json") return make_json_source(options, out);
+  if (options.format == "csv") return make_csv_source(options, out);
+  if (options.format == "parquet") return make_parquet_source(options, out);
+  if (options.format == "orc") return make_orc_source(options, out);
+  return {"schema", "no reader for format '" + options.format + "'; there are json, csv, parquet and orc"};
+}
+
+}  // namespace jg

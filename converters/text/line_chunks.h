@@ -1,0 +1,76 @@
+// Lines of text files in chunks that fit a core's cache: byte-range morsels over all files, dealt to instances and threads.
+// Memory does not depend on the files' size.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jg/status.h"
+#include "jg/stream.h"
+
+namespace jg::text {
+
+inline constexpr int64_t kMorselBytes = 8 << 20, kChunkBytes = 512 << 10, kLineBytesMax = 64 << 20;
+inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk
+
+// Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every share_count-th.
+class Ranges {
+ public:
+  // Stats every file; "io" names one that cannot be read.
+  Status open(const std::vector<std::string>& files, int share_index, int share_count);
+  struct Range {
+    int file;
+    int64_t begin, end;  // owns the lines that start in it
+  };
+  bool next(Range* range);
+  int64_t left() const;
+  void cancel() { cancelled_ = true; }
+  const std::string& path(int file) const { return files_[file]; }
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  std::vector<std::string> files_;
+  std::vector<Range> ranges_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<bool> cancelled_{false};
+};
+
+// One thread's reader.
+class LineChunks {
+ public:
+  explicit LineChunks(Ranges* ranges) : ranges_(ranges) {}
+  LineChunks(const LineChunks&) = delete;
+  ~LineChunks();
+  // The next chunk of whole lines (the last may lack its newline), or *done. Valid until the next call; kPadding zero bytes
+  // follow it.
+  Status next(bool* done);
+  const char* data() const { return buffer_.data() + begin_; }
+  int64_t size() const { return end_ - begin_; }
+  int file() const { return range_.file; }
+  int64_t offset() const { return base_ + begin_; }  // of data() in the file
+  bool at_file_start() const { return offset() == 0; }
+  int64_t bytes_read = 0;
+  int64_t wait_ns = 0;
+
+ private:
+  Status open_range(bool* done);
+  Status fill();
+
+  Ranges* ranges_;
+  Ranges::Range range_{-1, 0, 0};
+  int fd_ = -1, open_file_ = -1;
+  std::vector<char> buffer_;
+  int64_t base_ = 0;                        // file offset of buffer_[0]
+  int64_t begin_ = 0, end_ = 0, have_ = 0;  // the chunk, and how much is filled
+  bool eof_ = false, active_ = false, skip_first_ = false;
+};
+
+// The 1-based number of the line at `offset`, by counting: for error messages only.
+int64_t line_at(const std::string& path, int64_t offset);
+
+// "PATH: line N (byte B): WHAT", with fields file, line, offset (and column, where one is named).
+Status at_line(const std::string& code, const std::string& path, int64_t offset, const std::string& what,
+               const std::string& column = "");
+
+}  // namespace jg::text

@@ -1,0 +1,139 @@
+// Text of one field → a value of a column's physical type. Shared by the JSON and CSV readers.
+#pragma once
+#include <charconv>
+#include <cstring>
+#include <string_view>
+
+#include "jg/kernel.h"
+#include "jg/stream.h"
+
+namespace jg::text {
+
+enum class Parse { kOk, kWrong, kOverflow };  // kWrong: not text of such a value
+
+inline Parse from_failure(int failure) {
+  return failure == JG_OK ? Parse::kOk : failure == JG_OVERFLOW ? Parse::kOverflow : Parse::kWrong;
+}
+
+// [-]digits[.digits] with at most 18 digits in all: the usual number, without a branch per rule.
+inline bool short_decimal(std::string_view v, int scale, int64_t* out) {
+  const char *p = v.data(), *end = p + v.size();
+  if (v.size() > 19 || p == end) return false;
+  const bool negative = *p == '-';
+  p += negative;
+  int64_t number = 0;
+  int digits = 0;
+  for (; p < end && static_cast<unsigned char>(*p - '0') < 10; p++, digits++) number = number * 10 + (*p - '0');
+  int fraction = 0;
+  if (p < end && *p == '.') {
+    for (p++; p < end && static_cast<unsigned char>(*p - '0') < 10; p++, fraction++) number = number * 10 + (*p - '0');
+  }
+  if (p != end || digits + fraction == 0 || digits + fraction > 18 || fraction > scale) return false;
+  if (digits + scale > 18) return false;
+  for (; fraction < scale; fraction++) number *= 10;
+  *out = negative ? -number : number;
+  return true;
+}
+
+inline Parse to_decimal(std::string_view v, const ColumnSpec& c, jg_i128* out) {
+  int64_t small;
+  if (short_decimal(v, c.scale, &small)) {
+    *out = small;
+  } else if (v.find_first_of("eE") != std::string_view::npos) {  // 1.5e3: through double only when it is exact there
+    double d;
+    const Parse parsed = from_failure(jg_text_to_float({v.data(), v.size()}, &d));
+    if (parsed != Parse::kOk) return parsed;
+    if (d != static_cast<double>(static_cast<int64_t>(d)) || d > 9e15 || d < -9e15) return Parse::kWrong;
+    if (!jg_rescale(static_cast<jg_i128>(static_cast<int64_t>(d)), c.scale, c.precision, out)) return Parse::kOverflow;
+    return Parse::kOk;
+  } else {
+    return from_failure(jg_text_to_decimal({v.data(), v.size()}, c.precision, c.scale, out));
+  }
+  return jg_fits(*out, c.precision) ? Parse::kOk : Parse::kOverflow;
+}
+
+inline Parse to_integer(std::string_view v, int64_t low, int64_t high, int64_t* out) {
+  if (!short_decimal(v, 0, out)) {
+    const auto [end, code] = std::from_chars(v.data(), v.data() + v.size(), *out);
+    if (code == std::errc::result_out_of_range) return Parse::kOverflow;
+    if (code != std::errc() || end != v.data() + v.size()) {
+      jg_i128 whole;  // 3.0, 1e3: integers written as other numbers
+      const ColumnSpec as{"", JG_DEC128, 38, 6, true};
+      if (to_decimal(v, as, &whole) != Parse::kOk || whole % 1000000 != 0) return Parse::kWrong;
+      whole /= 1000000;
+      if (whole < low || whole > high) return Parse::kOverflow;
+      *out = static_cast<int64_t>(whole);
+    }
+  }
+  return *out < low || *out > high ? Parse::kOverflow : Parse::kOk;
+}
+
+// Writes the value of text `v` (already unquoted and unescaped) into row `i` of `data`.
+inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
+  const JgStr s{v.data(), v.size()};
+  auto integer = [&](auto* typed, int64_t low, int64_t high) {
+    int64_t wide = 0;
+    const Parse parsed = to_integer(v, low, high, &wide);
+    typed[i] = static_cast<std::remove_reference_t<decltype(typed[i])>>(wide);
+    return parsed;
+  };
+  switch (c.type) {
+    case JG_BOOL:
+      return from_failure(jg_text_to_bool(s, static_cast<uint8_t*>(data) + i));
+    case JG_I8:
+      return integer(static_cast<int8_t*>(data), INT8_MIN, INT8_MAX);
+    case JG_I16:
+      return integer(static_cast<int16_t*>(data), INT16_MIN, INT16_MAX);
+    case JG_I32:
+      return integer(static_cast<int32_t*>(data), INT32_MIN, INT32_MAX);
+    case JG_I64:
+      return integer(static_cast<int64_t*>(data), INT64_MIN, INT64_MAX);
+    case JG_F32: {
+      double d = 0;
+      const Parse parsed = from_failure(jg_text_to_float(s, &d));
+      static_cast<float*>(data)[i] = static_cast<float>(d);
+      return parsed;
+    }
+    case JG_F64:
+      return from_failure(jg_text_to_float(s, static_cast<double*>(data) + i));
+    case JG_DEC64: {
+      jg_i128 d = 0;
+      const Parse parsed = to_decimal(v, c, &d);
+      static_cast<int64_t*>(data)[i] = static_cast<int64_t>(d);
+      return parsed;
+    }
+    case JG_DEC128:
+      return to_decimal(v, c, static_cast<jg_i128*>(data) + i);
+    case JG_DATE: {
+      const Parse parsed = from_failure(jg_text_to_date(s, static_cast<int32_t*>(data) + i));
+      if (parsed == Parse::kOk) return parsed;
+      int64_t us;  // a midnight is a date
+      if (jg_text_to_timestamp(s, &us) != JG_OK || us % 86400000000 != 0) return Parse::kWrong;
+      static_cast<int32_t*>(data)[i] = static_cast<int32_t>(us / 86400000000);
+      return Parse::kOk;
+    }
+    case JG_TIMESTAMP:
+      return from_failure(jg_text_to_timestamp(s, static_cast<int64_t*>(data) + i));
+    default:
+      static_cast<JgStr*>(data)[i] = s;
+      return Parse::kOk;
+  }
+}
+
+inline int width_of(JgType type) {
+  switch (type) {
+    case JG_BOOL: case JG_I8: return 1;
+    case JG_I16: return 2;
+    case JG_I32: case JG_F32: case JG_DATE: return 4;
+    case JG_I64: case JG_F64: case JG_DEC64: case JG_TIMESTAMP: return 8;
+    default: return 16;
+  }
+}
+
+inline const char* name_of(JgType type) {
+  static constexpr const char* kNames[] = {"bool", "int8", "int16", "int32", "int64", "float32", "float64",
+                                           "decimal", "decimal", "date", "timestamp", "string", "binary"};
+  return kNames[type];
+}
+
+}  // namespace jg::text

@@ -1,0 +1,114 @@
+"""`jumpgate nca`: the accelerators that are installed, and help for those who write one."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import click
+
+from jumpgate.cli import output
+from jumpgate.cli.options import json_option
+from jumpgate.nca.interface import NCA
+from jumpgate.nca.registry import Registry, default_registry
+
+
+@click.group("nca")
+def command() -> None:
+    """List, show, check and create accelerators."""
+
+
+def registry() -> Registry:
+    """Installed accelerators and those of jumpgate.toml."""
+    from jumpgate.hosts.config import load
+
+    found = default_registry()
+    for name, path in load().ncas:
+        if name not in found:
+            found.load(name, path)
+    return found
+
+
+def _about(nca: NCA) -> dict[str, str]:
+    documentation = inspect.getdoc(type(nca.operators)) or ""
+    return {
+        "name": nca.name,
+        "summary": documentation.partition("\n")[0],
+        "class": f"{type(nca).__module__}.{type(nca).__qualname__}",
+    }
+
+
+@command.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """Names and summaries."""
+    found = registry()
+    if as_json:
+        problems = {name: error.to_dict() for name, error in found.problems.items()}
+        output.print_json({"ncas": [_about(nca) for nca in found], "problems": problems})
+        return
+    rows = [(about["name"], about["summary"]) for about in map(_about, found)]
+    rows += [(name, f"cannot be loaded: {error.message}") for name, error in found.problems.items()]
+    output.print_table("", ("accelerator", "what it does"), rows)
+
+
+@command.command("show")
+@click.argument("name")
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """What one accelerator is and where it comes from."""
+    nca = registry().get(name)
+    about = {**_about(nca), "description": inspect.getdoc(type(nca.operators)) or ""}
+    if as_json:
+        output.print_json(about)
+        return
+    print(f"{about['name']} ({about['class']})\n\n{about['description']}")
+
+
+@command.command("check")
+@click.argument("name")
+@click.option("--cases", type=click.IntRange(1), default=50, show_default=True, help="Random dataflows.")
+@json_option
+@click.pass_context
+def check(context: click.Context, name: str, cases: int, as_json: bool) -> None:
+    """Run the conformance kit: random data and dataflows against a reference engine. Exit code 1 if it fails."""
+    import jumpgate.client as client
+    from jumpgate.dataflow.builder import Dataflow
+    from jumpgate.hosts.config import this_machine
+    from jumpgate.nca.conformance.kit import check as run_kit
+    from jumpgate.testing.rig import LocalRig
+
+    found = registry()
+    nca = found.get(name)
+    with (
+        client.connect(prefer=(name,)) as session,
+        LocalRig(found, [this_machine().device], runs=lambda plan, root: session.run(Dataflow(root)).to_arrow()) as rig,
+    ):
+        report = run_kit(nca, rig, cases)
+    if as_json:
+        output.print_json(report.to_dict())
+    else:
+        rows = [("dataflows asked about", report.asked), ("results compared", report.compared),
+                ("life-cycles broken off", report.broken_off), ("findings", len(report.findings))]  # fmt: skip
+        output.print_table(f"{name}: {'passed' if report.passed else 'FAILED'}", ("", ""), rows, right=("",))
+        for finding in report.findings:
+            print(finding)
+    if not report.passed:
+        context.exit(1)
+
+
+@command.command("new")
+@click.argument("name")
+@click.option("--output", "-o", "folder", type=click.Path(path_type=Path), default=Path(), help="Where it goes.")
+@json_option
+def new(name: str, folder: Path, as_json: bool) -> None:
+    """Create a small package that works at once, to be made into an accelerator's integration."""
+    from jumpgate.nca.scaffold import scaffold
+
+    files = scaffold(name, folder)
+    if as_json:
+        output.print_json({"files": [str(file) for file in files]})
+        return
+    for file in files:
+        print(file)
+    print(f"\nnext: pip install -e {folder / name} && jumpgate nca check {name}")

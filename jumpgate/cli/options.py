@@ -1,0 +1,30 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+file_argument = click.argument("file", type=click.Path(path_type=Path))
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+address_option = click.option(
+    "--address", help="host:port of a running service. [default: one inside this process]", metavar="HOST:PORT"
+)
+
+
+def job_options(command: F) -> F:
+    """How a job is to be run; passed on to client.connect."""
+    for option in (
+        click.option("--prefer", multiple=True, metavar="NCA", help="Use it wherever it matches; may be repeated."),
+        click.option("--timeout-ms", type=click.IntRange(0), default=0, help="Of the whole job. [default: none]"),
+        click.option("--threads", type=click.IntRange(0), default=0, help="Of each instance. [default: all cores]"),
+        click.option("--parallelism", type=click.IntRange(0), default=0, help="Instances of each operator."),
+        address_option,
+    ):
+        command = option(command)
+    return command

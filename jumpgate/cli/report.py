@@ -1,0 +1,52 @@
+"""`jumpgate report`: a job's timeline as HTML, or in the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumpgate.cli import output
+from jumpgate.cli.options import address_option, json_option
+from jumpgate.errors import FileUnreadable
+
+
+@click.command("report")
+@click.argument("job", default="latest")
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="The HTML file. [default: JOB.html]")
+@click.option("--text", "as_text", is_flag=True, help="Print the timeline instead.")
+@address_option
+@json_option
+def command(job: str, target: Path | None, as_text: bool, address: str | None, as_json: bool) -> None:
+    """Write the timeline of JOB (default: the latest) as a self-contained HTML page."""
+    from jumpgate.observe import report, text, timeline
+
+    record = _record(job, address)
+    if as_json:
+        output.print_json(record)
+        return
+    drawn = timeline.from_record(record)
+    if as_text:
+        output.console().print(text.timeline(drawn))
+        return
+    target = target or Path(f"{drawn.job}.html")
+    try:
+        target.write_text(report.html(drawn), encoding="utf-8")
+    except OSError as error:
+        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
+    print(f"wrote {target}; open it in any browser")
+
+
+def _record(job: str, address: str | None) -> dict[str, Any]:
+    """From the service at `address`, else from the records that this machine's jobs left."""
+    if address is None:
+        from jumpgate.orchestrator.record import load
+        from jumpgate.service.engine import records_folder
+
+        return asdict(load(job, records_folder()))
+    from jumpgate import client
+
+    with client.connect(address) as session:
+        return session.describe(job).record or {}

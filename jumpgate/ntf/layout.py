@@ -1,0 +1,81 @@
+"""Where the bytes of a tuple format are: offsets of `row`, buffers of `columnar`. Pure arithmetic; README.md says why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jumpgate.dataflow.types import DataType
+from jumpgate.ntf.descriptor import COLUMNAR_ALIGNMENT, Descriptor
+
+#: bytes of a string in a row tuple: uint32 offset into the variable section, uint32 length
+TEXT_WIDTH = 8
+#: bytes of a decimal in a columnar buffer, whatever its precision (Arrow's decimal128)
+COLUMNAR_DECIMAL_WIDTH = 16
+
+
+@dataclass(frozen=True)
+class RowField:
+    """One field of a row tuple: where it starts and how wide it is, in bytes; its null bit is `null_bit` of the tuple."""
+
+    type: DataType
+    offset: int
+    width: int
+    null_bit: int
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """A row tuple's fixed part: `stride` bytes, of which the first `null_bytes` are the null bit vector."""
+
+    fields: tuple[RowField, ...]
+    null_bytes: int
+    stride: int
+
+    @property
+    def texts(self) -> tuple[RowField, ...]:
+        """The fields whose bytes are in the variable section, in the order in which each tuple's are stored there."""
+        return tuple(f for f in self.fields if f.type.is_text)
+
+
+def row_layout(descriptor: Descriptor) -> RowLayout:
+    """Offsets of a descriptor with layout `row`."""
+    at = null_bytes = _bitmap_bytes(len(descriptor.schema))
+    fields = []
+    for i, field in enumerate(descriptor.schema):
+        width = TEXT_WIDTH if field.type.is_text else field.type.width
+        natural = TEXT_WIDTH // 2 if field.type.is_text else width
+        at = _round_up(at, min(natural, descriptor.alignment))
+        fields.append(RowField(field.type, at, width, i))
+        at += width
+    return RowLayout(tuple(fields), null_bytes, _round_up(at, descriptor.alignment))
+
+
+def presence_bytes(columns: int) -> int:
+    """Size of a columnar payload's first buffer: one bit a column says whether it has a validity bitmap."""
+    return _bitmap_bytes(columns)
+
+
+def columnar_buffers(type: DataType, rows: int, has_nulls: bool) -> Iterator[tuple[str, int]]:
+    """(name, bytes) of a column's buffers in their order; a string's `data` follows, as long as its last offset says."""
+    if has_nulls:
+        yield "validity", _bitmap_bytes(rows)
+    if type.is_text:
+        yield "offsets", 4 * (rows + 1)
+    elif type.kind == "bool":
+        yield "values", _bitmap_bytes(rows)
+    else:
+        yield "values", rows * (COLUMNAR_DECIMAL_WIDTH if type.kind == "decimal" else type.width)
+
+
+def padded(size: int) -> int:
+    """Bytes that a columnar buffer of `size` bytes takes up."""
+    return _round_up(size, COLUMNAR_ALIGNMENT)
+
+
+def _bitmap_bytes(bits: int) -> int:
+    return (bits + 7) // 8
+
+
+def _round_up(size: int, to: int) -> int:
+    return -(-size // to) * to

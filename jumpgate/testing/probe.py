@@ -1,0 +1,158 @@
+"""Drives a C++ file reader from Python, batch by batch, for tests: columns as lists of physical values."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jumpgate.codegen import toolchain
+from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.errors import from_dict
+
+BATCH_ROWS_MAX = 2048
+_TYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64", "decimal64", "decimal128", "date",
+          "timestamp", "string", "binary")
+_C_TYPES: dict[str, Any] = {
+    "bool": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64, "float32": ctypes.c_float, "float64": ctypes.c_double, "decimal64": ctypes.c_int64,
+    "decimal128": ctypes.c_uint64 * 2, "date": ctypes.c_int32, "timestamp": ctypes.c_int64,
+}
+
+
+class _Column(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int32), ("precision", ctypes.c_int32),
+                ("scale", ctypes.c_int32), ("nullable", ctypes.c_int32), ("early", ctypes.c_int32)]
+
+
+class _Bound(ctypes.Structure):
+    _fields_ = [("column", ctypes.c_int32), ("op", ctypes.c_char_p), ("value", ctypes.c_char_p),
+                ("value_bytes", ctypes.c_int64)]
+
+
+class _Col(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("valid", ctypes.POINTER(ctypes.c_uint8))]
+
+
+class _Str(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_uint64)]
+
+
+class _Batch(ctypes.Structure):
+    _fields_ = [("rows", ctypes.c_int32), ("cols", ctypes.POINTER(_Col))]
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The runtime library, with the probe's signatures."""
+    lib = ctypes.CDLL(str(toolchain.runtime().library))
+    lib.jg_probe_open.restype = ctypes.c_void_p
+    lib.jg_probe_error.restype = ctypes.c_char_p
+    return lib
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What a scan gave: one list of physical values (None is NULL) a column, and the source's counters."""
+
+    columns: tuple[list[Any], ...]
+    rows: int
+    bytes: int
+    pruned_bytes: int
+
+
+def scan(
+    format: str,
+    files: Sequence[str],
+    schema: Schema,
+    late: Sequence[int] = (),
+    select: Callable[[int], list[int]] | None = None,
+    bounds: Sequence[tuple[int, str, bytes]] = (),
+    share: tuple[int, int] = (0, 1),
+    threads: int = 1,
+    cancel_after: int | None = None,
+) -> Scan:
+    """Reads `schema` from `files`. `select(rows)` names the rows that survive in each batch (all if None): only they are
+    returned, and the columns `late` are loaded for them alone. The scan is cancelled after
+    `cancel_after` batches. Raises the reader's error as its Python type."""
+    lib = library()
+    paths = (ctypes.c_char_p * len(files))(*[f.encode() for f in files])
+    columns = (_Column * len(schema))(*[
+        _Column(f.name.encode(), _TYPES.index(_physical(f.type)), f.type.precision, f.type.scale, f.type.nullable,
+                i not in late)
+        for i, f in enumerate(schema)
+    ])
+    limits = (_Bound * len(bounds))(*[_Bound(c, op.encode(), value, len(value)) for c, op, value in bounds])
+    probe = ctypes.c_void_p(lib.jg_probe_open(
+        format.encode(), paths, len(files), columns, len(columns), limits, len(limits), *share, threads))
+    try:
+        _check(lib, probe)
+        lists: tuple[list[Any], ...] = tuple([] for _ in schema)
+        for count, (worker, batch) in enumerate(_batches(lib, probe, threads), 1):
+            if count == cancel_after:
+                lib.jg_probe_cancel(probe)
+            wanted = list(range(batch.rows)) if select is None else select(batch.rows)
+            if not wanted:
+                continue
+            for i in late:
+                sel = (ctypes.c_int32 * len(wanted))(*wanted)
+                lib.jg_probe_load(probe, worker, i, sel, len(wanted))
+                _check(lib, probe)
+            for i, f in enumerate(schema):
+                lists[i].extend(_values(batch.cols[i], f.type, wanted))
+        counters = (ctypes.c_int64 * 3)()
+        lib.jg_probe_counters(probe, counters)
+        return Scan(lists, *counters)
+    finally:
+        lib.jg_probe_close(probe)
+
+
+def _batches(lib: ctypes.CDLL, probe: ctypes.c_void_p, workers: int) -> Iterator[tuple[int, _Batch]]:
+    """Batches of all workers in turn."""
+    active = list(range(workers))
+    batch = _Batch()
+    while active:
+        for worker in tuple(active):
+            more = lib.jg_probe_next(probe, worker, ctypes.byref(batch))
+            _check(lib, probe)
+            if not more:
+                active.remove(worker)
+                continue
+            assert 0 < batch.rows <= BATCH_ROWS_MAX
+            yield worker, batch
+
+
+def _check(lib: ctypes.CDLL, probe: ctypes.c_void_p) -> None:
+    message = ctypes.c_char_p()
+    code = lib.jg_probe_error(probe, ctypes.byref(message))
+    if code is not None:
+        raise from_dict({"code": code.decode(), "message": (message.value or b"").decode(errors="replace")})
+
+
+def _physical(type_: DataType) -> str:
+    if type_.kind == "decimal":
+        return "decimal64" if type_.precision <= 18 else "decimal128"
+    return type_.kind
+
+
+def _values(column: _Col, type_: DataType, rows: list[int]) -> list[Any]:
+    kind = _physical(type_)
+    c_type = _Str if kind in ("string", "binary") else _C_TYPES[kind]
+    data = ctypes.cast(column.data, ctypes.POINTER(c_type))
+    valid = column.valid
+    out: list[Any] = []
+    for r in rows:
+        if valid and not valid[r]:
+            out.append(None)
+        elif c_type is _Str:
+            out.append(ctypes.string_at(data[r].data, data[r].size) if data[r].size else b"")
+        elif kind == "decimal128":
+            value = data[r][0] | data[r][1] << 64
+            out.append(value - (1 << 128) if value >> 127 else value)
+        elif kind == "bool":
+            out.append(bool(data[r]))
+        else:
+            out.append(data[r])
+    return out

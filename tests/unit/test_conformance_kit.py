@@ -1,0 +1,211 @@
+"""The conformance kit: our accelerators pass, and each kind of mistake is found."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate.dataflow.operators import Aggregate, Filter, Operator
+from jumpgate.errors import ConfigError
+from jumpgate.nca.conformance import Report, check
+from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.nca.scaffold import scaffold
+from jumpgate.testing.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
+from jumpgate.testing.plans import host
+from jumpgate.testing.rig import LocalRig
+
+CASES = 16
+COUNT = itertools.count()
+
+
+class Runs:
+    """A life-cycle over the host's instances that does nothing wrong."""
+
+    async def compile(self, instance: Any, host: Any) -> str:
+        return "artifact"
+
+    async def allocate(self, instance: Any, context: Any) -> Any:
+        return await context.hosts[instance.device.name].spawn(context.job, instance.id)
+
+    async def configure(self, handle: Any, instance: Any, artifact: Any, context: Any) -> None:
+        await handle.call("configure")
+
+    async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+        return await handle.call("execute", stage=stage)
+
+    async def stats(self, handle: Any) -> dict[str, Any]:
+        return await handle.call("stats")
+
+    async def destroy(self, handle: Any) -> None:
+        await handle.call("destroy")
+
+
+def checked(nca: NCA, cases: int = CASES) -> Report:
+    others = [n for n in default_registry() if n.name != nca.name]
+    with LocalRig(Registry([*others, nca]), (host("a"), SWITCH), formats=("parquet", "csv")) as rig:
+        return check(nca, rig, cases)
+
+
+@pytest.mark.parametrize("name", ["scan_parquet", "scan_csv", "join", "aggregate", "sort", "shuffle"])
+def test_answers_and_results_of_ours(name: str) -> None:
+    ours = default_registry().get(name)
+    report = checked(FakeLifecycle(ours))
+    assert not report.findings, "\n".join(map(str, report.findings))
+    assert report.passed
+    assert report.matched
+
+
+class FakeLifecycle:
+    """One of ours with a made-up life-cycle, as generated code is tested elsewhere."""
+
+    def __init__(self, nca: NCA) -> None:
+        self.name, self.operators, self.lifecycle = nca.name, nca.operators, Runs()
+
+
+@pytest.mark.parametrize("nca", [PruningNCA(runs=Runs()), PartialNCA(runs=Runs())])
+def test_partial_and_pruning_ones_pass(nca: NCA) -> None:
+    report = checked(nca, 30)
+    assert report.passed, "\n".join(map(str, report.findings))
+    assert report.broken_off == 4
+
+
+def findings(nca: NCA, cases: int = CASES) -> str:
+    report = checked(nca, cases)
+    assert not report.passed
+    return "\n".join(map(str, report.findings))
+
+
+class Filters(FakeNCA):
+    def answer(self, node: Operator) -> Match | Unsupported | None:
+        return Match(self.name, (node,), Completeness.FULL, node.schema) if isinstance(node, Filter) else None
+
+
+def test_a_match_of_the_wrong_schema_is_found() -> None:
+    class Wrong(Filters):
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            found = super().answer(node)
+            return replace(found, schema=found.schema.select((0,) * 9)) if isinstance(found, Match) else found
+
+    assert "its match would emit" in findings(Wrong("wrong", runs=Runs()))
+
+
+def test_a_no_without_reason_is_found() -> None:
+    class Mute(Filters):
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            return Unsupported("") if isinstance(node, Aggregate) else super().answer(node)
+
+    assert "refuses aggregate without a reason" in findings(Mute("mute", runs=Runs()))
+
+
+def test_a_changing_answer_is_found() -> None:
+    class Moody(Filters):
+        asked = 0
+
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            self.asked += 1
+            return super().answer(node) if self.asked % 2 else None
+
+    assert "answers differently about filter when asked twice" in findings(Moody("moody", runs=Runs()))
+
+
+def test_an_impossible_cost_is_found() -> None:
+    assert "is no estimate" in findings(Filters("free", cost_of=Cost(throughput=0.0), runs=Runs()))
+
+
+def test_claiming_unknown_devices_is_found() -> None:
+    class Everywhere(Filters):
+        def match_operations(self, node: Operator, *rest: Any) -> Match | Unsupported | None:
+            return self.answer(node)
+
+    assert "claims filter on a device that it cannot know" in findings(Everywhere("everywhere", runs=Runs()))
+
+
+def test_a_wrong_result_is_found() -> None:
+    nca = Filters("filters", runs=Runs())
+    registry = Registry([*default_registry(), nca])
+    with LocalRig(registry, (host("a"), SWITCH), formats=("parquet",)) as rig:
+        right = rig.run
+        rig.run = lambda plan, root: right(plan, root).slice(1)  # type: ignore[method-assign]
+        report = check(nca, rig, CASES)
+    assert any(f.part == "results" and "rows, expected" in f.what for f in report.findings)
+
+
+def test_what_is_left_behind_is_found() -> None:
+    class Leaky(Runs):
+        async def destroy(self, handle: Any) -> None:
+            pass
+
+    found = findings(Filters("leaky", runs=Leaky()), 30)
+    assert "broken off after allocate: left behind: instance" in found
+
+
+def test_a_destroy_that_fails_the_second_time_is_found() -> None:
+    class Once(Runs):
+        async def destroy(self, handle: Any) -> None:
+            if not handle.alive:
+                raise RuntimeError("gone")
+            await handle.call("destroy")
+
+    assert "destroy raises RuntimeError the second time: gone" in findings(Filters("once", runs=Once()), 30)
+
+
+def test_a_compile_that_is_not_repeatable_is_found() -> None:
+    class New(Runs):
+        async def compile(self, instance: Any, host: Any) -> str:
+            return f"artifact {next(COUNT)}"
+
+    assert "compile gives another artifact" in findings(Filters("new", runs=New()), 30)
+
+
+def test_an_untyped_error_of_execute_is_found() -> None:
+    class Raw(Runs):
+        async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+            raise KeyError("stage")
+
+    assert "execute raises KeyError when destroyed" in findings(Filters("raw", runs=Raw()), 30)
+
+
+def test_nothing_compared_is_no_pass() -> None:
+    assert not checked(FakeNCA("idle", runs=Runs())).passed
+
+
+# ---- scaffold -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_nca_passes_its_own_test(tmp_path: Path) -> None:
+    files = scaffold("my_device", tmp_path)
+    assert [str(f.relative_to(tmp_path / "my_device")) for f in files] == [
+        "pyproject.toml", "README.md", "my_device/__init__.py", "tests/test_my_device.py",
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    done = subprocess.run(command, cwd=tmp_path / "my_device", capture_output=True, text=True, check=False,
+                          env={"PYTHONPATH": str(tmp_path / "my_device"), "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_new_nca_is_found_by_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaffold("other_device", tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "other_device"))
+    nca = importlib.import_module("other_device").NCA
+    assert nca.name == "other_device"
+    assert nca.operators.match_operations(None, Device("t", "switch")) is None
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "9lives", "a-b", "class", "a/b", "x" * 41])
+def test_names_that_cannot_be_a_package(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot name an NCA"):
+        scaffold(name, tmp_path)
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(ConfigError, match="exists already"):
+        scaffold("taken", tmp_path)
