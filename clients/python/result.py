@@ -19,36 +19,34 @@ CAUSE_WAIT_S = 5.0
 
 
 class Stream(Protocol):
-    """The receiving end of the job's last edge (jumpgate.ntf.receive)."""
-
-    schema: pa.Schema
+    """The receiving end of the job's last edge: jumpgate.ntf.receive.Endpoint."""
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Batches in order of arrival; ends when every producer's end frame has matched."""
 
-    def close(self) -> None:
-        """Gives up: wakes a reader, who gets an error; may be called twice and from any thread."""
+    def close(self, reason: JumpgateError | None = None) -> None:
+        """Gives up: wakes a reader, who gets `reason`; may be called twice and from any thread."""
 
 
 class Execution:
     """The running job as the service reports it: takes its events on a thread of its own, from the first to the last.
 
-    `call` yields events and raises the job's error; `stop` is called once it failed, so that nobody waits for data.
+    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data.
     """
 
-    def __init__(self, call: Iterable[Any], stop: Callable[[], None]) -> None:
+    def __init__(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
         threading.Thread(target=self._follow, args=(call, stop), name="jumpgate-events", daemon=True).start()
 
-    def _follow(self, call: Iterable[Any], stop: Callable[[], None]) -> None:
+    def _follow(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
         try:
             for event in call:
                 self.events.append(event)
         except JumpgateError as error:
             self.error = self.error or error
-            stop()
+            stop(self.error)
         finally:
             self.ended.set()
 
@@ -60,17 +58,15 @@ class Result:
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
     """
 
-    def __init__(self, job: str, stream: Stream, execution: Execution, cancel: Callable[[], None]) -> None:
+    def __init__(self, job: str, schema: pa.Schema, stream: Stream, execution: Execution,
+                 cancel: Callable[[], None]) -> None:
         self.job = job
+        self.schema = schema
         self._stream = stream
         self._execution = execution
         self._iterated = False
         self._table: pa.Table | None = None
         self._release = weakref.finalize(self, _release, stream, execution, cancel)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self._stream.schema
 
     @property
     def events(self) -> tuple[Any, ...]:

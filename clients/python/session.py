@@ -20,6 +20,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
+from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.v1 import service_pb2 as pb
@@ -83,14 +84,15 @@ class Session:
         try:
             request = proto.encode(Send(root, (endpoint.address,)), dialect or DEFAULT)
             job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=self._options))
-            stream = endpoint.expect(job=job.job_id, edge=job.edge, token=job.token, producers=job.producers,
-                                     descriptor=Descriptor.from_proto(job.format))
+            descriptor = Descriptor.from_proto(job.format)
+            endpoint.expect(job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor,
+                            producers=job.producers)
             call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id))
         except BaseException:
             endpoint.close()
             raise
         execution = Execution(_events(call, self.address), endpoint.close)
-        result = Result(job.job_id, stream, execution, call.cancel)
+        result = Result(job.job_id, arrow_schema(descriptor.schema), endpoint, execution, call.cancel)
         self._results.add(result)
         return result
 

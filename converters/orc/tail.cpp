@@ -1,17 +1,89 @@
 #include "orc/tail.h"
 
+#include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "common/read_error.h"
+#include "orc/stream.h"
 
 namespace jg::columnar {
 
 namespace {
 
-constexpr int kTailFooter = 2, kFooterTypes = 4;
-constexpr int kTypeKind = 1, kTypeLength = 4, kTypePrecision = 5, kTypeScale = 6;
-constexpr uint64_t kDecimal = 14, kChar = 17;
+constexpr int64_t kTailBytes = 16 << 10;
+constexpr int64_t kBlockBytesMax = 1 << 23;  // a chunk's length has 23 bits
+constexpr int64_t kRowsMax = int64_t{1} << 48;
+
+// A length or count that the file gives, kept where sums of it cannot overflow.
+int64_t size_of(uint64_t value, int64_t most) {
+  if (value > static_cast<uint64_t>(most)) malformed("a size in its footer is out of range");
+  return static_cast<int64_t>(value);
+}
+
+template <class Each>
+void each_integer(const ProtoReader& field, Each each) {
+  if (field.bytes().empty()) return each(field.integer());
+  std::string_view packed = field.bytes();
+  uint64_t value = 0;
+  int shift = 0;
+  for (char c : packed) {
+    if (shift < 64) value |= static_cast<uint64_t>(c & 0x7F) << shift;
+    shift += 7;
+    if (c & 0x80) continue;
+    each(value);
+    value = 0;
+    shift = 0;
+  }
+}
+
+OrcType read_type(std::string_view bytes) {
+  OrcType type;
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() == 1) type.kind = static_cast<OrcKind>(size_of(p.integer(), 64));
+    if (p.field() == 2) each_integer(p, [&](uint64_t id) { type.children.push_back(static_cast<int>(size_of(id, 1 << 30))); });
+    if (p.field() == 3) type.names.emplace_back(p.bytes());
+    if (p.field() == 5) type.precision = static_cast<int>(size_of(p.integer(), 38));
+    if (p.field() == 6) type.scale = static_cast<int>(size_of(p.integer(), 38));
+  }
+  return type;
+}
+
+OrcStripe read_stripe(std::string_view bytes, int64_t file_bytes) {
+  OrcStripe stripe;
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() == 1) stripe.offset = size_of(p.integer(), file_bytes);
+    if (p.field() == 2) stripe.index_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 3) stripe.data_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 4) stripe.footer_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 5) stripe.rows = size_of(p.integer(), kRowsMax);
+  }
+  if (stripe.offset + stripe.index_bytes + stripe.data_bytes + stripe.footer_bytes > file_bytes) {
+    malformed("its footer places a stripe outside the file");
+  }
+  return stripe;
+}
+
+ColumnRange read_range(std::string_view bytes) {
+  ColumnRange range;
+  std::optional<int64_t> low, high;
+  std::optional<double> low_real, high_real;
+  std::optional<std::string> low_text, high_text;
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() == 1) range.all_null = p.integer() == 0;
+    if (p.field() < 2 || p.field() > 7 || p.field() == 5 || p.field() == 6) continue;
+    for (ProtoReader s(p.bytes()); s.next();) {
+      if (s.field() != 1 && s.field() != 2) continue;
+      bool is_low = s.field() == 1;
+      if (p.field() == 2 || p.field() == 7) (is_low ? low : high) = s.zigzag();
+      if (p.field() == 3) (is_low ? low_real : high_real) = s.real();
+      if (p.field() == 4) (is_low ? low_text : high_text) = std::string(s.bytes());
+    }
+  }
+  if (low && high) range.integers = std::pair<jg_i128, jg_i128>(*low, *high);
+  if (low_real && high_real && *low_real <= *high_real) range.floats = std::pair(*low_real, *high_real);
+  if (low_text && high_text) range.texts = std::pair(*low_text, *high_text);
+  return range;
+}
 
 }  // namespace
 
@@ -35,7 +107,7 @@ std::string_view ProtoReader::take(uint64_t size) {
 bool ProtoReader::next() {
   if (at_.empty()) return false;
   uint64_t key = varint();
-  field_ = static_cast<int>(key >> 3);
+  field_ = static_cast<int>(key >> 3 & 0x1FFFFFFF);
   integer_ = 0;
   bytes_ = {};
   switch (key & 7) {
@@ -48,22 +120,116 @@ bool ProtoReader::next() {
   return true;
 }
 
-void check_types(std::string_view file_tail) {
-  for (ProtoReader tail(file_tail); tail.next();) {
-    if (tail.field() != kTailFooter) continue;
-    for (ProtoReader footer(tail.bytes()); footer.next();) {
-      if (footer.field() != kFooterTypes) continue;
-      uint64_t kind = 0, precision = 0, scale = 0, length = 0;
-      for (ProtoReader type(footer.bytes()); type.next();) {
-        if (type.field() == kTypeKind) kind = type.integer();
-        if (type.field() == kTypePrecision) precision = type.integer();
-        if (type.field() == kTypeScale) scale = type.integer();
-        if (type.field() == kTypeLength) length = type.integer();
-      }
-      if (kind == kDecimal && (precision > 38 || scale > 38)) malformed("a decimal of more than 38 digits in its footer");
-      if (kind == kChar && length > INT32_MAX) malformed("a char of more than 2^31 bytes in its footer");
+double ProtoReader::real() const {
+  double value;
+  std::memcpy(&value, &integer_, 8);
+  return value;
+}
+
+std::shared_ptr<arrow::util::Codec> make_orc_codec(uint64_t kind) {
+  switch (kind) {
+    case 0: return nullptr;
+    case 1: {  // ORC's ZLIB is bare deflate
+      arrow::util::GZipCodecOptions options;
+      options.gzip_format = arrow::util::GZipFormat::DEFLATE;
+      return take(arrow::util::Codec::Create(arrow::Compression::GZIP, options));
+    }
+    case 2: return take(arrow::util::Codec::Create(arrow::Compression::SNAPPY));
+    case 4: return take(arrow::util::Codec::Create(arrow::Compression::LZ4));
+    case 5: return take(arrow::util::Codec::Create(arrow::Compression::ZSTD));
+    default: throw ReadError("schema", "it is compressed with LZO or an unknown codec; write it with zstd, snappy, zlib or lz4");
+  }
+}
+
+OrcTail read_orc_tail(InputFile& file) {
+  int64_t file_bytes = take(file.GetSize());
+  std::string end(static_cast<size_t>(std::min(file_bytes, kTailBytes)), '\0');
+  if (take(file.ReadAt(file_bytes - static_cast<int64_t>(end.size()), static_cast<int64_t>(end.size()), end.data())) <
+      static_cast<int64_t>(end.size())) {
+    malformed("it became shorter");
+  }
+  if (end.size() < 4) malformed("it is too short for an ORC file");
+  int64_t script_bytes = static_cast<uint8_t>(end.back());
+  if (script_bytes >= static_cast<int64_t>(end.size())) malformed("its postscript is longer than the file");
+  OrcTail tail;
+  int64_t footer_bytes = 0;
+  bool magic = false;
+  for (ProtoReader p(std::string_view(end).substr(end.size() - 1 - static_cast<size_t>(script_bytes),
+                                                  static_cast<size_t>(script_bytes)));
+       p.next();) {
+    if (p.field() == 1) footer_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 2) tail.codec = p.integer();
+    if (p.field() == 3) tail.compression.block_bytes = size_of(p.integer(), kBlockBytesMax);
+    if (p.field() == 5) tail.metadata_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 8000) magic = p.bytes() == "ORC";
+  }
+  if (!magic) malformed("it does not end with ORC's postscript");
+  tail.compression.codec = make_orc_codec(tail.codec);
+  int64_t footer_offset = file_bytes - 1 - script_bytes - footer_bytes;
+  tail.metadata_offset = footer_offset - tail.metadata_bytes;
+  if (tail.metadata_offset < 0) malformed("its footer is longer than the file");
+  std::string footer = read_section(file, tail.compression, footer_offset, footer_bytes);
+  for (ProtoReader p(footer); p.next();) {
+    if (p.field() == 3) tail.stripes.push_back(read_stripe(p.bytes(), file_bytes));
+    if (p.field() == 4) tail.types.push_back(read_type(p.bytes()));
+    if (p.field() == 10) throw ReadError("schema", "it is encrypted");
+  }
+  if (tail.types.empty() || tail.types[0].kind != OrcKind::kStruct) malformed("its root is not a struct");
+  if (tail.types[0].names.size() != tail.types[0].children.size()) malformed("its columns and their names differ in number");
+  for (int id : tail.types[0].children) {
+    if (id < 1 || id >= static_cast<int>(tail.types.size())) malformed("a column of an undeclared type");
+  }
+  return tail;
+}
+
+std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail, const std::vector<int>& ids) {
+  std::vector<std::vector<ColumnRange>> result;
+  std::string metadata = read_section(file, tail.compression, tail.metadata_offset, tail.metadata_bytes);
+  for (ProtoReader p(metadata); p.next();) {
+    if (p.field() != 1) continue;
+    std::vector<std::string_view> columns;
+    for (ProtoReader s(p.bytes()); s.next();) {
+      if (s.field() == 1) columns.push_back(s.bytes());
+    }
+    auto& ranges = result.emplace_back();
+    for (int id : ids) {
+      ranges.push_back(id < static_cast<int>(columns.size()) ? read_range(columns[static_cast<size_t>(id)]) : ColumnRange{});
     }
   }
+  return result;
+}
+
+OrcStripeFooter read_stripe_footer(InputFile& file, const OrcTail& tail, const OrcStripe& stripe) {
+  OrcStripeFooter footer;
+  int64_t content = stripe.index_bytes + stripe.data_bytes, at = 0;
+  std::string bytes = read_section(file, tail.compression, stripe.offset + content, stripe.footer_bytes);
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() == 1) {
+      OrcStreamPlace place;
+      for (ProtoReader s(p.bytes()); s.next();) {
+        if (s.field() == 1) place.kind = static_cast<int>(size_of(s.integer(), 1 << 20));
+        if (s.field() == 2) place.column = static_cast<int>(size_of(s.integer(), 1 << 30));
+        if (s.field() == 3) place.bytes = size_of(s.integer(), content - at);
+      }
+      place.offset = stripe.offset + at;
+      at += place.bytes;
+      footer.streams.push_back(place);
+    } else if (p.field() == 2) {
+      OrcEncoding encoding;
+      for (ProtoReader e(p.bytes()); e.next();) {
+        if (e.field() == 1) {
+          if (e.integer() > 3) malformed("an unknown encoding in a stripe's footer");
+          encoding.dictionary = e.integer() & 1;
+          encoding.version2 = e.integer() >= 2;
+        }
+        if (e.field() == 2) encoding.dictionary_size = size_of(e.integer(), stripe.rows);
+      }
+      footer.encodings.push_back(encoding);
+    } else if (p.field() == 3) {
+      footer.timezone = p.bytes();
+    }
+  }
+  return footer;
 }
 
 }  // namespace jg::columnar

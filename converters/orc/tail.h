@@ -1,8 +1,16 @@
-// What an ORC file's tail says beyond Arrow's adapter: types that would abort it, and statistics of stripes.
-// Messages: orc_proto.proto of the ORC specification, version 1.
+// An ORC file's tail: types, stripes, statistics. Messages as in orc_proto.proto of the ORC specification, version 1.
 #pragma once
+#include <arrow/util/compression.h>
+
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "common/bounds.h"
+#include "common/input_file.h"
 
 namespace jg::columnar {
 
@@ -14,7 +22,9 @@ class ProtoReader {
   // Moves on to the next field; false at the end.
   bool next();
   int field() const { return field_; }
-  uint64_t integer() const { return integer_; }    // varint and fixed fields
+  uint64_t integer() const { return integer_; }  // varint and fixed fields
+  int64_t zigzag() const { return static_cast<int64_t>(integer_ >> 1) ^ -static_cast<int64_t>(integer_ & 1); }
+  double real() const;
   std::string_view bytes() const { return bytes_; }  // length-delimited fields
 
  private:
@@ -27,7 +37,58 @@ class ProtoReader {
   std::string_view bytes_;
 };
 
-// Throws ReadError "malformed" where the serialized FileTail declares a type that Arrow cannot make (it would abort).
-void check_types(std::string_view file_tail);
+enum class OrcKind {
+  kBool, kByte, kShort, kInt, kLong, kFloat, kDouble, kString, kBinary, kTimestamp, kList, kMap, kStruct, kUnion,
+  kDecimal, kDate, kVarchar, kChar, kTimestampInstant
+};
+
+struct OrcType {
+  OrcKind kind = OrcKind::kStruct;
+  std::vector<int> children;
+  std::vector<std::string> names;
+  int precision = 0, scale = 0;
+};
+
+struct OrcStripe {
+  int64_t offset = 0, index_bytes = 0, data_bytes = 0, footer_bytes = 0, rows = 0;
+};
+
+// How the file's sections and streams are compressed: chunks of at most block_bytes, or not at all.
+struct OrcCompression {
+  std::shared_ptr<arrow::util::Codec> codec;  // null: none
+  int64_t block_bytes = 0;
+};
+
+struct OrcTail {
+  uint64_t codec = 0;  // as the postscript numbers them
+  OrcCompression compression;
+  std::vector<OrcType> types;  // the root struct first
+  std::vector<OrcStripe> stripes;
+  int64_t metadata_offset = 0, metadata_bytes = 0;  // statistics of stripes, compressed
+};
+OrcTail read_orc_tail(InputFile& file);
+
+// By stripe and wanted type id: what the statistics tell; empty where there are none.
+std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail, const std::vector<int>& ids);
+
+struct OrcStreamPlace {
+  int kind = 0, column = 0;
+  int64_t offset = 0, bytes = 0;
+};
+
+struct OrcEncoding {
+  bool dictionary = false, version2 = false;
+  int64_t dictionary_size = 0;
+};
+
+struct OrcStripeFooter {
+  std::vector<OrcStreamPlace> streams;
+  std::vector<OrcEncoding> encodings;  // by column
+  std::string timezone;
+};
+OrcStripeFooter read_stripe_footer(InputFile& file, const OrcTail& tail, const OrcStripe& stripe);
+
+// A new codec, for one thread: some keep state. Throws ReadError "schema" where the wheel has none.
+std::shared_ptr<arrow::util::Codec> make_orc_codec(uint64_t kind);
 
 }  // namespace jg::columnar

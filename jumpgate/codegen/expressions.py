@@ -123,7 +123,7 @@ class ExpressionWriter:
         if row is None:
             self.pointers.add(e.pointer)
             row = f"((const T{e.table}*)r{e.pointer}[i])"
-        value, null = f"{row}->f{e.field}", f"{row}->n{e.field}" if e.type.nullable else None
+        value, null = f"{row}->f{e.field}", f"{row}->n{e.field}" if e.flagged else None
         if not e.optional:
             return Value(value, null)
         value = f"({row} ? {value} : {cpp_type(e.type)}{{}})"

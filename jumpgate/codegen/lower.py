@@ -141,7 +141,7 @@ class Lowering:
         return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort")
 
     def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
-        return [RowField(t.with_nullable(t.nullable or optional), pointer, table.id, i, optional)
+        return [RowField(t.with_nullable(t.nullable or optional), pointer, table.id, i, t.nullable, optional)
                 for i, t in enumerate(table.fields)]
 
     # ---- operators ----

@@ -27,11 +27,15 @@ class SourceColumn(Expression):
 
 @dataclass(frozen=True)
 class RowField(Expression):
-    """Field `field` of the table row that chunk pointer `pointer` holds; NULL where an `optional` pointer is null."""
+    """Field `field` of the table row that chunk pointer `pointer` holds; NULL where an `optional` pointer is null.
+
+    `flagged`: the table keeps a NULL flag for the field.
+    """
 
     pointer: int
     table: int
     field: int
+    flagged: bool
     optional: bool = False
 
     def __str__(self) -> str:

@@ -1,0 +1,1 @@
+"""Hosts and their agents: who starts, watches and ends instances, and how the service reaches them."""

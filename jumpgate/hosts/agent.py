@@ -1,9 +1,13 @@
 """The agent of one host: stays up between jobs, holds artifacts by content, starts, watches and ends instances.
 
-    python -m jumpgate.hosts.agent [--listen HOST:PORT]
+    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE]
 
-The shared secret is the first line of standard input, never an argument; the agent ends with its standard input.
-A connection owns the instances that it started: when it closes, they are killed.
+Without a token file, the shared secret is the first line of standard input (never an argument, which others could
+read), and the agent ends with its standard input or its parent: so a service starts it on this machine. The first
+line of its output is {"port": N}, or {"error": …} if it cannot start.
+
+Verbs on a connection (jumpgate/hosts/wire.py): hello, has_artifact, compile, spawn, call, release. A connection owns
+the instances that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -11,101 +15,132 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import functools
 import hmac
 import json
 import os
 import signal
-import socket
 import sys
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
 
+import jumpgate
 from jumpgate.codegen import toolchain
-from jumpgate.errors import ConfigError, InstanceFailed, InternalError, NotFound, ProtocolError
-from jumpgate.hosts.wire import LINE_BYTES_MAX, Caller, encode, failure
-from jumpgate.hosts.zygote import Zygote
+from jumpgate.errors import (
+    Cancelled,
+    ConfigError,
+    InstanceFailed,
+    InternalError,
+    JumpgateError,
+    NotFound,
+    ProtocolError,
+)
+from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
+from jumpgate.hosts.zygote import LOST, End, Zygote
 
+T = TypeVar("T")
 
-class Running:
-    """A live instance of one connection."""
-
-    def __init__(self, name: str, pid: int, caller: Caller) -> None:
-        self.name, self.pid, self.caller = name, pid, caller
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+HELLO_TIMEOUT_S = 10.0
 
 
 class Agent:
-    """Serves control connections. One zygote; it is replaced if it dies."""
+    """What the connections share: one zygote, replaced if it dies, and as many compilers at once as there are cores.
 
-    def __init__(self, token: str) -> None:
-        self._token = token
+    host_program: what to fork instances from; None is the runtime's.
+    """
+
+    def __init__(self, token: str, host_program: Path | None = None) -> None:
+        self.token = token
+        self.cores = len(os.sched_getaffinity(0))
+        self._host_program = host_program
         self._zygote: Zygote | None = None
         self._starting = asyncio.Lock()
-        self._connections: set[asyncio.Task[None]] = set()
+        self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
+        self.connections: set[Connection] = set()
 
     async def zygote(self) -> Zygote:
+        """The running zygote; builds the runtime at first use."""
         async with self._starting:
             if self._zygote is None or not self._zygote.alive:
-                runtime = await asyncio.to_thread(toolchain.runtime)
-                self._zygote = Zygote(runtime.host_program)
+                program = self._host_program or (await self.build(toolchain.runtime)).host_program
+                self._zygote = Zygote(program)
                 await self._zygote.ready
             return self._zygote
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One control connection, from hello to its end."""
-        connection = Connection(self, writer)
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        try:
-            if await connection.hello(reader, self._token):
-                await connection.serve(reader)
-        except (OSError, ValueError, asyncio.LimitOverrunError):
-            pass
-        finally:
-            self._connections.discard(task)
-            connection.close()
+    async def build(self, function: Callable[..., T], *arguments: object) -> T:
+        """The function on a thread for builds."""
+        call = functools.partial(function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._builders, call)
 
     def close(self) -> None:
-        for task in self._connections:
-            task.cancel()
+        """Ends every instance, connection and compiler."""
+        for connection in list(self.connections):
+            connection.lines.abort()
         if self._zygote is not None:
             self._zygote.close()
+        if os.getpgrp() == os.getpid():  # compilers are in our process group; our threads clean up what they leave
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.killpg(0, signal.SIGTERM)
+        self._builders.shutdown(cancel_futures=True)
+
+
+class Instance:
+    """An instance of a connection, from before it is forked until it is gone."""
+
+    def __init__(self, job: str, id: str) -> None:
+        self.job, self.id, self.name = job, id, f"{job}/{id}"
+        self.pid = 0
+        self.caller: Caller | None = None
+        self.unwanted = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 class Connection:
-    def __init__(self, agent: Agent, writer: asyncio.StreamWriter) -> None:
-        self._agent, self._writer = agent, writer
-        self._running: dict[str, Running] = {}
+    """One controller."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._instances: dict[str, Instance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._trusted = False
+        self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX)
+        self._impatience = asyncio.get_running_loop().call_later(HELLO_TIMEOUT_S, self._give_up)
+        agent.connections.add(self)
 
-    async def hello(self, reader: asyncio.StreamReader, token: str) -> bool:
-        request = json.loads(await asyncio.wait_for(reader.readline(), 10) or b"{}")
-        shown = str(request.get("arguments", {}).get("token", ""))
-        if request.get("verb") != "hello" or not hmac.compare_digest(shown, token):
-            self._writer.write(failure(int(request.get("id", 0)), ProtocolError(
-                "the agent does not know this token: the service and its agents must share one secret")))
-            return False
-        answer = {"cores": len(os.sched_getaffinity(0)), "pid": os.getpid()}
-        self._writer.write(encode({"id": request["id"], "ok": answer}))
-        return True
+    def _receive(self, request: dict[str, Any]) -> None:
+        if not self._trusted:
+            self._hello(request)
+            return
+        task = asyncio.create_task(self._answer(request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def serve(self, reader: asyncio.StreamReader) -> None:
-        while line := await reader.readline():
-            request = json.loads(line)
-            task = asyncio.create_task(self._answer(request))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _hello(self, request: dict[str, Any]) -> None:
+        arguments = request.get("arguments")
+        shown = str(arguments.get("token", "")) if isinstance(arguments, dict) else ""
+        if request.get("verb") != "hello" or not hmac.compare_digest(shown.encode(), self._agent.token.encode()):
+            refusal = ProtocolError("the agent does not know this token: a service and its agents share one secret")
+            self.lines.send({"id": request.get("id", 0), "error": failure(refusal)})
+            self.lines.close()
+            return
+        self._trusted = True
+        self.lines.line_bytes_max = LINE_BYTES_MAX
+        answer = {"version": jumpgate.__version__, "cores": self._agent.cores, "pid": os.getpid()}
+        self.lines.send({"id": request.get("id", 0), "ok": answer})
+
+    def _give_up(self) -> None:
+        if not self._trusted:
+            self.lines.abort()
 
     async def _answer(self, request: dict[str, Any]) -> None:
-        id = int(request.get("id", 0))
+        id = request.get("id", 0)
         try:
             ok = await self._do(str(request["verb"]), request.get("arguments", {}))
-            self._writer.write(encode({"id": id, "ok": ok}))
-        except Exception as error:  # every failure is the caller's to see; the agent keeps serving
-            self._writer.write(failure(id, error))
+            self.lines.send({"id": id, "ok": ok})
+        except Exception as error:  # every failure is the controller's to see; the agent keeps serving
+            self.lines.send({"id": id, "error": failure(error)})
 
     async def _do(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         match verb:
@@ -113,100 +148,196 @@ class Connection:
                 path = toolchain.artifact(str(arguments["key"]))
                 return {"path": None if path is None else str(path)}
             case "compile":
-                path = await asyncio.to_thread(toolchain.build_artifact, str(arguments["name"]),
-                                               str(arguments["source"]), str(arguments["key"]))
-                return {"path": str(path)}
+                texts = (str(arguments[k]) for k in ("name", "source", "key"))
+                return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
             case "spawn":
-                return await self._spawn(str(arguments["job"]), str(arguments["instance"]))
+                return await self._spawn(Instance(str(arguments["job"]), str(arguments["instance"])))
             case "call":
-                return await self._find(arguments).caller.call(str(arguments["verb"]), **arguments.get("arguments", {}))
-            case "kill":
-                self._find(arguments).kill()
+                return await self._find(arguments).call(str(arguments["verb"]), **arguments.get("arguments", {}))
+            case "release":
+                await self._release(str(arguments["job"]))
                 return {}
         raise InternalError(f"the agent knows no verb {verb!r}")
 
-    def _find(self, arguments: dict[str, Any]) -> Running:
+    def _find(self, arguments: dict[str, Any]) -> Caller:
         name = str(arguments["instance"])
-        if name not in self._running:
-            raise NotFound(f"this connection started no instance {name}", instance=name)
-        return self._running[name]
+        found = self._instances.get(name)
+        if found is None or found.caller is None:
+            raise NotFound(f"no instance {name} of this connection runs", instance=name)
+        return found.caller
 
-    async def _spawn(self, job: str, instance: str) -> dict[str, Any]:
-        name = f"{job}/{instance}"
-        if name in self._running:
-            raise InternalError(f"instance {name} is started already")
+    async def _spawn(self, instance: Instance) -> dict[str, Any]:
+        if instance.name in self._instances:
+            raise InternalError(f"instance {instance.name} is started already")
+        self._instances[instance.name] = instance
+        try:
+            zygote = await self._agent.zygote()
+            forked = await zygote.fork(instance.id)
+        except BaseException:
+            self._forget(instance)
+            raise
+        instance.pid = forked.pid
+        instance.caller = Caller(lambda: died(instance.id, forked.ended.result() if forked.ended.done() else None),
+                                 explained=forked.ended)
+        forked.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
+        loop = asyncio.get_running_loop()
+        lines = instance.caller.lines
+        await loop.create_connection(lambda: lines, sock=forked.control)
+        if instance.unwanted:
+            zygote.kill(instance.pid)
+            raise Cancelled(f"job {instance.job} was released while its instance {instance.id} started")
+        return {"pid": instance.pid}
+
+    def _ended(self, instance: Instance, end: End) -> None:
+        """Tells the controller, whatever ended the instance."""
+        self._forget(instance)
+        if instance.caller is not None:
+            instance.caller.close()
+        self.lines.send({"event": "exit", "instance": instance.name, "status": end.status, "signal": end.signal})
+
+    def _forget(self, instance: Instance) -> None:
+        self._instances.pop(instance.name, None)
+        if not instance.gone.done():
+            instance.gone.set_result(None)
+
+    async def _release(self, job: str) -> None:
+        """Kills what is left of the job, also what is just being started; returns once it is gone."""
+        left = [i for i in self._instances.values() if i.job == job]
+        if not left:
+            return
         zygote = await self._agent.zygote()
-        pid, control = await zygote.spawn(instance)
-        ended = zygote.exit_of(pid)
-        reader, writer = await asyncio.open_connection(sock=control, limit=LINE_BYTES_MAX)
+        for instance in left:
+            instance.unwanted = True
+            if instance.pid:
+                zygote.kill(instance.pid)
+        await asyncio.gather(*(i.gone for i in left))
 
-        def lost() -> InstanceFailed:
-            return died(instance, ended.result() if ended.done() else None)
+    def _lost(self) -> None:
+        self._agent.connections.discard(self)
+        self._impatience.cancel()
+        for job in {i.job for i in self._instances.values()}:
+            # a task of the agent's own: it may have to wait for what is just being started
+            task = asyncio.create_task(self._release_quietly(job))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-        running = Running(name, pid, Caller(reader, writer, lost, explained=ended))
-        self._running[name] = running
-        task = asyncio.create_task(self._watch(running, ended, zygote))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return {"pid": pid}
-
-    async def _watch(self, running: Running, ended: asyncio.Future[tuple[int, int]], zygote: Zygote) -> None:
-        """Tells the controller when an instance has ended, whatever ended it."""
-        status, number = await ended
-        self._running.pop(running.name, None)
-        await running.caller.close()
-        self._writer.write(encode({"event": "exit", "instance": running.name, "status": status, "signal": number}))
-
-    def close(self) -> None:
-        for running in self._running.values():
-            running.kill()
-        for task in self._tasks:
-            task.cancel()
-        self._writer.close()
+    async def _release_quietly(self, job: str) -> None:
+        with contextlib.suppress(JumpgateError):  # no zygote, no instances
+            await self._release(job)
 
 
-def died(instance: str, end: tuple[int, int] | None) -> InstanceFailed:
+def died(instance: str, end: End | None) -> InstanceFailed:
     """The error for an instance whose process has ended, with the kernel's reason where it is known."""
-    status, number = end if end is not None else (0, 0)
-    if number:
-        how = f"was killed by {signal.Signals(number).name}"
-        if number == signal.SIGKILL:
-            how += " (by hand, or by the system when memory ran out)"
+    fields: dict[str, object] = {"instance": instance}
+    if end is None:
+        how = "closed its control connection"
+    elif end == LOST:
+        how = "was lost: its host's agent or zygote process (jghost) has ended"
+    elif end.signal:
+        fields["signal"] = how = signal.Signals(end.signal).name
+        how = f"was killed by {how}"
+        if end.signal == signal.SIGKILL:
+            how += " (by hand, or by the system for lack of memory)"
     else:
-        how = f"exited with status {status}" if end is not None else "closed its control connection"
-    return InstanceFailed(f"instance {instance} {how}", instance=instance, signal=number or None, status=status or None)
+        fields["status"] = end.status
+        how = f"exited with status {end.status}"
+    return InstanceFailed(f"instance {instance} {how}", **fields)
 
 
-async def _main(listen: str) -> None:
-    reader = asyncio.StreamReader()
+async def _serve(listen: str, token_file: str | None, host_program: Path | None) -> None:
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    token = (await reader.readline()).decode().strip()
-    if not token:
-        raise ConfigError("the agent needs the shared secret as the first line of its standard input")
-    agent = Agent(token)
-    host, _, port = listen.rpartition(":")
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    token = _read_file(token_file) if token_file else await _follow_parent(stop)
+    agent = Agent(token, host_program)
     try:
-        server = await asyncio.start_server(agent.serve, host, int(port), limit=LINE_BYTES_MAX)
-    except OSError as error:
-        raise ConfigError(f"the agent cannot listen on {listen}: {error.strerror or error}; choose another port, or 0 for "
-                          "a free one") from error
-    for sock in server.sockets:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    await agent.zygote()  # so that the first job does not wait for it
-    print(server.sockets[0].getsockname()[1], flush=True)
-    try:
-        while await reader.read(4096):
-            pass
+        port = await _unless(stop, _start(agent, listen))
+        if port is not None:
+            print(json.dumps({"port": port}), flush=True)
+            await stop.wait()
     finally:
-        server.close()
         agent.close()
 
 
+async def _start(agent: Agent, listen: str) -> int:
+    host, _, port = listen.rpartition(":")
+    try:
+        server = await asyncio.get_running_loop().create_server(lambda: Connection(agent).lines, host, int(port))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"the agent cannot listen on {listen}: {reason}; choose another port, or 0 for a free one",
+                          address=listen) from error
+    await agent.zygote()  # so that the first job does not wait for it
+    return int(server.sockets[0].getsockname()[1])
+
+
+async def _unless(stop: asyncio.Event, work: Any) -> Any:
+    """The result of `work`, or None if `stop` comes first."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if working.done():
+        return working.result()
+    working.cancel()
+    return None
+
+
+def _read_file(path: str) -> str:
+    try:
+        token = Path(path).read_text().strip()
+    except OSError as error:
+        raise ConfigError(f"cannot read the token in {path}: {error.strerror}", file=path) from error
+    if not token:
+        raise ConfigError(f"the token file {path} is empty: put a secret into it, the same for service and agents",
+                          file=path)
+    return token
+
+
+async def _follow_parent(stop: asyncio.Event) -> str:
+    """The token from standard input; sets `stop` when that ends, or the parent does (a process that it forked may
+    hold our standard input open)."""
+    loop = asyncio.get_running_loop()
+    parent = _Parent(stop)
+    await loop.connect_read_pipe(lambda: parent, sys.stdin)
+    with contextlib.suppress(ProcessLookupError):
+        loop.add_reader(os.pidfd_open(os.getppid()), stop.set)
+    token = await parent.token
+    if not token:
+        raise ConfigError("the agent needs the shared secret as the first line of its standard input, or --token-file")
+    return token
+
+
+class _Parent(asyncio.Protocol):
+    """Standard input: one line, then nothing until its end."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+        self._line = b""
+        self.token: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def data_received(self, data: bytes) -> None:
+        self._line = (self._line + data)[:HELLO_BYTES_MAX]
+        if b"\n" in self._line and not self.token.done():
+            self.token.set_result(self._line.partition(b"\n")[0].decode(errors="replace").strip())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._stop.set()
+        if not self.token.done():
+            self.token.set_result("")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="jumpgate-agent", description=__doc__)
-    parser.add_argument("--listen", default="127.0.0.1:0", help="HOST:PORT; port 0 takes a free one, which is printed")
-    asyncio.run(_main(parser.parse_args().listen))
+    parser = argparse.ArgumentParser(prog="python -m jumpgate.hosts.agent", description="A Jumpgate host's agent.")
+    parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="default: a free local port")
+    parser.add_argument("--token-file", help="file with the shared secret; default: the first line of standard input")
+    parser.add_argument("--host-program", type=Path, help="forks instances from this program; default: the runtime's")
+    options = parser.parse_args()
+    try:
+        asyncio.run(_serve(options.listen, options.token_file, options.host_program))
+    except JumpgateError as error:
+        print(json.dumps({"error": failure(error)}), flush=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

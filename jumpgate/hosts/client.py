@@ -5,67 +5,70 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from jumpgate.errors import Unreachable
+import jumpgate
+from jumpgate.errors import InstanceFailed, ProtocolError
 from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
+from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
 
 
 class Instance:
-    """A live instance (nca.interface.InstanceHandle). `ended` is done with (status, signal) once its process is gone."""
+    """A live instance (nca.interface.InstanceHandle). `ended` is done once its process is gone."""
 
-    def __init__(self, caller: Caller, device: Device, job: str, id: str, pid: int) -> None:
+    def __init__(self, caller: Caller, job: str, id: str) -> None:
         self._caller = caller
-        self.device, self.id, self.name, self.pid = device, id, f"{job}/{id}", pid
-        self.ended: asyncio.Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
+        self.id, self.name, self.pid = id, f"{job}/{id}", 0
+        self.ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
+        """Raises what the instance answered, or InstanceFailed once it is gone. `destroy` returns when it is gone."""
+        if verb == "destroy":
+            return await self._destroy()
         if self.ended.done():
-            if verb == "destroy":
-                return {}
             raise died(self.id, self.ended.result())
         return await self._caller.call("call", instance=self.name, verb=verb, arguments=arguments)
 
-    async def kill(self) -> None:
-        """Ends the process whatever it is doing; returns when it is gone."""
+    async def _destroy(self) -> dict[str, Any]:
         if not self.ended.done():
-            await self._caller.call("kill", instance=self.name)
+            asking = asyncio.create_task(self._caller.call("call", instance=self.name, verb="destroy"))
+            await asyncio.wait((asking, self.ended), return_when=asyncio.FIRST_COMPLETED)
+            if not self.ended.done():
+                asking.result()
+            asking.cancel()
             await self.ended
+        return {}
 
 
 class AgentHost:
     """One connection to an agent (nca.interface.Host). Closing it ends every instance that it started."""
 
-    def __init__(self, device: Device, caller: Caller) -> None:
+    def __init__(self, device: Device, address: str) -> None:
         self.device = device
-        self._caller = caller
+        self._address = address
+        self._caller = Caller(self._lost, self._event)
+        self._caller.closed.add_done_callback(lambda _: self._all_ended())
         self._instances: dict[str, Instance] = {}
         self._artifacts: dict[str, str] = {}
 
     @staticmethod
     async def connect(device: Device, host: str, port: int, token: str) -> AgentHost:
-        """Raises Unreachable, or ProtocolError when the agent has another secret."""
-        reader, writer = await connect(host, port)
-        instances: dict[str, Instance] = {}
-
-        def lost() -> Unreachable:
-            return Unreachable(f"the agent of host '{device.name}' at {host}:{port} is gone", host=device.name)
-
-        def event(message: dict[str, Any]) -> None:
-            instance = instances.pop(str(message["instance"]), None)
-            if instance is not None and not instance.ended.done():
-                instance.ended.set_result((int(message["status"]), int(message["signal"])))
-
-        caller = Caller(reader, writer, lost, event)
-        self = AgentHost(device, caller)
-        self._instances = instances
-        caller.closed.add_done_callback(lambda _: self._all_ended())
-        await caller.call("hello", token=token)
+        """Raises Unreachable, or ProtocolError when the agent has another secret or version."""
+        self = AgentHost(device, f"{host}:{port}")
+        await connect(host, port, self._caller.lines)
+        try:
+            version = (await self._caller.call("hello", token=token)).get("version")
+            if version != jumpgate.__version__:
+                raise ProtocolError(f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
+                                    f"{jumpgate.__version__}: install one version on both", host=device.name)
+        except BaseException:
+            self._caller.close()
+            raise
         return self
 
     @property
     def alive(self) -> bool:
-        return not self._caller.closed.done()
+        return self._caller.lines.is_open
 
     async def has_artifact(self, key: str) -> str | None:
         if key not in self._artifacts:
@@ -85,8 +88,8 @@ class AgentHost:
         self._artifacts.clear()
 
     async def spawn(self, job: str, instance: str) -> Instance:
-        handle = Instance(self._caller, self.device, job, instance, 0)
-        self._instances[handle.name] = handle
+        handle = Instance(self._caller, job, instance)
+        self._instances[handle.name] = handle  # before the answer: it may end at once
         try:
             handle.pid = int((await self._caller.call("spawn", job=job, instance=instance))["pid"])
         except BaseException:
@@ -94,12 +97,24 @@ class AgentHost:
             raise
         return handle
 
-    def _all_ended(self) -> None:
-        for instance in self._instances.values():
-            if not instance.ended.done():
-                instance.ended.set_result((-1, 0))
+    async def release(self, job: str) -> None:
+        if self.alive:  # else the agent has ended them, or has ended itself
+            await self._caller.call("release", job=job)
 
     async def close(self) -> None:
-        await self._caller.close()
+        self._caller.close()
+        await self._caller.closed
 
+    def _lost(self) -> InstanceFailed:
+        return InstanceFailed(f"the agent of host '{self.device.name}' at {self._address} has ended, and every "
+                              "instance with it", host=self.device.name)
 
+    def _event(self, message: dict[str, Any]) -> None:
+        instance = self._instances.pop(str(message.get("instance")), None)
+        if instance is not None:
+            instance.ended.set_result(End(int(message["status"]), int(message["signal"])))
+
+    def _all_ended(self) -> None:
+        for instance in self._instances.values():
+            instance.ended.set_result(LOST)
+        self._instances.clear()

@@ -1,13 +1,15 @@
 """`jumpgate.toml`: the hosts (and other devices) that a service may use. With none, everything runs on this machine.
 
     [service]                       # all optional
-    stall_timeout_ms = 60000
+    stall_timeout_ms = 60000        # fails a job whose counters stand still this long
+    memory_limit_bytes = 0          # of each instance's tables; 0: none
 
     [[host]]
     name = "worker1"
     agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
     token_file = "/etc/jumpgate/token"
-    cores = 16                      # absent: what the agent sees
+    cores = 16                      # absent: as many as this machine has
+    memory_bytes = 68719476736      # absent: as much as this machine has
     data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
     data_address = "10.0.0.7"       # how other hosts reach them
 
@@ -32,12 +34,17 @@ from typing import Any
 from jumpgate.errors import ConfigError
 from jumpgate.nca.interface import Device
 
-_KEYS = {
-    "": {"service", "host", "device", "nca"},
-    "service": {"stall_timeout_ms", "memory_limit_bytes", "result_timeout_ms"},
-    "host": {"name", "agent", "token_file", "cores", "memory_bytes", "data_bind", "data_address"},
-    "nca": {"name", "path"},
+#: table → key → type
+_KEYS: dict[str, dict[str, type[int] | type[str]]] = {
+    "service": {"stall_timeout_ms": int, "memory_limit_bytes": int},
+    "host": {"name": str, "agent": str, "token_file": str, "cores": int, "memory_bytes": int, "data_bind": str,
+             "data_address": str},
+    "device": {"name": str, "kind": str},
+    "nca": {"name": str, "path": str},
 }
+_REQUIRED = {"service": (), "host": ("name",), "device": ("name", "kind"), "nca": ("name", "path")}
+#: tables whose other keys belong to somebody else
+_OPEN = {"device"}
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,13 @@ class HostConfig:
 
 @dataclass(frozen=True)
 class Config:
+    """`service` is the [service] table; `host_program` what own agents fork instances from (None: the runtime's)."""
+
     hosts: tuple[HostConfig, ...]
     devices: tuple[Device, ...] = ()
     ncas: tuple[tuple[str, str], ...] = ()
     service: dict[str, int] = field(default_factory=dict)
+    host_program: Path | None = None
 
 
 def this_machine(name: str = "local", cores: int = 0) -> HostConfig:
@@ -68,7 +78,10 @@ def local_hosts(count: int, cores: int = 0) -> Config:
 
 
 def load(path: str | Path | None = None) -> Config:
-    """The configuration in `path`, else $JUMPGATE_CONFIG, else ./jumpgate.toml, else this machine alone."""
+    """The configuration in `path`, else $JUMPGATE_CONFIG, else ./jumpgate.toml, else this machine alone.
+
+    Raises ConfigError.
+    """
     chosen = path or os.environ.get("JUMPGATE_CONFIG")
     if chosen is None:
         if not Path("jumpgate.toml").exists():
@@ -79,49 +92,80 @@ def load(path: str | Path | None = None) -> Config:
             data = tomllib.load(file)
     except OSError as error:
         raise ConfigError(f"cannot read {chosen}: {error.strerror}", file=chosen) from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{chosen}: {error}", file=chosen) from error
     return parse(data, str(chosen))
 
 
 def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
-    _check_keys(data, "", where)
-    _check_keys(data.get("service", {}), "service", where)
-    hosts = tuple(_host(h, where) for h in data.get("host", []))
-    devices = tuple(_device(d, where) for d in data.get("device", []))
+    """The configuration in a parsed file that errors call `where`. Raises ConfigError."""
+    _known(data, _KEYS, "the top level", where)
+    service = data.get("service", {})
+    if not isinstance(service, dict):
+        raise ConfigError(f"{where}: [service] is a single table: write [service], not [[service]]", file=where)
+    _check(service, "service", "[service]", where)
+    hosts = tuple(map(_host, _tables(data, "host", where)))
+    devices = tuple(map(_device, _tables(data, "device", where)))
+    ncas = tuple((n["name"], n["path"]) for n in _tables(data, "nca", where))
     names = [h.device.name for h in hosts] + [d.name for d in devices]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
-    for nca in data.get("nca", []):
-        _check_keys(nca, "nca", where)
-    ncas = tuple((str(n["name"]), str(n["path"])) for n in data.get("nca", []))
-    return Config(hosts or local_hosts(1).hosts, devices, ncas, dict(data.get("service", {})))
+    for host in hosts:
+        _check_agent(host, where)
+    return Config(hosts or local_hosts(1).hosts, devices, ncas, service)
 
 
-def _host(data: dict[str, Any], where: str) -> HostConfig:
-    _check_keys(data, "host", where)
-    if "name" not in data:
-        raise ConfigError(f"{where}: a [[host]] has no name", file=where)
-    local = this_machine().device
-    properties = tuple((k, str(data[k])) for k in ("data_bind", "data_address") if k in data)
-    cores = int(data.get("cores", local.cores))
-    memory = int(data.get("memory_bytes", local.memory_bytes))
-    device = Device(str(data["name"]), "host", cores, memory, properties)
-    return HostConfig(device, data.get("agent"), data.get("token_file"))
+def _tables(data: dict[str, Any], name: str, where: str) -> list[dict[str, Any]]:
+    tables = data.get(name, [])
+    if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):
+        raise ConfigError(f"{where}: there may be several of them: write [[{name}]], not [{name}]", file=where)
+    for table in tables:
+        _check(table, name, f"[[{name}]]", where)
+    return tables
 
 
-def _device(data: dict[str, Any], where: str) -> Device:
-    if "name" not in data or "kind" not in data:
-        raise ConfigError(f"{where}: a [[device]] needs a name and a kind (switch, board, store, …)", file=where)
-    properties = tuple((k, str(v)) for k, v in data.items() if k not in ("name", "kind"))
-    return Device(str(data["name"]), str(data["kind"]), properties=properties)
+def _check(table: dict[str, Any], name: str, place: str, where: str) -> None:
+    if name not in _OPEN:
+        _known(table, _KEYS[name], place, where)
+    for key in _REQUIRED[name]:
+        if key not in table:
+            raise ConfigError(f"{where}: a {place} has no {key}", file=where)
+    for key, kind in _KEYS[name].items():
+        value = table.get(key, kind())
+        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
+            wanted = "a text" if kind is str else "a whole number, 0 or more"
+            raise ConfigError(f"{where}: {key} in {place} is {value!r}, not {wanted}", file=where)
 
 
-def _check_keys(data: dict[str, Any], table: str, where: str) -> None:
-    for key in data:
-        if key not in _KEYS[table]:
-            close = difflib.get_close_matches(key, _KEYS[table], 1)
-            hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(_KEYS[table]))}"
-            place = f"[[{table}]]" if table else "the top level"
+def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) -> None:
+    for key in table:
+        if key not in keys:
+            close = difflib.get_close_matches(key, keys, 1)
+            hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(keys))}"
             raise ConfigError(f"{where}: unknown key '{key}' in {place}; {hint}", file=where)
+
+
+def _host(table: dict[str, Any]) -> HostConfig:
+    local = this_machine().device
+    properties = tuple((k, table[k]) for k in ("data_bind", "data_address") if k in table)
+    device = Device(table["name"], "host", table.get("cores") or local.cores,
+                    table.get("memory_bytes") or local.memory_bytes, properties)
+    return HostConfig(device, table.get("agent"), table.get("token_file"))
+
+
+def _check_agent(host: HostConfig, where: str) -> None:
+    if host.agent is None:
+        return
+    name = host.device.name
+    address, _, port = host.agent.rpartition(":")
+    if not address or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigError(f"{where}: agent of host '{name}' is {host.agent!r}, not HOST:PORT", file=where, host=name)
+    if host.token_file is None:
+        raise ConfigError(f"{where}: host '{name}' names an agent but no token_file: put the secret that its agent was "
+                          "started with into a file, and name it", file=where, host=name)
+
+
+def _device(table: dict[str, Any]) -> Device:
+    properties = tuple((k, str(v)) for k, v in table.items() if k not in ("name", "kind"))
+    return Device(table["name"], table["kind"], properties=properties)

@@ -4,58 +4,104 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 import secrets
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
-from jumpgate.errors import Unreachable
+from jumpgate.errors import Unreachable, from_dict
 from jumpgate.hosts.client import AgentHost
 from jumpgate.nca.interface import Device
 
 #: a first start may have to build the runtime library
 START_TIMEOUT_S = 900.0
+#: for an agent to end what it runs
+STOP_TIMEOUT_S = 5.0
 
 
 class LocalAgent:
-    """An agent process of ours; it ends when `close` is called or this process ends."""
+    """An agent process of ours, with a connection to it; it ends with `stop`, or with this process."""
 
-    def __init__(self, device: Device, process: subprocess.Popen[bytes], host: AgentHost) -> None:
-        self.device, self.process, self.host = device, process, host
+    def __init__(self, process: subprocess.Popen[bytes], host: AgentHost) -> None:
+        self.process, self.host = process, host
 
     @staticmethod
-    async def start(device: Device) -> LocalAgent:
-        """Raises Unreachable when the agent does not come up; what it printed went to standard error."""
+    async def start(device: Device, host_program: Path | None = None) -> LocalAgent:
+        """Raises what kept the agent from starting: BuildError, or Unreachable."""
         token = secrets.token_hex(16)
-        process = subprocess.Popen([sys.executable, "-m", "jumpgate.hosts.agent"], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE)
-        assert process.stdin is not None and process.stdout is not None
-        process.stdin.write(token.encode() + b"\n")
-        process.stdin.flush()
+        command = [sys.executable, "-m", "jumpgate.hosts.agent"]
+        if host_program is not None:
+            command += ["--host-program", str(host_program)]
+        # a session of its own: an interrupt at the terminal is the client's to handle
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         try:
-            line = await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), START_TIMEOUT_S)
-            if not line.strip():
-                raise Unreachable(f"the agent of host '{device.name}' did not start; its message is above",
-                                  host=device.name)
-            host = await AgentHost.connect(device, "127.0.0.1", int(line), token)
+            assert process.stdin is not None and process.stdout is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(token.encode() + b"\n")
+                process.stdin.flush()
+            line = await asyncio.wait_for(_read_line(process.stdout.fileno()), START_TIMEOUT_S)
+            host = await AgentHost.connect(device, "127.0.0.1", _port(line, device), token)
         except BaseException:
-            process.kill()
-            process.wait()
+            _end(process)
             raise
-        return LocalAgent(device, process, host)
+        return LocalAgent(process, host)
 
-    async def close(self) -> None:
-        with contextlib.suppress(Exception):
-            await self.host.close()
-        self.stop()
+    def hang_up(self) -> None:
+        """Tells the agent to end, and does not wait for it."""
+        _hang_up(self.process)
 
     def stop(self) -> None:
-        """Without an event loop: the agent sees the end of its standard input."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        with contextlib.suppress(OSError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+        """Ends the agent and all that it runs; needs no event loop, and may be called twice."""
+        _end(self.process)
+
+
+async def _read_line(descriptor: int) -> bytes:
+    """The first line from a pipe, b"" at its end; may be cancelled."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    line = b""
+    os.set_blocking(descriptor, False)
+    loop.add_reader(descriptor, readable.set)
+    try:
+        while not line.endswith(b"\n"):
+            await readable.wait()
+            readable.clear()
+            part = os.read(descriptor, 4096)
+            if not part:
+                break
+            line += part
+    finally:
+        loop.remove_reader(descriptor)
+    return line
+
+
+def _port(line: bytes, device: Device) -> int:
+    answer = json.loads(line) if line.endswith(b"\n") else {}
+    if "error" in answer:
+        raise from_dict(answer["error"])
+    if "port" not in answer:
+        raise Unreachable(f"the agent of host '{device.name}' ended while it started; its message is on standard error",
+                          host=device.name)
+    return int(answer["port"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The agent sees the end of its standard input and cleans up; one that does not is killed with its children."""
+    assert process.stdout is not None
+    _hang_up(process)
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stdout.close()
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.close()

@@ -86,9 +86,9 @@ class Lines(asyncio.Protocol):
 class Caller:
     """The calling end of a connection: numbered requests, answers awaited by number, in any order.
 
-    `lost` makes the error that pending and later calls raise once the connection has ended; `explained`, if given, is done
-    when the reason of an end is known: `lost` is asked after it, or after a second. `on_event` receives messages that
-    answer no request. `lines` is the protocol of the connection.
+    `lost` makes the error that pending and later calls raise once the connection has ended; `explained`, if given, is
+    done when the reason of an end is known: `lost` is asked after it, or after a second. `on_event` receives messages
+    that answer no request. `lines` is the protocol of the connection.
     """
 
     def __init__(self, lost: Callable[[], JumpgateError], on_event: Callable[[dict[str, Any]], None] = lambda _: None,
@@ -100,12 +100,12 @@ class Caller:
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.lines = Lines(self._receive, self._disconnected)
 
-    async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         """One request and its answer. Raises the typed error that was answered, or the one that `lost` makes."""
         if self.closed.done():
             raise self._lost()
         id = next(self._ids)
-        answer = self._loop.create_future()
+        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._pending[id] = answer
         self.lines.send({"id": id, "verb": verb, "arguments": arguments})
         try:
@@ -129,8 +129,8 @@ class Caller:
         if self._explained is None or self._explained.done():
             self._end()
             return
-        timer = self._loop.call_later(EXPLANATION_WAIT_S, self._end)
-        self._explained.add_done_callback(lambda _: (timer.cancel(), self._end()))
+        self._loop.call_later(EXPLANATION_WAIT_S, self._end)
+        self._explained.add_done_callback(lambda _: self._end())
 
     def _end(self) -> None:
         if self.closed.done():

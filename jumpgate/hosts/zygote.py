@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import socket
 import subprocess
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jumpgate.errors import InstanceFailed
 
@@ -22,6 +21,10 @@ class End(NamedTuple):
 
     status: int
     signal: int
+
+
+#: with the processes that watched it: nobody knows more
+LOST = End(-1, 0)
 
 
 class Forked(NamedTuple):
@@ -115,10 +118,11 @@ class Zygote:
         self._socket.close()
         self._process.kill()
         self._process.wait()
-        for answer in (*self._forking, self.ready):
+        _fail(self.ready, _ended())
+        for answer in self._forking:
             _fail(answer, _ended())
         for ended in self._ends.values():
-            ended.set_result(End(-1, signal.SIGKILL))
+            ended.set_result(LOST)
         self._forking.clear()
         self._ends.clear()
 
@@ -132,7 +136,7 @@ def _ended() -> InstanceFailed:
     return InstanceFailed("the host's zygote process (jghost) has ended, and every instance with it")
 
 
-def _fail(answer: asyncio.Future[None] | asyncio.Future[tuple[int, asyncio.Future[End]]], error: Exception) -> None:
+def _fail(answer: asyncio.Future[Any], error: Exception) -> None:
     if not answer.done():
         answer.set_exception(error)
         answer.exception()  # nobody may be waiting

@@ -167,11 +167,14 @@ class Host(Protocol):
     async def spawn(self, job: str, instance: str) -> InstanceHandle:
         """Starts an instance process; it ends with the job, the agent, or the connection to it."""
 
+    async def release(self, job: str) -> None:
+        """Kills every instance of the job that is left; returns once all are gone."""
+
 
 class InstanceHandle(Protocol):
     """One live instance. Calls raise the typed error that the instance answered, or InstanceFailed when it died."""
 
-    async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         """One request and its answer: allocate, configure, execute, cancel, stats, destroy."""
 
 

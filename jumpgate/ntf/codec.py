@@ -41,7 +41,8 @@ class Codec:
         for field, column in zip(self.schema, batch.columns, strict=True):
             if column.null_count and not field.nullable:
                 raise SchemaMismatch(f"NULLs in column '{field.name}', which has none", column=field.name)
-        return self._encode(self.descriptor, batch.columns, batch.num_rows)
+        payload: bytes = self._encode(self.descriptor, batch.columns, batch.num_rows)
+        return payload
 
     def decode(self, payload: pa.Buffer, rows: int) -> pa.RecordBatch:
         """The batch; columnar buffers are wrapped, not copied. Raises ProtocolError on bytes that are not a payload."""

@@ -97,7 +97,7 @@ class Hello:
         texts = (self.token, self.job, self.edge, self.fingerprint, self.text)
         payload = struct.pack("<II", self.producer, self.partition) + b"".join(map(_text, texts))
         if len(payload) > CONTROL_BYTES_MAX:
-            raise ProtocolError(f"the descriptor has {len(payload)} bytes; at most {CONTROL_BYTES_MAX} can be greeted with")
+            raise ProtocolError(f"a greeting of {len(payload)} bytes; at most {CONTROL_BYTES_MAX} are allowed")
         return control_frame(Kind.HELLO, payload)
 
     @staticmethod

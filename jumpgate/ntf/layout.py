@@ -1,4 +1,4 @@
-"""Where the bytes of a tuple format are: offsets of `row`, buffers of `columnar`. Pure arithmetic; README.md says why."""
+"""Where the bytes of a tuple format are: offsets of `row`, buffers of `columnar`. README.md says why."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNAR_DECIMAL_WIDTH = 16
 
 @dataclass(frozen=True)
 class RowField:
-    """One field of a row tuple: where it starts and how wide it is, in bytes; its null bit is `null_bit` of the tuple."""
+    """One field of a row tuple: where it starts and how wide it is, in bytes, and the number of its null bit."""
 
     type: DataType
     offset: int
@@ -57,7 +57,7 @@ def presence_bytes(columns: int) -> int:
 
 
 def columnar_buffers(type: DataType, rows: int, has_nulls: bool) -> Iterator[tuple[str, int]]:
-    """(name, bytes) of a column's buffers in their order; a string's `data` follows, as long as its last offset says."""
+    """(name, bytes) of a column's buffers in their order; a string's `data` follows, as its last offset says."""
     if has_nulls:
         yield "validity", _bitmap_bytes(rows)
     if type.is_text:

@@ -22,7 +22,7 @@ _STORAGE = {1: pa.int8(), 2: pa.int16(), 4: pa.int32(), 8: pa.int64(), 16: pa.bi
 def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> bytes:
     layout = row_layout(descriptor)
     tuples = bytearray(layout.stride * rows)
-    out = memoryview(tuples)
+    out = _view(tuples)
     for at, bits in _null_bytes(layout, columns):
         out[at :: layout.stride] = bits
     for field, column in zip(layout.fields, columns, strict=True):
@@ -45,7 +45,7 @@ def decode(descriptor: Descriptor, types: Sequence[pa.DataType], payload: pa.Buf
     layout = row_layout(descriptor)
     if payload.size < layout.stride * rows:
         raise ProtocolError("a frame too short for its tuples")
-    tuples = memoryview(payload)[: layout.stride * rows]
+    tuples = _view(payload)[: layout.stride * rows]
     texts = _read_texts(descriptor, layout, tuples, payload.slice(layout.stride * rows), rows)
     arrays = []
     for field, type in zip(layout.fields, types, strict=True):
@@ -55,12 +55,17 @@ def decode(descriptor: Descriptor, types: Sequence[pa.DataType], payload: pa.Buf
             if validity is not None:
                 _check_empty(buffers, validity, rows)
         elif field.type.kind == "bool":
-            flags = pa.array(memoryview(_gather(descriptor, layout, field, tuples)).cast("B"), pa.uint8())
+            flags = pa.array(_view(_gather(descriptor, layout, field, tuples)), pa.uint8())
             buffers = [pc.not_equal(flags, 0).buffers()[1]]
         else:
             buffers = [pa.py_buffer(_gather(descriptor, layout, field, tuples))]
         arrays.append(pa.Array.from_buffers(type, rows, [validity, *buffers]))
     return arrays
+
+
+def _view(memory: pa.Buffer | bytes | bytearray) -> memoryview:
+    """Unsigned bytes: slices are assigned only between views of one format."""
+    return memoryview(memory).cast("B")
 
 
 def _byte_pairs(descriptor: Descriptor, width: int) -> Iterator[tuple[int, int]]:
@@ -79,7 +84,7 @@ def _fixed_bytes(field: RowField, column: pa.Array, rows: int) -> memoryview:
         bits = pa.Array.from_buffers(storage, rows, column.buffers(), offset=column.offset)
         column = bits.fill_null(bytes(width) if width == 16 else 0)
     start = column.offset * width
-    return memoryview(column.buffers()[1])[start : start + rows * width]
+    return _view(column.buffers()[1])[start : start + rows * width]
 
 
 def _null_bytes(layout: RowLayout, columns: Sequence[pa.Array]) -> Iterator[tuple[int, memoryview]]:
@@ -91,15 +96,15 @@ def _null_bytes(layout: RowLayout, columns: Sequence[pa.Array]) -> Iterator[tupl
                 bits = pc.multiply(column.is_null().cast(pa.uint8()), pa.scalar(1 << bit, pa.uint8()))
                 total = bits if total is None else pc.bit_wise_or(total, bits)
         if total is not None:
-            yield at, memoryview(total.buffers()[1])[: len(total)]
+            yield at, _view(total.buffers()[1])[: len(total)]
 
 
 def _interleave(texts: list[pa.Array], rows: int) -> pa.Array:
     """All strings of the first row, then of the second …: the order of the variable section."""
     order = pa.allocate_buffer(8 * rows * len(texts))
-    positions = memoryview(order).cast("q")
+    positions = _view(order).cast("q")
     for i in range(len(texts)):
-        positions[i :: len(texts)] = memoryview(pa.arange(i * rows, (i + 1) * rows).buffers()[1]).cast("q")[:rows]
+        positions[i :: len(texts)] = _view(pa.arange(i * rows, (i + 1) * rows).buffers()[1]).cast("q")[:rows]
     indices = pa.Array.from_buffers(pa.int64(), rows * len(texts), [None, order])
     return pa.concat_arrays(texts).take(indices)
 
@@ -108,15 +113,15 @@ def _extents(section: pa.Array) -> tuple[memoryview, memoryview]:
     """Offsets and lengths of its values, int32 little endian."""
     count = len(section)
     if not count:
-        return memoryview(b""), memoryview(b"")
+        return _view(b""), _view(b"")
     ends = pa.Array.from_buffers(pa.int32(), count + 1, [None, section.buffers()[1]], offset=section.offset)
     lengths = pc.subtract(ends[1:], ends[:-1])
-    return memoryview(ends.buffers()[1])[: 4 * count], memoryview(lengths.buffers()[1])[: 4 * count]
+    return _view(ends.buffers()[1])[: 4 * count], _view(lengths.buffers()[1])[: 4 * count]
 
 
 def _characters(section: pa.Array) -> memoryview:
     data = section.buffers()[2]
-    return memoryview(data if data is not None else b"")[: pc.sum(pc.binary_length(section)).as_py() or 0]
+    return _view(data if data is not None else b"")[: pc.sum(pc.binary_length(section)).as_py() or 0]
 
 
 def _gather(descriptor: Descriptor, layout: RowLayout, field: RowField, tuples: memoryview) -> bytearray:
@@ -127,8 +132,8 @@ def _gather(descriptor: Descriptor, layout: RowLayout, field: RowField, tuples: 
     for at, to in _byte_pairs(descriptor, field.width):
         values[to::step] = tuples[field.offset + at :: layout.stride]
     if step != field.width:
-        top = pa.array(memoryview(values[7::16]).cast("b"), pa.int8())
-        sign = memoryview(pc.shift_right(top, pa.scalar(7, pa.int8())).buffers()[1])[:rows]
+        top = pa.array(_view(values[7::16]).cast("b"), pa.int8())
+        sign = _view(pc.shift_right(top, pa.scalar(7, pa.int8())).buffers()[1])[:rows]
         for to in range(8, 16):
             values[to::step] = sign
     return values
@@ -148,7 +153,7 @@ def _read_validity(layout: RowLayout, field: RowField, tuples: memoryview, name:
 def _read_texts(
     descriptor: Descriptor, layout: RowLayout, tuples: memoryview, section: pa.Buffer, rows: int
 ) -> Iterator[list[pa.Buffer]]:
-    """[offsets, characters] of each text field, after checking that the section holds exactly their values, in order."""
+    """[offsets, characters] of each text field, after checking that the section holds just their values, in order."""
     fields = layout.texts
     count = rows * len(fields)
     extents = [bytearray(4 * (count + 1)), bytearray(4 * count)]
@@ -156,15 +161,13 @@ def _read_texts(
         for number, values in enumerate(extents):
             for at, to in _byte_pairs(descriptor, 4):
                 strided = tuples[field.offset + 4 * number + at :: layout.stride]
-                memoryview(values)[4 * i + to : 4 * count : 4 * len(fields)] = strided
-    if section.size > 2**31 - 1:
-        raise ProtocolError(f"a variable section of {section.size} bytes")
+                _view(values)[4 * i + to : 4 * count : 4 * len(fields)] = strided
     extents[0][4 * count :] = section.size.to_bytes(4, "little")
     offsets, lengths = (
         pa.Array.from_buffers(pa.uint32(), len(e) // 4, [None, pa.py_buffer(e)]).cast(pa.int64()) for e in extents
     )
     ends = pc.add(offsets[:-1], lengths)
-    if offsets[0].as_py() != 0 or not pc.all(pc.equal(ends, offsets[1:])).as_py():
+    if offsets[0].as_py() != 0 or not pc.all(pc.equal(ends, offsets[1:]), min_count=0).as_py():
         raise ProtocolError("strings that are not one after the other in the variable section")
     values = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(extents[0]), section])
     return (values.take(pa.arange(i, count, len(fields))).buffers()[1:] for i in range(len(fields)))

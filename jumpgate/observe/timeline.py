@@ -30,7 +30,7 @@ class PipelineRun:
     busy: float
     wait_s: float
     rows_in: int
-    rows_out: int
+    rows_out: int | None  #: None where the pipeline fills a table of its instance
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _pipeline(p: Mapping[str, Any], seconds: Callable[[int], float]) -> Pipeline
     span = Span(p["name"], seconds(p["start_ns"]), seconds(p["end_ns"]))
     spent = p["busy_ns"] + p["wait_ns"]
     busy = p["busy_ns"] / spent if spent else 1.0
-    return PipelineRun(span, p["stage"], busy, p["wait_ns"] / 1e9, p["rows_in"], p["rows_out"])
+    return PipelineRun(span, p["stage"], busy, p["wait_ns"] / 1e9, p["rows_in"], p.get("rows_out"))
 
 
 def _flow(counted: Mapping[str, Any], name: str) -> Flow:

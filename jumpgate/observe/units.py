@@ -25,6 +25,8 @@ def duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def rows(count: int) -> str:
-    """A count with thousands separated by thin spaces: 2 880 404."""
+def rows(count: int | None) -> str:
+    """A count with thousands separated by thin spaces: 2 880 404; an unknown one: –."""
+    if count is None:
+        return "–"
     return f"{count:,}".replace(",", "\u202f")

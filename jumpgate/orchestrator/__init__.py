@@ -1,0 +1,1 @@
+"""Runs planned jobs through their accelerators' life-cycles, watches them, and keeps the record of what happened."""

@@ -14,7 +14,7 @@ JOBS_KEPT = 200
 
 @dataclass
 class Phase:
-    """A part of the set-up or a stage, in nanoseconds since the epoch. name: map, compile, allocate, configure, stage N."""
+    """A part of the set-up or a stage, in ns since the epoch. name: map, compile, allocate, configure, stage N."""
 
     name: str
     start_ns: int
@@ -23,7 +23,7 @@ class Phase:
 
 @dataclass
 class JobRecord:
-    """Everything known about a job. `counters`: instance id → ARCHITECTURE.md, "Counters"; `explain`: the compiler's."""
+    """Everything known about a job. `counters`: instance id → ARCHITECTURE.md, "Counters"; `state`: see job.py."""
 
     job: str
     state: str = "submitted"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import atexit
 import threading
-from concurrent.futures import Future
 
 from jumpgate.hosts.config import Config, load
 from jumpgate.nca.registry import Registry, default_registry
-from jumpgate.service.engine import Engine
 from jumpgate.service.server import serve
+
+#: for jobs and agents to end
+STOP_TIMEOUT_S = 30.0
 
 
 class Embedded:
@@ -20,33 +21,45 @@ class Embedded:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="jumpgate-service", daemon=True)
         self._thread.start()
-        self._server, self.engine, port = asyncio.run_coroutine_threadsafe(
-            serve(config, registry), self._loop).result()
-        self.address = f"127.0.0.1:{port}"
         self._closed = False
+        try:
+            self._server, self.engine, port = asyncio.run_coroutine_threadsafe(
+                serve(config, registry), self._loop).result()
+        except BaseException:
+            self._end_loop()
+            raise
+        self.address = f"127.0.0.1:{port}"
         atexit.register(self.close)
 
     def close(self) -> None:
+        """Ends its jobs and agents; may be called twice."""
         if self._closed:
             return
         self._closed = True
         atexit.unregister(self.close)
-        done: Future[None] = asyncio.run_coroutine_threadsafe(self._stop(self.engine), self._loop)
-        done.result(30)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(STOP_TIMEOUT_S)
+        self._end_loop()
 
-    async def _stop(self, engine: Engine) -> None:
+    async def _stop(self) -> None:
         await self._server.stop(0)
-        await engine.close()
+        await self.engine.close()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 def start(config: Config | None = None, registry: Registry | None = None) -> Embedded:
-    """Starts one; the configuration is jumpgate.toml's unless given."""
+    """Starts one. Configuration and accelerators are those of jumpgate.toml unless given."""
     config = config or load()
-    if registry is None:
-        registry = default_registry()
-        for name, path in config.ncas:
-            registry.load(name, path)
-    return Embedded(config, registry)
+    return Embedded(config, registry or configured_registry(config))
+
+
+def configured_registry(config: Config) -> Registry:
+    """Installed accelerators and those of the configuration."""
+    registry = Registry(default_registry())
+    registry.problems.update(default_registry().problems)
+    for name, path in config.ncas:
+        registry.load(name, path)
+    return registry

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow
@@ -18,16 +16,18 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.client import AgentHost
-from jumpgate.hosts.config import Config
+from jumpgate.hosts.config import Config, HostConfig
 from jumpgate.hosts.local import LocalAgent
-from jumpgate.nca.interface import Device, InstancePlan, JobContext, JobPlan
+from jumpgate.nca.interface import Device, Host, JobContext, JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
-from jumpgate.orchestrator.run import Job
 
-#: submitted jobs that nobody executes go after this long, oldest first when there are too many
+#: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
+#: jobs that the service remembers; their records stay on disk
 JOBS_MAX = 1000
+STALL_TIMEOUT_MS = 60_000
 
 
 def records_folder() -> Path:
@@ -35,7 +35,7 @@ def records_folder() -> Path:
     return cache.root() / "jobs"
 
 
-@dataclass
+@dataclass(frozen=True)
 class RunOptions:
     """A request's options (service.proto); 0 = default."""
 
@@ -55,86 +55,110 @@ class Engine:
         self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
         self._hosts: dict[str, AgentHost] = {}
         self._agents: dict[str, LocalAgent] = {}
-        self._starting = asyncio.Lock()
+        self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
-        self._executed: set[str] = set()
+        self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
 
     # ---- agents ----
 
-    async def hosts(self, names: set[str]) -> dict[str, AgentHost]:
-        """Live connections to the agents of the named hosts."""
-        if not all(n in self._hosts and self._hosts[n].alive for n in names):
-            async with self._starting:
-                missing = [n for n in names if n not in self._hosts or not self._hosts[n].alive]
-                for name, host in zip(missing, await asyncio.gather(*map(self._reach, missing)), strict=True):
-                    self._hosts[name] = host
-        return {n: self._hosts[n] for n in names}
+    async def hosts(self, names: set[str]) -> dict[str, Host]:
+        """Live connections to the agents of the named hosts; starts and reaches what is missing."""
+        by_name = {h.device.name: h for h in self.config.hosts if h.device.name in names}
+        await asyncio.gather(*map(self._reach, by_name.values()))
+        return {name: self._hosts[name] for name in by_name}
 
-    async def _reach(self, name: str) -> AgentHost:
-        host = next(h for h in self.config.hosts if h.device.name == name)
-        if host.agent is not None:
-            address, _, port = host.agent.rpartition(":")
-            return await AgentHost.connect(host.device, address, int(port), _read_token(host.token_file, name))
-        old = self._agents.pop(name, None)
-        if old is not None:
-            await old.close()
-        self._agents[name] = await LocalAgent.start(host.device)
-        return self._agents[name].host
+    async def _reach(self, host: HostConfig) -> None:
+        name = host.device.name
+        if name in self._hosts and self._hosts[name].alive:
+            return
+        async with self._reaching.setdefault(name, asyncio.Lock()):
+            if name in self._hosts and self._hosts[name].alive:
+                return
+            if host.agent is not None:
+                address, _, port = host.agent.rpartition(":")
+                token = _read_token(host.token_file, name)
+                self._hosts[name] = await AgentHost.connect(host.device, address, int(port), token)
+                return
+            if name in self._agents:
+                self._agents.pop(name).stop()
+            self._agents[name] = await LocalAgent.start(host.device, self.config.host_program)
+            self._hosts[name] = self._agents[name].host
 
     # ---- verbs ----
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
+        """Pure but for the statistics, which look into the files."""
         compile_options = CompileOptions(
             parallelism=options.parallelism, threads=options.threads, dialect=dialect, statistics=estimate,
             prefer=options.prefer, trace=trace)
-        return compile_dataflow(root, self.devices, self.registry, compile_options)
+        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
+        if not limit:
+            return plan
+        option = ("memory_limit_bytes", str(limit))
+        return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
     async def submit(self, root: Operator, dialect: Dialect, options: RunOptions) -> Job:
         """Plans and compiles; the job waits for execute."""
         self._expire()
-        started = time.time_ns()
-        plan = self.plan(root, dialect, options)
+        started_ns = time.time_ns()
+        # on a thread: files on a slow disk must not keep other jobs waiting
+        plan = await asyncio.to_thread(self.plan, root, dialect, options)
+        return await self.prepare(plan, options, started_ns)
+
+    async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int) -> Job:
+        """Compiles a plan; the job waits for execute."""
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-        plan = _with_limits(plan, options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0))
-        record = _record(id, plan, started)
-        names = {i.device.name for i in plan.instances if i.device.kind == "host"}
-        hosts: dict[str, Any] = dict(await self.hosts(names))
-        stall = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", 60_000)
+        record = _record(id, plan, started_ns)
+        hosts = await self.hosts({i.device.name for i in plan.instances})
+        stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
         context = JobContext(id, secrets.token_hex(16), plan, hosts)
-        job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall)
-        await job.compile()
+        job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
+        try:
+            await job.compile()
+        except JumpgateError:
+            self._forget_artifacts()
+            raise
+        self._make_room()
         self._jobs[id] = job
         return job
 
-    async def execute(self, id: str) -> AsyncIterator[tuple[str, int]]:
-        """Runs the job, yielding its states. Raises its failure; a consumer that goes away cancels it."""
+    async def execute(self, id: str) -> AsyncGenerator[Event, None]:
+        """Runs the job, yielding its events; raises its failure. A consumer that goes away cancels it.
+
+        The last event is `done`; the iteration ends, or raises, when nothing of the job is left.
+        """
+        self._expire()
         job = self.job(id)
-        if id in self._executed:
+        if id in self._runs:
             raise InvalidDataflow(f"job {id} has been executed; submit the dataflow again", job=id)
-        self._executed.add(id)
-        states: asyncio.Queue[tuple[str, int] | None] = asyncio.Queue()
-        run = asyncio.create_task(job.run(lambda state, stage: states.put_nowait((state, stage))))
-        run.add_done_callback(lambda _: states.put_nowait(None))
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+        # a task of its own: it takes the job down also when nobody listens any more
+        self._runs[id] = run = asyncio.create_task(self._run(job, events))
+        run.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
-            while (state := await states.get()) is not None:
-                yield state
-            await run
-            yield "done", job.context.plan.stages
+            while (event := await events.get()) is not None:
+                yield event
+            await asyncio.shield(run)
         finally:
             if not run.done():
                 job.cancel()
-                with contextlib.suppress(JumpgateError):
-                    await run
+
+    async def _run(self, job: Job, events: asyncio.Queue[Event | None]) -> None:
+        try:
+            await job.run(events.put_nowait)
+        except JumpgateError:
+            self._forget_artifacts()
+            raise
+        finally:
             save(job.record, records_folder())
-            if job.record.state == "failed":
-                for host in self._hosts.values():
-                    host.forget_artifacts()
+            events.put_nowait(None)
 
     def cancel(self, id: str) -> None:
-        job = self.job(id)
-        job.cancel()
-        if id not in self._executed:
-            self._jobs.pop(id, None)
+        """Ends the job wherever it is; not an error if it has ended."""
+        self.job(id).cancel()
+        if id not in self._runs:
+            del self._jobs[id]
 
     def job(self, id: str) -> Job:
         if id not in self._jobs:
@@ -142,47 +166,59 @@ class Engine:
         return self._jobs[id]
 
     def describe(self, id: str) -> JobRecord:
-        if id in self._jobs:
-            return self._jobs[id].record
-        return load(id, records_folder())
+        """The record of one job, from memory or disk; "latest": the newest that has ended."""
+        return self._jobs[id].record if id in self._jobs else load(id, records_folder())
 
     def jobs(self) -> list[JobRecord]:
+        """Those that the service remembers, newest first."""
+        self._expire()
         return [j.record for j in reversed(self._jobs.values())]
 
-    def _expire(self) -> None:
-        now = time.time_ns()
-        for id, job in list(self._jobs.items()):
-            waiting = id not in self._executed and now - job.record.submitted_ns > EXPIRY_S * 1e9
-            crowded = len(self._jobs) > JOBS_MAX and job.record.ended_ns
-            if waiting or crowded:
-                self._jobs.pop(id)
-                self._executed.discard(id)
-
     async def close(self) -> None:
-        for id, job in list(self._jobs.items()):
-            if id in self._executed and not job.record.ended_ns:
-                job.cancel()
-        for agent in self._agents.values():
-            await agent.close()
+        """Ends every job and every agent of ours."""
+        for job in self._jobs.values():
+            job.cancel()
+        await asyncio.gather(*self._runs.values(), return_exceptions=True)
         for host in self._hosts.values():
             await host.close()
+        for agent in self._agents.values():
+            agent.hang_up()  # all at once
+        for agent in self._agents.values():
+            agent.stop()
+
+    # ---- housekeeping ----
+
+    def _expire(self) -> None:
+        """Forgets jobs that nobody executed in time."""
+        oldest_ns = time.time_ns() - int(EXPIRY_S * 1e9)
+        for id, job in list(self._jobs.items()):
+            if id not in self._runs and job.record.submitted_ns < oldest_ns:
+                del self._jobs[id]
+
+    def _make_room(self) -> None:
+        """Forgets the oldest job that has ended, else the oldest that waits. Raises Unreachable if all are running."""
+        if len(self._jobs) < JOBS_MAX:
+            return
+        ended = (id for id, run in self._runs.items() if run.done())
+        waiting = (id for id in self._jobs if id not in self._runs)
+        oldest = next(ended, None) or next(waiting, None)
+        if oldest is None:
+            raise Unreachable(f"the service runs {JOBS_MAX} jobs, the most that it takes: try again later")
+        del self._jobs[oldest]
+        self._runs.pop(oldest, None)
+
+    def _forget_artifacts(self) -> None:
+        """A failure may mean that an agent evicted an artifact since it was asked."""
+        for host in self._hosts.values():
+            host.forget_artifacts()
 
 
 def _read_token(file: str | None, host: str) -> str:
-    if file is None:
-        raise ConfigError(f"host '{host}' names an agent but no token_file with the secret that they share", host=host)
     try:
-        return Path(file).read_text().strip()
+        return Path(file or "").read_text().strip()
     except OSError as error:
-        raise Unreachable(f"cannot read the token of host '{host}' in {file}: {error.strerror}", host=host) from error
-
-
-def _with_limits(plan: JobPlan, memory_limit_bytes: int) -> JobPlan:
-    if not memory_limit_bytes:
-        return plan
-    option = ("memory_limit_bytes", str(memory_limit_bytes))
-    instances: tuple[InstancePlan, ...] = tuple(replace(i, options=(*i.options, option)) for i in plan.instances)
-    return replace(plan, instances=instances)
+        raise ConfigError(f"cannot read the token_file of host '{host}', {file}: {error.strerror}",
+                          host=host) from error
 
 
 def _record(id: str, plan: JobPlan, started_ns: int) -> JobRecord:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import grpc
 
@@ -20,9 +20,13 @@ from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
 
+T = TypeVar("T")
+
 #: trailing metadata that holds the typed error
 ERROR_KEY = "jumpgate-error"
 MESSAGE_BYTES_MAX = 64 << 20
+#: of a typed error; gRPC's peers accept 8 KiB of metadata, which hold the status message as well
+METADATA_BYTES_MAX = 3000
 
 _STATUS: dict[type[JumpgateError], grpc.StatusCode] = {
     errors.InvalidDataflow: grpc.StatusCode.INVALID_ARGUMENT,
@@ -56,16 +60,15 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
         return await _answered(context, submit)
 
-    async def Execute(self, request: pb.ExecuteRequest, context: Any) -> AsyncIterator[pb.Event]:
-        try:
-            async for state, stage in self.engine.execute(request.job_id):
-                detail = json.dumps(self.engine.job(request.job_id).record.counters) if state == "done" else ""
-                yield pb.Event(job_id=request.job_id, state=state, stage=stage, time_ns=time.time_ns(),
-                               detail_json=detail)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            await _abort(context, error)
+    async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
+        async def execute() -> None:
+            async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
+                async for event in events:
+                    detail = "" if event.counters is None else json.dumps(event.counters)
+                    await context.write(pb.Event(job_id=request.job_id, state=event.state, stage=event.stage,
+                                                 time_ns=event.time_ns, detail_json=detail))
+
+        await _answered(context, execute)
 
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.CancelResponse:
         async def cancel() -> pb.CancelResponse:
@@ -87,7 +90,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
             root, dialect = proto.decode(request.dataflow)
-            plan = self.engine.plan(root, dialect, _options(request.options), trace=request.verbose)
+            plan = await asyncio.to_thread(self.engine.plan, root, dialect, _options(request.options), request.verbose)
             return pb.ExplainResponse(text=explain_text(plan.explain, request.verbose), json=json.dumps(plan.explain))
 
         return await _answered(context, explain)
@@ -116,20 +119,41 @@ def _options(o: pb.Options) -> RunOptions:
     return RunOptions(o.parallelism, o.threads, o.timeout_ms, o.stall_timeout_ms, o.memory_limit_bytes, tuple(o.prefer))
 
 
-async def _answered(context: Any, verb: Callable[[], Awaitable[Any]]) -> Any:
+async def _answered(context: Any, verb: Callable[[], Awaitable[T]]) -> T:
     try:
         return await verb()
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:
-        return await _abort(context, error)
+    except Exception as error:  # not CancelledError: the client has gone
+        raise await _abort(context, error) from error
 
 
-async def _abort(context: Any, error: Exception) -> None:
+async def _abort(context: Any, error: Exception) -> Exception:
+    """Ends the call with the error's status; gRPC raises what ends the handler."""
     if not isinstance(error, JumpgateError):
         error = InternalError(f"{type(error).__name__}: {error}")
     kinds = [cls for cls in type(error).__mro__ if cls in _STATUS]
     status = _STATUS[kinds[0]] if kinds else (
         grpc.StatusCode.UNAVAILABLE if error.is_unreachable else grpc.StatusCode.UNKNOWN)
-    # gRPC metadata is ASCII: json.dumps escapes everything else
-    await context.abort(status, error.message, trailing_metadata=((ERROR_KEY, json.dumps(error.to_dict())),))
+    data = metadata_of(error)
+    await context.abort(status, json.loads(data)["message"], trailing_metadata=((ERROR_KEY, data),))
+    return error
+
+
+def metadata_of(error: JumpgateError) -> str:
+    """The typed error as ASCII JSON that fits into metadata: long texts are cut, in the middle."""
+    data = error.to_dict()
+    for length in (2000, 500, 100, 20):
+        text = json.dumps(_shortened(data, length))
+        if len(text) <= METADATA_BYTES_MAX:
+            return text
+    return json.dumps({"code": error.code, "message": _shortened(error.message, 100), "fields": {}})
+
+
+def _shortened(value: Any, length: int) -> Any:
+    """Texts of at most `length` characters, and as many items of lists as fit beside them."""
+    if isinstance(value, dict):
+        return {k: _shortened(v, length) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_shortened(v, length) for v in value[: max(1, length // 50)]]
+    text = str(value)
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]} … {text[-half:]}"

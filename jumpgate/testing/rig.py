@@ -60,6 +60,10 @@ class FakeHost:
         self.instances.append(FakeInstance(self, instance))
         return self.instances[-1]
 
+    async def release(self, job: str) -> None:
+        for instance in self.instances:
+            instance.alive = False
+
 
 class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on

@@ -20,8 +20,6 @@ BATCH = pa.record_batch({"a": [1, 2]})
 class FakeStream:
     """Yields what is put into it; `end` ends it, an error breaks it, close wakes the reader as an endpoint does."""
 
-    schema = BATCH.schema
-
     def __init__(self) -> None:
         self.items: queue.Queue[object] = queue.Queue()
         self.closed = 0
@@ -36,9 +34,9 @@ class FakeStream:
                 raise item
             yield item
 
-    def close(self) -> None:
+    def close(self, reason: JumpgateError | None = None) -> None:
         self.closed += 1
-        self.items.put(Unreachable("the endpoint was closed"))
+        self.items.put(reason or Unreachable("the endpoint was closed"))
 
 
 class FakeCall:
@@ -62,7 +60,7 @@ class FakeCall:
 class Run:
     def __init__(self) -> None:
         self.stream, self.call = FakeStream(), FakeCall()
-        self.result = Result("j1", self.stream, Execution(self.call, self.stream.close), self.call.cancel)
+        self.result = Result("j1", BATCH.schema, self.stream, Execution(self.call, self.stream.close), self.call.cancel)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ const int32_t* identity() {
 int64_t PipelineWork::more() {
   const auto& c = executor->config.pipelines[id];
   if (enough) return 0;
-  if (c.source_kind == "files" || c.source_kind == "edge") return opened ? executor->sources[c.source]->morsels_left() : 2;
+  if (c.source_kind == "files" || c.source_kind == "edge") return opened ? executor->sources[c.source]->morsels_left() : 0;
   const size_t rows = executor->tables[c.source]->rows().size();
   const size_t at = drained;
   return at < rows ? static_cast<int64_t>((rows - at + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS) : 0;
@@ -391,7 +391,7 @@ void Executor::worker(int thread) {
     w->active++;
     auto* pipeline = dynamic_cast<PipelineWork*>(w);
     Status status;
-    if (pipeline && !pipeline->opened) {  // opened by the first thread, under the lock: cheap by contract
+    if (pipeline && !pipeline->opened) {  // by the first thread; more() keeps the others away meanwhile
       const auto& c = config.pipelines[pipeline->id];
       if (c.source_kind == "files" || c.source_kind == "edge") {
         lock.unlock();

@@ -90,7 +90,7 @@ struct ColumnEncoder {
     }
   }
 
-  bool has_nulls() const { return std::memchr(mask.data(), 0, mask.size()) != nullptr; }
+  bool has_nulls() const { return !mask.empty() && std::memchr(mask.data(), 0, mask.size()) != nullptr; }
   size_t bytes() const { return values.size() + ends.size() + mask.size() / 8; }
   void clear() {
     for (Bytes* b : {&values, &ends, &mask, &valid_bits, &value_bits}) b->clear();

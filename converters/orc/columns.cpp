@@ -1,0 +1,415 @@
+#include "orc/columns.h"
+
+#include <algorithm>
+#include <array>
+
+#include "common/spread.h"
+
+namespace jg::columnar {
+
+void OrcColumn::start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer) {
+  file_ = file;
+  compression_ = compression;
+  footer_ = footer;
+  opened_ = false;
+  row_ = 0;
+}
+
+bool OrcColumn::open(StreamKind kind, OrcStream* stream) {
+  for (const OrcStreamPlace& place : footer_->streams) {
+    if (place.column != id_ || place.kind != kind) continue;
+    stream->reset(file_, compression_, place.offset, place.bytes);
+    return true;
+  }
+  stream->reset(file_, compression_, 0, 0);
+  return false;
+}
+
+void OrcColumn::read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) {
+  if (!opened_) {
+    if (id_ >= static_cast<int>(footer_->encodings.size())) malformed("a stripe without the encoding of a column");
+    encoding_ = footer_->encodings[static_cast<size_t>(id_)];
+    has_nulls_ = open(kPresent, &present_stream_);
+    present_.reset(&present_stream_);
+    open_values();
+    opened_ = true;
+  }
+  if (row > row_) skip_values(has_nulls_ ? present_.skip(row - row_) : row - row_);
+  row_ = row + rows;
+  uint8_t* valid = room.valid.get();
+  int32_t count = has_nulls_ ? static_cast<int32_t>(present_.decode(valid, rows)) : rows;
+  if (count > 0) read_values(count, room.data);
+  out->data = room.data;
+  out->valid = nullptr;
+  if (count == rows) return;
+  if (!column_.nullable) throw unexpected_null(column_);
+  spread_values(room.data, valid, rows, count);
+  out->valid = valid;
+}
+
+namespace {
+
+constexpr int64_t kSkipRows = JG_BATCH_ROWS;
+
+template <class Out>
+class Typed : public OrcColumn {
+ public:
+  using OrcColumn::OrcColumn;
+
+ protected:
+  void spread_values(void* out, const uint8_t* valid, int32_t rows, int32_t count) override {
+    spread(static_cast<Out*>(out), valid, rows, count);
+  }
+};
+
+template <class Out>
+class Integers final : public Typed<Out> {
+ public:
+  using Typed<Out>::Typed;
+
+ private:
+  void open_values() override {
+    this->open(this->kData, &stream_);
+    values_.reset(&stream_, true, this->encoding().version2);
+  }
+  void skip_values(int64_t n) override { values_.skip(n); }
+  void read_values(int32_t n, void* out) override {
+    if constexpr (std::is_same_v<Out, int64_t>) {
+      values_.decode(static_cast<int64_t*>(out), n);
+    } else {
+      values_.decode(wide_.data(), n);
+      Out* to = static_cast<Out*>(out);
+      for (int32_t i = 0; i < n; ++i) to[i] = static_cast<Out>(wide_[i]);
+    }
+  }
+
+  OrcStream stream_;
+  IntRle values_;
+  std::array<int64_t, JG_BATCH_ROWS> wide_;
+};
+
+template <class Out>
+class Bytes final : public Typed<Out> {
+ public:
+  using Typed<Out>::Typed;
+
+ private:
+  void open_values() override {
+    this->open(this->kData, &stream_);
+    values_.reset(&stream_);
+  }
+  void skip_values(int64_t n) override { values_.skip(n); }
+  void read_values(int32_t n, void* out) override {
+    values_.decode(bytes_.data(), n);
+    Out* to = static_cast<Out*>(out);
+    for (int32_t i = 0; i < n; ++i) to[i] = static_cast<Out>(static_cast<int8_t>(bytes_[i]));
+  }
+
+  OrcStream stream_;
+  ByteRle values_;
+  std::array<uint8_t, JG_BATCH_ROWS> bytes_;
+};
+
+class Bools final : public Typed<uint8_t> {
+ public:
+  using Typed::Typed;
+
+ private:
+  void open_values() override {
+    open(kData, &stream_);
+    values_.reset(&stream_);
+  }
+  void skip_values(int64_t n) override { values_.skip(n); }
+  void read_values(int32_t n, void* out) override { values_.decode(static_cast<uint8_t*>(out), n); }
+
+  OrcStream stream_;
+  BitRle values_;
+};
+
+template <class In, class Out>
+class Floats final : public Typed<Out> {
+ public:
+  using Typed<Out>::Typed;
+
+ private:
+  void open_values() override { this->open(this->kData, &stream_); }
+  void skip_values(int64_t n) override { stream_.skip(n * static_cast<int64_t>(sizeof(In))); }
+  void read_values(int32_t n, void* out) override {
+    const uint8_t* bytes = stream_.read(n * static_cast<int64_t>(sizeof(In)), spare_.data());
+    Out* to = static_cast<Out*>(out);
+    for (int32_t i = 0; i < n; ++i) {
+      In value;
+      std::memcpy(&value, bytes + i * sizeof(In), sizeof(In));
+      to[i] = value;
+    }
+  }
+
+  OrcStream stream_;
+  std::array<uint8_t, JG_BATCH_ROWS * sizeof(In)> spare_;
+};
+
+template <class Out>
+class Decimals final : public Typed<Out> {
+ public:
+  using Typed<Out>::Typed;
+
+ private:
+  void open_values() override {
+    this->open(this->kData, &digits_);
+    this->open(this->kSecondary, &scale_stream_);
+    scales_.reset(&scale_stream_, true, this->encoding().version2);
+  }
+  void skip_values(int64_t n) override {
+    scales_.skip(n);
+    for (; n > 0; --n) {
+      while (digits_.byte() & 0x80) {
+      }
+    }
+  }
+  void read_values(int32_t n, void* out) override {
+    scales_.decode(scale_.data(), n);
+    Out* to = static_cast<Out*>(out);
+    for (int32_t i = 0; i < n; ++i) {
+      jg_i128 value = next();
+      if (scale_[i] != this->column().scale) value = rescaled(value, scale_[i]);
+      to[i] = static_cast<Out>(value);
+      if (sizeof(Out) < sizeof value && to[i] != value) malformed("a decimal with more digits than its precision");
+    }
+  }
+
+  // Most decimals take few bytes, all in the current block.
+  jg_i128 next() {
+    if (digits_.contiguous() < 8) return read_decimal(digits_);
+    uint64_t word, value = 0;
+    std::memcpy(&word, digits_.position(), 8);
+    uint64_t stops = ~word & 0x8080808080808080;
+    if (stops == 0) return read_decimal(digits_);
+    int bytes = (__builtin_ctzll(stops) >> 3) + 1;
+    if (bytes < 8) word &= (uint64_t{1} << (bytes * 8)) - 1;
+    for (int i = 0; i < 8; ++i) value |= (word >> (8 * i) & 0x7F) << (7 * i);
+    digits_.skip(bytes);
+    return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+  }
+
+  jg_i128 rescaled(jg_i128 value, int64_t scale) const {
+    int64_t up = this->column().scale - scale;
+    if (up > 38 || up < -38) malformed("a decimal of an impossible scale");
+    for (; up > 0; --up) {
+      if (__builtin_mul_overflow(value, jg_i128{10}, &value)) malformed("a decimal with more digits than its precision");
+    }
+    for (; up < 0; ++up) {
+      if (value % 10 != 0) malformed("a decimal with more digits than its scale");
+      value /= 10;
+    }
+    return value;
+  }
+
+  OrcStream digits_, scale_stream_;
+  IntRle scales_;
+  std::array<int64_t, JG_BATCH_ROWS> scale_;
+};
+
+class Timestamps final : public Typed<int64_t> {
+ public:
+  Timestamps(const ColumnSpec& column, int id, bool instant) : Typed(column, id), instant_(instant) {}
+
+ private:
+  void open_values() override {
+    const std::string& zone = footer_->timezone;
+    if (!instant_ && !zone.empty() && zone != "UTC" && zone != "GMT" && zone != "Etc/UTC" && zone != "Etc/GMT") {
+      throw ReadError("schema", "its timestamps were written in time zone " + zone + "; only UTC can be read",
+                      {{"column", column().name}});
+    }
+    open(kData, &second_stream_);
+    open(kSecondary, &nano_stream_);
+    seconds_.reset(&second_stream_, true, encoding().version2);
+    nanos_.reset(&nano_stream_, false, encoding().version2);
+  }
+  void skip_values(int64_t n) override {
+    seconds_.skip(n);
+    nanos_.skip(n);
+  }
+  void read_values(int32_t n, void* out) override {
+    constexpr int64_t kBase = 1420070400;  // 2015-01-01
+    static constexpr int64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    int64_t* to = static_cast<int64_t*>(out);
+    seconds_.decode(to, n);
+    nanos_.decode(nano_.data(), n);
+    for (int32_t i = 0; i < n; ++i) {
+      // The low three bits are the trailing decimal zeros left out, less one.
+      uint64_t packed = static_cast<uint64_t>(nano_[i]);
+      if (packed >> 3 >= 1'000'000'000) malformed("a timestamp with more than a second of nanoseconds");
+      int64_t nanos = static_cast<int64_t>(packed >> 3) * kPowers[packed & 7];
+      int64_t seconds, micros;
+      bool fits = !__builtin_add_overflow(to[i], kBase, &seconds);
+      // Writers round seconds before 1970 towards zero (ORC-763).
+      if (seconds < 0 && nanos > 999'999) --seconds;
+      fits = fits && !__builtin_mul_overflow(seconds, int64_t{1'000'000}, &micros);
+      if (!fits || __builtin_add_overflow(micros, nanos / 1000, &micros)) {
+        throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds", {{"column", column().name}});
+      }
+      if (nanos % 1000 != 0) {
+        throw ReadError("schema", "a timestamp has digits below microseconds, which timestamp cannot hold",
+                        {{"column", column().name}});
+      }
+      to[i] = micros;
+    }
+  }
+
+  bool instant_;
+  OrcStream second_stream_, nano_stream_;
+  IntRle seconds_, nanos_;
+  std::array<int64_t, JG_BATCH_ROWS> nano_;
+};
+
+class Texts final : public Typed<JgStr> {
+ public:
+  using Typed::Typed;
+
+ private:
+  void open_values() override {
+    open(kData, &stream_);
+    open(kLength, &length_stream_);
+    lengths_.reset(&length_stream_, false, encoding().version2);
+    if (encoding().dictionary) {
+      load_dictionary();
+      indices_.reset(&stream_, false, encoding().version2);
+    }
+  }
+
+  void load_dictionary() {
+    OrcStream stream;
+    open(kDictionaryData, &stream);
+    bytes_.clear();
+    std::vector<int64_t> sizes;
+    for (int64_t left = encoding().dictionary_size; left > 0;) {
+      int64_t n = std::min<int64_t>(left, JG_BATCH_ROWS);
+      int64_t total = next_lengths(n);
+      sizes.insert(sizes.end(), number_.begin(), number_.begin() + n);
+      stream.append(total, &bytes_);
+      left -= n;
+    }
+    dictionary_.clear();
+    const char* at = bytes_.data();
+    for (int64_t size : sizes) {
+      dictionary_.push_back({at, static_cast<uint64_t>(size)});
+      at += size;
+    }
+  }
+
+  // Decodes n lengths to number_; returns their sum.
+  int64_t next_lengths(int64_t n) {
+    lengths_.decode(number_.data(), n);
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      if (number_[i] < 0 || __builtin_add_overflow(total, number_[i], &total)) malformed("a text of impossible length");
+    }
+    return total;
+  }
+
+  void skip_values(int64_t n) override {
+    if (encoding().dictionary) return indices_.skip(n);
+    while (n > 0) {
+      int64_t piece = std::min<int64_t>(n, kSkipRows);
+      stream_.skip(next_lengths(piece));
+      n -= piece;
+    }
+  }
+
+  void read_values(int32_t n, void* out) override {
+    JgStr* to = static_cast<JgStr*>(out);
+    if (encoding().dictionary) {
+      indices_.decode(number_.data(), n);
+      for (int32_t i = 0; i < n; ++i) {
+        if (static_cast<uint64_t>(number_[i]) >= dictionary_.size()) malformed("an index beyond the dictionary");
+        to[i] = dictionary_[static_cast<size_t>(number_[i])];
+      }
+      return;
+    }
+    int64_t total = next_lengths(n);
+    bytes_.clear();
+    stream_.append(total, &bytes_);
+    const char* at = bytes_.data();
+    for (int32_t i = 0; i < n; ++i) {
+      to[i] = {at, static_cast<uint64_t>(number_[i])};
+      at += number_[i];
+    }
+  }
+
+  OrcStream stream_, length_stream_;
+  IntRle lengths_, indices_;
+  std::vector<JgStr> dictionary_;
+  std::vector<char> bytes_;  // of the dictionary, or of the current batch
+  std::array<int64_t, JG_BATCH_ROWS> number_;
+};
+
+const char* kind_name(OrcKind kind) {
+  static constexpr const char* kNames[] = {"boolean",   "tinyint", "smallint", "int",    "bigint", "float",  "double",
+                                           "string",    "binary",  "timestamp", "a nested type (list)",
+                                           "a nested type (map)", "a nested type (struct)", "a nested type (union)",
+                                           "decimal",   "date",    "varchar",  "char",   "timestamp with local time zone"};
+  return static_cast<size_t>(kind) < std::size(kNames) ? kNames[static_cast<size_t>(kind)] : "an unknown type";
+}
+
+template <class Out>
+std::unique_ptr<OrcColumn> integers(const ColumnSpec& column, int id, OrcKind kind) {
+  if (kind == OrcKind::kByte) return std::make_unique<Bytes<Out>>(column, id);
+  return std::make_unique<Integers<Out>>(column, id);
+}
+
+}  // namespace
+
+std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTail& tail, int id) {
+  const OrcType& type = tail.types[static_cast<size_t>(id)];
+  OrcKind kind = type.kind;
+  bool byte = kind == OrcKind::kByte, to16 = byte || kind == OrcKind::kShort, to32 = to16 || kind == OrcKind::kInt;
+  switch (column.type) {
+    case JG_BOOL:
+      if (kind == OrcKind::kBool) return std::make_unique<Bools>(column, id);
+      break;
+    case JG_I8:
+      if (byte) return integers<int8_t>(column, id, kind);
+      break;
+    case JG_I16:
+      if (to16) return integers<int16_t>(column, id, kind);
+      break;
+    case JG_I32:
+      if (to32) return integers<int32_t>(column, id, kind);
+      break;
+    case JG_I64:
+      if (to32 || kind == OrcKind::kLong) return integers<int64_t>(column, id, kind);
+      break;
+    case JG_F32:
+      if (kind == OrcKind::kFloat) return std::make_unique<Floats<float, float>>(column, id);
+      break;
+    case JG_F64:
+      if (kind == OrcKind::kFloat) return std::make_unique<Floats<float, double>>(column, id);
+      if (kind == OrcKind::kDouble) return std::make_unique<Floats<double, double>>(column, id);
+      break;
+    case JG_DEC64:
+    case JG_DEC128:
+      if (kind != OrcKind::kDecimal || type.scale != column.scale || type.precision > column.precision) break;
+      if (column.type == JG_DEC64) return std::make_unique<Decimals<int64_t>>(column, id);
+      return std::make_unique<Decimals<jg_i128>>(column, id);
+    case JG_DATE:
+      if (kind == OrcKind::kDate) return std::make_unique<Integers<int32_t>>(column, id);
+      break;
+    case JG_TIMESTAMP:
+      if (kind == OrcKind::kTimestamp) return std::make_unique<Timestamps>(column, id, false);
+      if (kind == OrcKind::kTimestampInstant) return std::make_unique<Timestamps>(column, id, true);
+      break;
+    case JG_STRING:
+      if (kind == OrcKind::kString || kind == OrcKind::kVarchar || kind == OrcKind::kChar) {
+        return std::make_unique<Texts>(column, id);
+      }
+      break;
+    case JG_BINARY:
+      if (kind == OrcKind::kBinary) return std::make_unique<Texts>(column, id);
+      break;
+  }
+  std::string found = kind_name(kind);
+  if (kind == OrcKind::kDecimal) found += "(" + std::to_string(type.precision) + ", " + std::to_string(type.scale) + ")";
+  throw wrong_type(column, found);
+}
+
+}  // namespace jg::columnar

@@ -1,0 +1,54 @@
+// Decodes one column of an ORC file, stripe by stripe, straight into JgCol values.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/column_room.h"
+#include "jg/stream.h"
+#include "orc/rle.h"
+#include "orc/tail.h"
+
+namespace jg::columnar {
+
+class OrcColumn {
+ public:
+  OrcColumn(const ColumnSpec& column, int id) : column_(column), id_(id) {}
+  virtual ~OrcColumn() = default;
+
+  // The stripe that the next calls are about. Reads nothing.
+  void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer);
+  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Throws ReadError.
+  void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out);
+
+ protected:
+  enum StreamKind { kPresent = 0, kData = 1, kLength = 2, kDictionaryData = 3, kSecondary = 5 };
+
+  // Sets `stream` to the column's stream of that kind; false where the stripe has none.
+  bool open(StreamKind kind, OrcStream* stream);
+  const OrcEncoding& encoding() const { return encoding_; }
+  const ColumnSpec& column() const { return column_; }
+
+  virtual void open_values() = 0;
+  // Values, not rows: NULLs are not among them.
+  virtual void skip_values(int64_t n) = 0;
+  virtual void read_values(int32_t n, void* out) = 0;
+  virtual void spread_values(void* out, const uint8_t* valid, int32_t rows, int32_t count) = 0;
+  const OrcStripeFooter* footer_ = nullptr;
+
+ private:
+  ColumnSpec column_;
+  int id_;
+  InputFile* file_ = nullptr;
+  const OrcCompression* compression_ = nullptr;
+  OrcEncoding encoding_;
+  bool opened_ = false, has_nulls_ = false;
+  OrcStream present_stream_;
+  BitRle present_;
+  int64_t row_ = 0;
+};
+
+// The decoder that turns the file's column into the declared type; throws ReadError "schema" where the two do not agree.
+std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTail& tail, int id);
+
+}  // namespace jg::columnar

@@ -1,0 +1,260 @@
+#include "orc/rle.h"
+
+#include <algorithm>
+
+namespace jg::columnar {
+
+namespace {
+
+int64_t unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
+
+// Adds as two's complement does: a damaged file may overflow.
+int64_t wrapping_add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+
+// Bits of a width code; delta runs use code 0 for none.
+int width_of(int code) {
+  static constexpr int kWide[] = {26, 28, 30, 32, 40, 48, 56, 64};
+  return code < 24 ? code + 1 : kWide[code - 24];
+}
+
+// The width at which a patch of that many bits is stored.
+int fixed_width(int bits) {
+  for (int code = 0; code < 32; ++code) {
+    if (width_of(code) >= bits) return width_of(code);
+  }
+  malformed("a patch of more than 64 bits");
+}
+
+}  // namespace
+
+void ByteRle::next_run() {
+  while (left_ == 0) {
+    uint8_t control = stream_->byte();
+    repeated_ = control < 0x80;
+    left_ = repeated_ ? control + 3 : 0x100 - control;
+    if (repeated_) value_ = stream_->byte();
+  }
+}
+
+void ByteRle::decode(uint8_t* out, int64_t n) {
+  while (n > 0) {
+    next_run();
+    int64_t take = std::min(n, left_);
+    if (repeated_) {
+      std::memset(out, value_, static_cast<size_t>(take));
+    } else {
+      const uint8_t* bytes = stream_->read(take, out);
+      if (bytes != out) std::memcpy(out, bytes, static_cast<size_t>(take));
+    }
+    out += take;
+    n -= take;
+    left_ -= take;
+  }
+}
+
+void ByteRle::skip(int64_t n) {
+  while (n > 0) {
+    next_run();
+    int64_t take = std::min(n, left_);
+    if (!repeated_) stream_->skip(take);
+    n -= take;
+    left_ -= take;
+  }
+}
+
+int64_t BitRle::decode(uint8_t* out, int64_t n) {
+  int64_t ones = 0;
+  auto rest = [&] {
+    for (; n > 0 && bits_left_ > 0; --n, ++out) {
+      *out = byte_ >> --bits_left_ & 1;
+      ones += *out;
+    }
+  };
+  rest();
+  uint8_t bytes[256];
+  while (n >= 8) {
+    int64_t count = std::min<int64_t>(n / 8, sizeof bytes);
+    bytes_.decode(bytes, count);
+    for (int64_t i = 0; i < count; ++i, out += 8) {
+      // One bit to each byte, the most significant to the first (little endian).
+      uint64_t spread = (bytes[i] * uint64_t{0x8040201008040201} >> 7) & 0x0101010101010101;
+      std::memcpy(out, &spread, 8);
+      ones += __builtin_popcount(bytes[i]);
+    }
+    n -= count * 8;
+  }
+  if (n > 0) {
+    bytes_.decode(&byte_, 1);
+    bits_left_ = 8;
+    rest();
+  }
+  return ones;
+}
+
+int64_t BitRle::skip(int64_t n) {
+  int64_t ones = 0;
+  uint8_t bits[256];
+  while (n > 0) {
+    int64_t take = std::min<int64_t>(n, sizeof bits);
+    ones += decode(bits, take);
+    n -= take;
+  }
+  return ones;
+}
+
+uint64_t IntRle::varint() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    uint8_t byte = stream_->byte();
+    value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+    if (!(byte & 0x80)) return value;
+  }
+  malformed("an integer of more than 64 bits");
+}
+
+int64_t IntRle::signed_varint() { return unzigzag(varint()); }
+
+uint64_t IntRle::big_endian(int bytes) {
+  uint64_t value = 0;
+  for (int i = 0; i < bytes; ++i) value = value << 8 | stream_->byte();
+  return value;
+}
+
+void IntRle::unpack(int width, int n, int64_t* out) {
+  int64_t bytes = (static_cast<int64_t>(n) * width + 7) / 8;
+  const uint8_t* data = stream_->read(bytes, spare_.data());
+  // Eight bytes are loaded at a time: copy where that would run over the end of the block.
+  if (data != spare_.data() && stream_->contiguous() < 8) {
+    std::memcpy(spare_.data(), data, static_cast<size_t>(bytes));
+    data = spare_.data();
+  }
+  auto load = [data](int64_t at) {
+    uint64_t word;
+    std::memcpy(&word, data + at, 8);
+    return __builtin_bswap64(word);
+  };
+  if (width <= 56) {
+    int64_t bit = 0;
+    for (int i = 0; i < n; ++i, bit += width) {
+      out[i] = static_cast<int64_t>(load(bit >> 3) << (bit & 7) >> (64 - width));
+    }
+  } else {
+    for (int i = 0; i < n; ++i) out[i] = static_cast<int64_t>(load(int64_t{8} * i));
+  }
+}
+
+void IntRle::short_repeat(uint8_t first) {
+  int bytes = (first >> 3 & 7) + 1;
+  uint64_t value = big_endian(bytes);
+  size_ = (first & 7) + 3;
+  std::fill_n(run_.begin(), size_, signed_ ? unzigzag(value) : static_cast<int64_t>(value));
+}
+
+void IntRle::direct(uint8_t first) {
+  int width = width_of(first >> 1 & 31);
+  size_ = ((first & 1) << 8 | stream_->byte()) + 1;
+  unpack(width, size_, run_.data());
+  if (signed_) {
+    for (int i = 0; i < size_; ++i) run_[i] = unzigzag(static_cast<uint64_t>(run_[i]));
+  }
+}
+
+void IntRle::patched_base(uint8_t first) {
+  int width = width_of(first >> 1 & 31);
+  size_ = ((first & 1) << 8 | stream_->byte()) + 1;
+  uint8_t third = stream_->byte(), fourth = stream_->byte();
+  int base_bytes = (third >> 5 & 7) + 1, patch_width = width_of(third & 31);
+  int gap_width = (fourth >> 5 & 7) + 1, patches = fourth & 31;
+  if (patch_width + gap_width > 64) malformed("a patch of more than 64 bits");
+  uint64_t magnitude = big_endian(base_bytes), sign = uint64_t{1} << (base_bytes * 8 - 1);
+  int64_t base = static_cast<int64_t>(magnitude & (sign - 1));
+  if (magnitude & sign) base = -base;
+  unpack(width, size_, run_.data());
+  int64_t patch[31];
+  unpack(fixed_width(patch_width + gap_width), patches, patch);
+  for (int64_t i = 0, at = 0; i < patches; ++i) {
+    uint64_t entry = static_cast<uint64_t>(patch[i]);
+    at += static_cast<int64_t>(entry >> patch_width & ((uint64_t{1} << gap_width) - 1));
+    uint64_t bits = entry & ((uint64_t{1} << patch_width) - 1);
+    if (at >= size_) malformed("a patch beyond its run");
+    if (bits == 0) continue;  // only a longer gap
+    if (width >= 64) malformed("a patch of more than 64 bits");
+    run_[at] = static_cast<int64_t>(static_cast<uint64_t>(run_[at]) | bits << width);
+  }
+  for (int i = 0; i < size_; ++i) run_[i] = wrapping_add(base, run_[i]);
+}
+
+void IntRle::delta(uint8_t first) {
+  int code = first >> 1 & 31;
+  size_ = ((first & 1) << 8 | stream_->byte()) + 1;
+  run_[0] = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+  int64_t step = signed_varint();
+  if (code == 0) {
+    for (int i = 1; i < size_; ++i) run_[i] = wrapping_add(run_[i - 1], step);
+    return;
+  }
+  if (size_ < 2) malformed("a delta run of one value");
+  run_[1] = wrapping_add(run_[0], step);
+  unpack(width_of(code), size_ - 2, run_.data() + 2);
+  for (int i = 2; i < size_; ++i) {
+    int64_t change = step < 0 ? wrapping_add(0, static_cast<int64_t>(-static_cast<uint64_t>(run_[i]))) : run_[i];
+    run_[i] = wrapping_add(run_[i - 1], change);
+  }
+}
+
+void IntRle::next_run_v1() {
+  uint8_t control = stream_->byte();
+  if (control < 0x80) {
+    size_ = control + 3;
+    int64_t step = static_cast<int8_t>(stream_->byte());
+    int64_t value = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+    for (int i = 0; i < size_; ++i, value = wrapping_add(value, step)) run_[i] = value;
+  } else {
+    size_ = 0x100 - control;
+    for (int i = 0; i < size_; ++i) run_[i] = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+  }
+}
+
+void IntRle::next_run() {
+  at_ = 0;
+  if (!version2_) return next_run_v1();
+  uint8_t first = stream_->byte();
+  switch (first >> 6) {
+    case 0: return short_repeat(first);
+    case 1: return direct(first);
+    case 2: return patched_base(first);
+    default: return delta(first);
+  }
+}
+
+void IntRle::decode(int64_t* out, int64_t n) {
+  while (n > 0) {
+    if (at_ == size_) next_run();
+    int64_t take = std::min<int64_t>(n, size_ - at_);
+    std::memcpy(out, run_.data() + at_, static_cast<size_t>(take) * sizeof(int64_t));
+    at_ += static_cast<int>(take);
+    out += take;
+    n -= take;
+  }
+}
+
+void IntRle::skip(int64_t n) {
+  while (n > 0) {
+    if (at_ == size_) next_run();
+    int64_t take = std::min<int64_t>(n, size_ - at_);
+    at_ += static_cast<int>(take);
+    n -= take;
+  }
+}
+
+__int128 read_decimal(OrcStream& stream) {
+  unsigned __int128 value = 0;
+  for (int shift = 0; shift < 128; shift += 7) {
+    uint8_t byte = stream.byte();
+    value |= static_cast<unsigned __int128>(byte & 0x7F) << shift;
+    if (!(byte & 0x80)) return static_cast<__int128>(value >> 1) ^ -static_cast<__int128>(value & 1);
+  }
+  malformed("a decimal of more than 128 bits");
+}
+
+}  // namespace jg::columnar

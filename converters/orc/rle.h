@@ -1,0 +1,80 @@
+// ORC's run-length encodings (ORC specification, "Run Length Encoding"): bytes, bits, and integers in versions 1 and 2.
+#pragma once
+#include <array>
+#include <cstdint>
+
+#include "orc/stream.h"
+
+namespace jg::columnar {
+
+class ByteRle {
+ public:
+  void reset(OrcStream* stream) {
+    stream_ = stream;
+    left_ = 0;
+  }
+  void decode(uint8_t* out, int64_t n);
+  void skip(int64_t n);
+
+ private:
+  void next_run();
+
+  OrcStream* stream_ = nullptr;
+  bool repeated_ = false;
+  uint8_t value_ = 0;
+  int64_t left_ = 0;
+};
+
+class BitRle {
+ public:
+  void reset(OrcStream* stream) {
+    bytes_.reset(stream);
+    bits_left_ = 0;
+  }
+  // One byte, 0 or 1, for each of the next n bits; returns how many are 1.
+  int64_t decode(uint8_t* out, int64_t n);
+  // Passes over n bits; returns how many are 1.
+  int64_t skip(int64_t n);
+
+ private:
+  ByteRle bytes_;
+  uint8_t byte_ = 0;
+  int bits_left_ = 0;
+};
+
+class IntRle {
+ public:
+  void reset(OrcStream* stream, bool is_signed, bool version2) {
+    stream_ = stream;
+    signed_ = is_signed;
+    version2_ = version2;
+    at_ = size_ = 0;
+  }
+  void decode(int64_t* out, int64_t n);
+  void skip(int64_t n);
+
+ private:
+  static constexpr int kRunMax = 512;
+
+  void next_run();
+  void next_run_v1();
+  void short_repeat(uint8_t first);
+  void direct(uint8_t first);
+  void patched_base(uint8_t first);
+  void delta(uint8_t first);
+  void unpack(int width, int n, int64_t* out);
+  uint64_t varint();
+  int64_t signed_varint();
+  uint64_t big_endian(int bytes);
+
+  OrcStream* stream_ = nullptr;
+  bool signed_ = false, version2_ = false;
+  int at_ = 0, size_ = 0;  // values of the run that were and that are to be passed on
+  std::array<int64_t, kRunMax> run_;
+  std::array<uint8_t, kRunMax * 8 + 16> spare_;
+};
+
+// A varint of up to 128 bits, zigzag: the unscaled value of a decimal.
+__int128 read_decimal(OrcStream& stream);
+
+}  // namespace jg::columnar

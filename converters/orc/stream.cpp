@@ -1,0 +1,109 @@
+#include "orc/stream.h"
+
+#include <algorithm>
+
+namespace jg::columnar {
+
+namespace {
+constexpr int64_t kWindowBytes = 1 << 20;
+}
+
+void OrcStream::reset(InputFile* file, const OrcCompression* compression, int64_t offset, int64_t bytes) {
+  file_ = file;
+  compression_ = compression;
+  offset_ = offset;
+  bytes_ = bytes;
+  done_ = window_at_ = window_size_ = 0;
+  at_ = end_ = nullptr;
+}
+
+const uint8_t* OrcStream::window(int64_t n) {
+  if (window_size_ - window_at_ < n) {
+    int64_t kept = window_size_ - window_at_;
+    if (n - kept > bytes_ - done_) malformed("a stream ends too early");
+    int64_t wanted = std::min(std::max(n, kWindowBytes) - kept, bytes_ - done_);
+    if (static_cast<int64_t>(window_.size()) < kept + wanted) window_.resize(static_cast<size_t>(kept + wanted));
+    std::memmove(window_.data(), window_.data() + window_at_, static_cast<size_t>(kept));
+    if (take(file_->ReadAt(offset_ + done_, wanted, window_.data() + kept)) < wanted) malformed("it ends inside a stripe");
+    done_ += wanted;
+    window_at_ = 0;
+    window_size_ = kept + wanted;
+  }
+  const uint8_t* bytes = window_.data() + window_at_;
+  window_at_ += n;
+  return bytes;
+}
+
+void OrcStream::next_block() {
+  do {
+    int64_t left = bytes_ - done_ + window_size_ - window_at_;
+    if (left == 0) malformed("a stream ends too early");
+    if (!compression_->codec) {
+      int64_t n = std::min(left, window_at_ < window_size_ ? window_size_ - window_at_ : kWindowBytes);
+      at_ = window(n);
+      end_ = at_ + n;
+      continue;
+    }
+    const uint8_t* header = window(3);
+    uint32_t word = static_cast<uint32_t>(header[0] | header[1] << 8 | header[2] << 16);
+    int64_t n = word >> 1;
+    const uint8_t* chunk = window(n);
+    if (word & 1) {  // stored as it is
+      at_ = chunk;
+      end_ = at_ + n;
+      continue;
+    }
+    block_.resize(static_cast<size_t>(compression_->block_bytes));
+    int64_t size = columnar::take(
+        compression_->codec->Decompress(n, chunk, static_cast<int64_t>(block_.size()), block_.data()));
+    at_ = block_.data();
+    end_ = at_ + size;
+  } while (at_ == end_);
+}
+
+const uint8_t* OrcStream::read(int64_t n, uint8_t* spare) {
+  if (end_ - at_ >= n) {
+    at_ += n;
+    return at_ - n;
+  }
+  for (int64_t done = 0; done < n;) {
+    if (at_ == end_) next_block();
+    int64_t piece = std::min<int64_t>(n - done, end_ - at_);
+    std::memcpy(spare + done, at_, static_cast<size_t>(piece));
+    at_ += piece;
+    done += piece;
+  }
+  return spare;
+}
+
+void OrcStream::append(int64_t n, std::vector<char>* out) {
+  while (n > 0) {
+    if (at_ == end_) next_block();
+    int64_t piece = std::min<int64_t>(n, end_ - at_);
+    out->insert(out->end(), at_, at_ + piece);
+    at_ += piece;
+    n -= piece;
+  }
+}
+
+void OrcStream::skip(int64_t n) {
+  while (n > 0) {
+    if (at_ == end_) next_block();
+    int64_t piece = std::min<int64_t>(n, end_ - at_);
+    at_ += piece;
+    n -= piece;
+  }
+}
+
+std::string read_section(InputFile& file, const OrcCompression& compression, int64_t offset, int64_t bytes) {
+  OrcStream stream;
+  stream.reset(&file, &compression, offset, bytes);
+  std::vector<char> all;
+  while (!stream.at_end()) {
+    all.push_back(static_cast<char>(stream.byte()));
+    stream.append(stream.contiguous(), &all);
+  }
+  return {all.begin(), all.end()};
+}
+
+}  // namespace jg::columnar

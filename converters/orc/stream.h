@@ -1,0 +1,49 @@
+// The bytes of one ORC stream or section: compressed chunks behind 3-byte headers, read through a bounded window.
+#pragma once
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/input_file.h"
+#include "common/read_error.h"
+#include "orc/tail.h"
+
+namespace jg::columnar {
+
+class OrcStream {
+ public:
+  void reset(InputFile* file, const OrcCompression* compression, int64_t offset, int64_t bytes);
+
+  uint8_t byte() {
+    if (at_ == end_) next_block();
+    return *at_++;
+  }
+  // The next n bytes in one piece: in place, or copied to `spare` (of at least n bytes) where they span blocks.
+  const uint8_t* read(int64_t n, uint8_t* spare);
+  // Appends the next n bytes; grows only as bytes arrive.
+  void append(int64_t n, std::vector<char>* out);
+  void skip(int64_t n);
+  // Bytes of the current block that may be read beyond the position, for wide loads.
+  int64_t contiguous() const { return end_ - at_; }
+  const uint8_t* position() const { return at_; }
+  bool at_end() const { return at_ == end_ && done_ == bytes_ && window_at_ == window_size_; }
+
+ private:
+  void next_block();
+  const uint8_t* window(int64_t n);  // the next n raw bytes
+
+  InputFile* file_ = nullptr;
+  const OrcCompression* compression_ = nullptr;
+  int64_t offset_ = 0, bytes_ = 0, done_ = 0;  // done_: read into the window so far
+  std::vector<uint8_t> window_, block_;
+  int64_t window_at_ = 0, window_size_ = 0;
+  const uint8_t* at_ = nullptr;
+  const uint8_t* end_ = nullptr;
+};
+
+// The whole of a section, decompressed.
+std::string read_section(InputFile& file, const OrcCompression& compression, int64_t offset, int64_t bytes);
+
+}  // namespace jg::columnar

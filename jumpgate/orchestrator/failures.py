@@ -1,0 +1,99 @@
+"""Many instances, one error: runs a verb on all of them, and of several failures raises the one that explains them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from jumpgate import errors
+from jumpgate.errors import InstanceFailed, JumpgateError
+from jumpgate.nca.interface import InstancePlan
+
+#: after a failure that may be only a consequence, how long to wait for its cause
+CAUSE_WAIT_S = 0.25
+
+
+def weight(error: BaseException) -> int:
+    """Smaller explains more. When an instance fails or dies, its peers see connections that break off (protocol,
+    unreachable), and what is then stopped says so (cancelled)."""
+    if isinstance(error, errors.Cancelled):
+        return 4
+    if isinstance(error, errors.Unreachable):
+        return 3
+    if isinstance(error, errors.ProtocolError):
+        return 2
+    return 1 if isinstance(error, InstanceFailed) else 0
+
+
+def located(error: JumpgateError, instance: InstancePlan, phase: str) -> JumpgateError:
+    """The error with the fields that say where it happened; a dead instance's sentence says so, too."""
+    error.fields.setdefault("instance", instance.id)
+    error.fields.setdefault("host", instance.device.name)
+    if phase.startswith("stage "):
+        error.fields.setdefault("stage", phase.removeprefix("stage "))
+    if isinstance(error, InstanceFailed):
+        host = f"'{instance.device.name}'"
+        place = "" if host in error.message else f" on host {host}"
+        error.message = f"{error.message},{place} {'in' if 'stage' in error.fields else 'during'} {phase}"
+        error.args = (error.message,)
+    return error
+
+
+async def on_all(
+    instances: Iterable[InstancePlan], phase: str, verb: Callable[[InstancePlan], Awaitable[None]],
+    *watchers: Awaitable[None],
+) -> None:
+    """The verb on all instances at once, beside watchers that only end by failing.
+
+    Raises the likeliest cause of a failure: at once where it is one, else after CAUSE_WAIT_S. What still runs then is
+    cancelled, and not waited for.
+    """
+
+    async def one(i: InstancePlan) -> None:
+        try:
+            await verb(i)
+        except JumpgateError as error:
+            raise located(error, i, phase) from None
+
+    tasks: set[asyncio.Future[None]] = {asyncio.ensure_future(one(i)) for i in instances}
+    watching: set[asyncio.Future[None]] = {asyncio.ensure_future(w) for w in watchers}
+    try:
+        await _until_failure(tasks, watching)
+    finally:
+        for task in tasks | watching:
+            task.add_done_callback(_retrieve)
+            task.cancel()
+
+
+async def _until_failure(tasks: set[asyncio.Future[None]], watching: set[asyncio.Future[None]]) -> None:
+    pending = tasks | watching
+    failures: list[BaseException] = []
+    deadline: float | None = None
+    while pending & tasks:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        failures += [e for t in done if not t.cancelled() and (e := t.exception()) is not None]
+        if failures and deadline is None:
+            deadline = time.monotonic() + CAUSE_WAIT_S
+        if deadline is not None and (min(map(weight, failures)) < 2 or time.monotonic() >= deadline):
+            break
+    if failures:
+        raise min(failures, key=weight)
+
+
+async def all_of(verbs: Iterable[Awaitable[Any]]) -> list[Any]:
+    """All results, or the first error once everything has ended."""
+    results = await asyncio.gather(*verbs, return_exceptions=True)
+    for r in results:
+        if isinstance(r, BaseException):
+            raise r
+    return results
+
+
+def _retrieve(task: asyncio.Future[None]) -> None:
+    """Marks a failure that nobody asks for any more as seen."""
+    with contextlib.suppress(asyncio.CancelledError):
+        task.exception()

@@ -1,0 +1,199 @@
+"""One job: compile → allocate → configure → stages with barriers → destroy; the first failure ends everything.
+
+States: submitted, compiling, compiled, allocating, configuring, running (stage n), then done, failed or cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
+from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
+from jumpgate.orchestrator.failures import all_of, located, on_all
+from jumpgate.orchestrator.progress import watch
+from jumpgate.orchestrator.record import JobRecord, Phase
+
+#: for an instance to end by itself; then its host kills it
+DESTROY_TIMEOUT_S = 1.0
+#: for the counters of a failed job, which only its report needs
+LAST_STATS_TIMEOUT_S = 0.2
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that a client may see. `counters` by instance id: all with done, some with progress (running)."""
+
+    state: str
+    stage: int
+    time_ns: int
+    counters: dict[str, dict[str, Any]] | None = None
+
+
+class Job:
+    """A planned job. `run` executes it once; `cancel` may come at any time, from the same event loop.
+
+    timeout_ms: of the execution (0: none); stall_timeout_ms: fails a stage whose counters stand still this long.
+    """
+
+    def __init__(self, context: JobContext, lifecycles: Callable[[str], LifeCycle], record: JobRecord,
+                 timeout_ms: int = 0, stall_timeout_ms: int = 60_000) -> None:
+        self.context, self.record = context, record
+        self._lifecycles = lifecycles
+        self._timeout_s = timeout_ms / 1000 if timeout_ms else None
+        self._stall_s = stall_timeout_ms / 1000
+        self._artifacts: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+        self._ended: set[str] = set()  # instances whose part of the running stage is done
+        self._task: asyncio.Task[None] | None = None
+        self._cancelled: JumpgateError | None = None
+        self._on_event: Callable[[Event], None] = lambda _: None
+
+    @property
+    def id(self) -> str:
+        return self.context.job
+
+    @property
+    def instances(self) -> tuple[InstancePlan, ...]:
+        return self.context.plan.instances
+
+    # ---- verbs ----
+
+    async def compile(self) -> None:
+        """Builds every instance's artifact; siblings on one host share one. Raises the first error."""
+
+        async def build(i: InstancePlan) -> Any:
+            try:
+                return await self._lifecycle(i).compile(i, self.context.hosts.get(i.device.name))  # type: ignore[arg-type]
+            except JumpgateError as error:
+                raise located(error, i, "compile") from None
+
+        with self._phase("compiling", "compile"):
+            first = {(i.fragment, i.device.name): i for i in reversed(self.instances)}
+            built = dict(zip(first, await all_of(map(build, first.values())), strict=True))
+            self._artifacts = {i.id: built[i.fragment, i.device.name] for i in self.instances}
+        self.record.state = "compiled"
+
+    async def run(self, on_event: Callable[[Event], None]) -> None:
+        """Executes the job; returns, or raises the one error that explains a failure, when nothing of it is left.
+
+        `on_event` hears of `done` as soon as the last stage has ended: the instances are taken down after it.
+        """
+        self._on_event = on_event
+        self._task = asyncio.create_task(self._stages())
+        try:
+            await asyncio.wait_for(self._task, self._timeout_s)
+            self.record.ended_ns = time.time_ns()
+            self._enter("done", self.context.plan.stages, self.record.counters)
+        except BaseException as error:
+            self.record.ended_ns = time.time_ns()
+            await self._collect_last_stats()
+            raise self._failed(error) from None
+        finally:
+            await self._destroy()
+
+    def cancel(self) -> None:
+        """Ends it wherever it is; nothing happens once it has ended."""
+        self._cancelled = Cancelled(f"job {self.id} was cancelled", job=self.id)
+        if self._task is not None:
+            self._task.cancel()
+        elif not self.record.ended_ns:
+            self.record.state, self.record.ended_ns = "cancelled", time.time_ns()
+
+    # ---- the way through ----
+
+    async def _stages(self) -> None:
+        if self._cancelled is not None:
+            raise self._cancelled
+        with self._phase("allocating", "allocate"):
+            await on_all(self.instances, "allocate", self._allocate)
+        with self._phase("configuring", "configure"):
+            await on_all(self.instances, "configure", self._configure)
+        for stage in range(1, self.context.plan.stages + 1):
+            self._ended.clear()
+            with self._phase("running", f"stage {stage}", stage):
+                await on_all(self.instances, f"stage {stage}", self._execute_in(stage), self._watch(stage))
+
+    async def _allocate(self, i: InstancePlan) -> None:
+        self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
+
+    async def _configure(self, i: InstancePlan) -> None:
+        await self._lifecycle(i).configure(self._handles[i.id], i, self._artifacts[i.id], self.context)
+
+    def _execute_in(self, stage: int) -> Callable[[InstancePlan], Any]:
+        async def execute(i: InstancePlan) -> None:
+            self.record.counters[i.id] = await self._lifecycle(i).execute(self._handles[i.id], stage)
+            self._ended.add(i.id)
+
+        return execute
+
+    async def _watch(self, stage: int) -> None:
+        def report(counters: dict[str, dict[str, Any]]) -> None:
+            self.record.counters.update(counters)
+            self._on_event(Event("running", stage, time.time_ns(), counters))
+
+        await watch(self.id, stage, lambda: tuple(i for i in self.instances if i.id not in self._ended), self._stats,
+                    self._stall_s, report)
+
+    async def _stats(self, i: InstancePlan) -> dict[str, Any]:
+        return await self._lifecycle(i).stats(self._handles[i.id])
+
+    # ---- the end ----
+
+    def _failed(self, error: BaseException) -> JumpgateError:
+        """The typed error for what ended the job; the record has it, too."""
+        if isinstance(error, asyncio.CancelledError):
+            error = self._cancelled or Cancelled(f"job {self.id} was cancelled", job=self.id)
+        elif isinstance(error, TimeoutError) and self._timeout_s is not None:
+            error = TimedOut(f"job {self.id} did not end within {self._timeout_s:g} s", job=self.id)
+        elif not isinstance(error, JumpgateError):
+            error = InternalError(f"{type(error).__name__}: {error}", job=self.id)
+        error.fields.setdefault("job", self.id)
+        self.record.error = error.to_dict()
+        self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
+        return error
+
+    async def _collect_last_stats(self) -> None:
+        """What the instances had done when the job failed."""
+
+        async def collect(i: InstancePlan) -> None:
+            with contextlib.suppress(JumpgateError):
+                self.record.counters[i.id] = await self._stats(i)
+
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(all_of(collect(i) for i in self.instances if i.id in self._handles),
+                                   LAST_STATS_TIMEOUT_S)
+
+    async def _destroy(self) -> None:
+        """Every instance ends by its life-cycle; what does not, or was only being started, its host kills."""
+
+        async def destroy(i: InstancePlan) -> None:
+            await asyncio.wait_for(self._lifecycle(i).destroy(self._handles[i.id]), DESTROY_TIMEOUT_S)
+
+        await asyncio.gather(*(destroy(i) for i in self.instances if i.id in self._handles), return_exceptions=True)
+        await asyncio.gather(*(h.release(self.id) for h in self.context.hosts.values()), return_exceptions=True)
+        self._handles.clear()
+
+    # ---- helpers ----
+
+    def _lifecycle(self, i: InstancePlan) -> LifeCycle:
+        return self._lifecycles(i.nca)
+
+    def _enter(self, state: str, stage: int = 0, counters: dict[str, dict[str, Any]] | None = None) -> None:
+        self.record.state = state
+        self._on_event(Event(state, stage, time.time_ns(), counters))
+
+    @contextlib.contextmanager
+    def _phase(self, state: str, name: str, stage: int = 0) -> Iterator[None]:
+        """Enters the state, and notes when the phase began and ended."""
+        phase = Phase(name, time.time_ns())
+        self.record.phases.append(phase)
+        self._enter(state, stage)
+        try:
+            yield
+        finally:
+            phase.end_ns = time.time_ns()

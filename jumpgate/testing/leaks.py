@@ -1,0 +1,95 @@
+"""Finds what a test leaves behind: processes (also orphans), open descriptors of this process, files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+#: every process that is started meanwhile inherits it
+MARK = "JUMPGATE_LEAK_MARK"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A live process (not a zombie); `name` is what `ps` shows."""
+
+    pid: int
+    name: str
+
+
+class Watch:
+    """Knows every process that was started, at whatever remove, since it began."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = f"{MARK}={mark}".encode()
+
+    def processes(self, prefix: str = "") -> list[Process]:
+        """Those that live, and whose name begins with `prefix` (instances: "jg ", zygotes: "jghost")."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit() and int(entry) != os.getpid():
+                process = self._read(int(entry))
+                if process is not None and process.name.startswith(prefix):
+                    found.append(process)
+        return found
+
+    def _read(self, pid: int) -> Process | None:
+        try:
+            if self._mark not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                return None
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            return None  # it has just ended, or is not ours
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        return None if fields["State"].startswith(("Z", "X")) else Process(pid, fields["Name"])
+
+
+def descriptors() -> list[str]:
+    """What this process has open: sockets, pipes and files, by what /proc calls them."""
+    found = []
+    for entry in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{entry}"))
+    return [f for f in found if not f.startswith("/proc/")]
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    """Whether `holds` became true in time."""
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True
+
+
+@contextlib.contextmanager
+def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 10.0) -> Iterator[Watch]:
+    """Raises AssertionError unless, soon after the block, its processes, descriptors and files in `folders` are gone."""
+    mark = uuid.uuid4().hex
+    outer = os.environ.get(MARK)
+    os.environ[MARK] = mark
+    watch = Watch(mark)
+    files_before = _files(folders)
+    descriptors_before = set(descriptors())
+    try:
+        yield watch
+    finally:
+        if outer is None:
+            del os.environ[MARK]
+        else:
+            os.environ[MARK] = outer
+
+    def left() -> list[object]:
+        return [*watch.processes(), *(set(descriptors()) - descriptors_before), *(_files(folders) - files_before)]
+
+    assert wait_until(lambda: not left(), timeout_s), f"left behind: {left()}"
+
+
+def _files(folders: Sequence[Path]) -> set[Path]:
+    return {path for folder in folders if folder.exists() for path in folder.rglob("*")}

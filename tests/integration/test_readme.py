@@ -1,0 +1,61 @@
+"""README.md's commands do what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+
+
+def sections() -> dict[str, str]:
+    """The README's text by heading."""
+    parts = re.split(r"^## (.*)\n", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def commands(section: str) -> str:
+    """The indented blocks of a section as one shell script."""
+    return "".join(f"{line[4:]}\n" for line in sections()[section].splitlines() if line.startswith("    "))
+
+
+def test_two_commands_are_tasks() -> None:
+    listed = subprocess.run([ROOT / "dev"], capture_output=True, text=True, check=True).stdout
+    for line in commands("Two commands").splitlines():
+        program, task = line.split()[:2]
+        assert program == "./dev"
+        assert re.search(rf"^  {task} ", listed, re.MULTILINE)
+
+
+def test_continuous_integration_runs_the_test_command() -> None:
+    assert re.search(r"^exec \./dev test\b", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+
+
+def test_demo_computes_what_duckdb_does(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["jumpgate", "demo", "--scale", "0.01", "--data", str(tmp_path), "--json"],
+        env=ENVIRONMENT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    outcomes = json.loads(done.stdout)["formats"]
+    assert [outcome["format"] for outcome in outcomes] == ["json", "orc", "parquet", "csv"]
+    assert [outcome["difference"] for outcome in outcomes] == [None] * 4
+    assert all(outcome["best_s"] > 0 and outcome["duckdb_s"] > 0 for outcome in outcomes)
+
+
+def test_tour_works_when_pasted(tmp_path: Path) -> None:
+    activation, _, script = commands("A tour").partition("\n")
+    assert activation == "source .venv/bin/activate"
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{script}wait || true\n", cwd=tmp_path, env=ENVIRONMENT,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "paid.parquet").stat().st_size > 0
+    assert "<svg" in (tmp_path / "report.html").read_text()
+    assert "i_category" in done.stdout
