@@ -24,7 +24,7 @@ from bench._measure import Figure, alternate, geometric_mean, medians, remark, r
 from jumpgate import client
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow, read
-from jumpgate.dataflow.named import col, count, f, sum_
+from jumpgate.dataflow.named import col, count, sum_
 from jumpgate.tpcds import compare
 from jumpgate.tpcds.data import generate, path
 from jumpgate.tpcds.queries import QUERIES, Query
@@ -101,12 +101,12 @@ def seven_queries(format: str, directory: Path, session: Session) -> float:
 
 def small_plan(directory: Path, shape: int) -> Dataflow:
     """Eight operators over tables of one row; `shape` changes the expressions, not only their literals."""
-    left, right = directory / "left.csv", directory / "right.csv"
-    left.write_text("id,a,b\n1,2,3\n")
-    right.write_text("id,name\n1,one\n")
+    left, right = directory / "left.json", directory / "right.json"
+    left.write_text('{"id": 1, "a": 2, "b": 3}\n')
+    right.write_text('{"id": 1, "name": "one"}\n')
     mixed = col("a")
     for bit in range(12):
-        mixed = mixed + col("b") if shape >> bit & 1 else f.greatest(mixed, col("b"))
+        mixed = mixed + col("b") if shape >> bit & 1 else mixed - col("b")
     return (
         read(left, schema={"id": "int64", "a": "int64", "b": "int64"})
         .filter(col("a") > 0)

@@ -51,8 +51,11 @@ class Footer:
 
 
 def parquet_schema(files: Sequence[str]) -> Schema:
-    """The schema that all files share; a column is nullable if it is in any. Columns of types that Jumpgate does not have
-    (lists, structs, times, unsigned 64-bit integers …) are left out. Raises FileUnreadable, MalformedData, SchemaMismatch."""
+    """The schema that all files share; a column is nullable if it is in any.
+
+    Columns of types that Jumpgate does not have (lists, structs, times, unsigned 64-bit integers …) are left out.
+    Raises FileUnreadable, MalformedData, SchemaMismatch.
+    """
     return _common_schema([parquet_footer(path) for path in files])
 
 
@@ -137,7 +140,7 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
 
 @lru_cache(maxsize=1024)
 def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
-    """The type of a Parquet leaf, as the C++ reader maps it (converters/parquet/column_map.cpp); None if unsupported."""
+    """The type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
     if logical == "DECIMAL":
         return t.decimal(precision, scale) if 1 <= precision <= 38 and 0 <= scale <= precision else None
     if logical == "INT":
@@ -216,6 +219,8 @@ def _orc_type(arrow: Any) -> DataType | None:
         return t.decimal(arrow.precision, arrow.scale) if 0 <= arrow.scale <= arrow.precision else None
     if at.is_timestamp(arrow):
         return t.timestamp
+    if at.is_fixed_size_binary(arrow):  # what Arrow makes of ORC's char
+        return t.string
     return {
         "bool": t.bool_, "int8": t.int8, "int16": t.int16, "int32": t.int32, "int64": t.int64, "float": t.float32,
         "double": t.float64, "date32[day]": t.date, "string": t.string, "binary": t.binary,

@@ -44,6 +44,8 @@ class Execution:
         try:
             for event in call:
                 self.events.append(event)
+                if event.state == "done":  # the service then takes the job down; nobody need wait for that
+                    self.ended.set()
         except JumpgateError as error:
             self.error = self.error or error
             stop(self.error)

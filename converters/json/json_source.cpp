@@ -1,11 +1,12 @@
-// JSON lines → batches, through simdjson's On-Demand parser.
+// JSON lines → batches.
 //
-// Fast: a chunk of whole lines is parsed as a document stream. Rows usually have their fields in the same places, so each
-// place remembers its key and what to do with it; comparing the key is all that a skipped field costs. What is wanted is
-// kept as raw text and converted when (and only for the rows for which) it is needed.
-// Careful: a chunk in which anything is odd (a parse error, a document count that is not the line count) is read again
-// line by line, with full validation, to name the line or to skip it. Of duplicate keys the first one counts.
-
+// Fast: simdjson's first stage finds every token of a chunk. Rows usually have the same fields in the same places, so the
+// places of the wanted keys are remembered as a *shape*; a row fits when each token that a flat object of that many fields
+// must have is where it belongs and the wanted keys are at theirs. Nothing else of a row is looked at, and values stay raw
+// text until they are needed (late columns: only for the rows that survived).
+// General: any other row (nested values, other fields, anything malformed) goes line by line through On-Demand and, if
+// that finds a fault, through the validating parser, so that the error names file, line and byte, or the line is skipped.
+// Names within an object should be unique (RFC 8259, section 4); which of two equal ones counts is unspecified.
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -18,30 +19,60 @@
 namespace jg {
 namespace {
 
-using simdjson::ondemand::document_stream;
 using text::LineChunks;
 using text::Parse;
 using text::Ranges;
+
+constexpr size_t kShapesMax = 16;
 
 struct Token {
   const char* data;
   uint32_t size;  // 0: NULL
 };
 
-// Lines of a chunk that hold more than white space.
-int64_t count_lines(const char* p, int64_t n) {
-  int64_t lines = 0;
-  bool content = false;
-  for (const char* end = p + n; p < end;) {
-    const char* newline = static_cast<const char*>(std::memchr(p, '\n', end - p));
-    const char* stop = newline ? newline : end;
-    content = false;
-    for (const char* q = p; q < stop && !content; q++) content = *q != ' ' && *q != '\t' && *q != '\r';
-    lines += content;
-    p = stop + 1;
+// A field's key, raw and with both quotes, for comparing in place: words that may read past the key, under masks.
+class Key {
+ public:
+  explicit Key(std::string_view quoted) : text_(quoted) {
+    for (size_t i = 0; i < text_.size(); i += 8) {
+      uint64_t word = 0, mask = 0;
+      const size_t n = std::min<size_t>(8, text_.size() - i);
+      std::memcpy(&word, text_.data() + i, n);
+      std::memset(&mask, 0xFF, n);
+      words_.push_back({word, mask});
+    }
   }
-  return lines;
-}
+  bool equals(const char* p) const {  // at least 8 readable bytes follow the chunk
+    uint64_t different = 0;
+    for (const auto& [word, mask] : words_) {
+      uint64_t here;
+      std::memcpy(&here, p, 8);
+      different |= (here ^ word) & mask;
+      p += 8;
+      if (different) return false;
+    }
+    return true;
+  }
+  std::string_view name() const { return std::string_view(text_).substr(1, text_.size() - 2); }
+
+ private:
+  std::string text_;
+  std::vector<std::pair<uint64_t, uint64_t>> words_;
+};
+
+// What flat rows with the same keys in the same order have in common.
+struct Shape {
+  struct Wanted {
+    uint32_t place;  // of the field within the object
+    int column;
+    Key key;
+  };
+  uint32_t fields = 0;
+  std::vector<Wanted> wanted;
+  std::vector<int> missing;  // wanted columns that such rows do not have
+  std::vector<Key> others;   // if any is missing: the other keys, which must not be one of them
+  std::vector<uint32_t> other_places;
+};
 
 class JsonSource : public Source {
  public:
@@ -73,22 +104,17 @@ class JsonWorker : public SourceWorker {
   Status next(JgBatch* batch, bool* done) override {
     *done = false;
     unescaped_.clear();
-    lines_kept_.clear();
-    while (true) {
-      rows_ = 0;
-      if (!in_chunk_) {
+    kept_.clear();
+    for (rows_ = 0; rows_ == 0;) {
+      if (at_ >= size_) {
         JG_RETURN_IF_ERROR(next_chunk(done));
         if (*done) return {};
       }
-      JG_RETURN_IF_ERROR(careful_ ? read_lines() : read_stream());
-      if (rows_ > 0) break;
+      JG_RETURN_IF_ERROR(read_rows());
     }
-    const auto& options = source_->options;
     for (size_t c = 0; c < cols_.size(); c++) {
       cols_[c] = {};
-      if (options.early[c]) {
-        JG_RETURN_IF_ERROR(convert(static_cast<int>(c), nullptr, rows_));
-      }
+      if (source_->options.early[c]) JG_RETURN_IF_ERROR(convert(static_cast<int>(c), nullptr, rows_));
     }
     source_->counters.rows += rows_;
     source_->counters.batches++;
@@ -107,161 +133,196 @@ class JsonWorker : public SourceWorker {
     if (*done) return {};
     data_ = chunks_.data();
     size_ = chunks_.size();
-    if (chunks_.at_file_start() && size_ >= 3 && std::memcmp(data_, "\xEF\xBB\xBF", 3) == 0) data_ += 3, size_ -= 3;
-    in_chunk_ = true;
-    lines_ = count_lines(data_, size_);
-    documents_ = 0;
     at_ = 0;
-    careful_ = false;
-    in_batch_ = 0;
-    const auto error = parser_.iterate_many(data_, size_, std::max<int64_t>(size_ + 1, 4096)).get(stream_);
-    if (error) return be_careful();
-    position_ = stream_.begin();
-    return {};
-  }
-
-  // From here the chunk is read line by line. Rows of it that earlier batches had are passed over.
-  Status be_careful() {
-    careful_ = true;
-    rows_ = 0;
-    at_ = 0;
-    resume_after_ = documents_ - in_batch_;
-    in_batch_ = 0;
-    return {};
-  }
-
-  Status read_stream() {
-    in_batch_ = 0;
-    while (rows_ < JG_BATCH_ROWS && position_ != stream_.end()) {
-      auto document = *position_;
-      documents_++;
-      in_batch_++;
-      simdjson::ondemand::object object;
-      if (document.get_object().get(object) || !read_object(object)) {
-        JG_RETURN_IF_ERROR(be_careful());
-        return read_lines();
-      }
-      if (source_->skip_errors && !convertible()) {
-        JG_RETURN_IF_ERROR(be_careful());
-        return read_lines();
-      }
-      rows_++;
-      ++position_;
+    if (chunks_.at_file_start() && size_ >= 3 && std::memcmp(data_, "\xEF\xBB\xBF", 3) == 0) at_ = 3;
+    token_ = 0;
+    tokens_found_ = 0;
+    if (!stages_ || stages_->capacity() < static_cast<size_t>(size_)) {
+      stages_.reset();
+      if (simdjson::get_active_implementation()->create_dom_parser_implementation(size_, 1024, stages_))
+        return {"memory", "no memory for the JSON parser"};
     }
-    if (!(position_ != stream_.end())) {
-      if (documents_ != lines_ || stream_.truncated_bytes() != 0) {
-        // A batch of this chunk may be on its way already; its rows were whole lines unless two errors made up for each
-        // other, which the careful reading finds as an error.
-        JG_RETURN_IF_ERROR(be_careful());
-        return read_lines();
+    // An unclosed string or text that is not UTF-8: no tokens, so that every line is read for itself.
+    const auto error = stages_->stage1(reinterpret_cast<const uint8_t*>(data_ + at_), size_ - at_, simdjson::stage1_mode::regular);
+    if (!error) tokens_found_ = stages_->n_structural_indexes;
+    base_ = data_ + at_;
+    index_ = stages_->structural_indexes.get();
+    return {};
+  }
+
+  Status read_rows() {
+    while (rows_ < JG_BATCH_ROWS && at_ < size_) {
+      if (token_ < tokens_found_) {
+        if (fits(last_shape_)) continue;
+        bool fitted = false;
+        for (size_t s = 0; s < shapes_.size() && !fitted; s++) fitted = s != last_shape_ && fits(s);
+        if (fitted) continue;
+        if (learn() && fits(shapes_.size() - 1)) continue;
       }
-      in_chunk_ = false;
+      JG_RETURN_IF_ERROR(read_line());
     }
     return {};
   }
 
-  // Finds the wanted fields of one object. False: something is wrong with it.
-  bool read_object(simdjson::ondemand::object& object) {
-    std::fill(seen_.begin(), seen_.end(), false);
-    int wanted = static_cast<int>(cols_.size());
-    size_t place = 0;
-    for (auto field : object) {
-      simdjson::ondemand::field f;
-      if (std::move(field).get(f)) return false;
-      const char* key = f.key().raw();
-      if (place == places_.size()) places_.push_back({});
-      Place& p = places_[place++];
-      // the bytes up to and including the closing quote are the same: the same key
-      if (p.key.empty() || std::memcmp(key, p.key.data(), p.key.size()) != 0) learn(key, &p);
-      if (p.column < 0) continue;
-      const int c = p.column;
-      if (seen_[c]) continue;
-      std::string_view token;
-      token = f.value().raw_json_token();
-      while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
-      if (token.empty() || token[0] == '{' || token[0] == '[') return false;
-      tokens_[c][rows_] = token[0] == 'n' ? Token{nullptr, 0} : Token{token.data(), static_cast<uint32_t>(token.size())};
-      if (token[0] == 'n' && token != "null") return false;
-      seen_[c] = true;
-      wanted--;
+  char byte(uint32_t token) const { return base_[index_[token]]; }
+
+  // Takes the row at token_ if it has the shape. Its line ends behind it, so that one line is one row.
+  bool fits(size_t number) {
+    if (number >= shapes_.size()) return false;
+    const Shape& shape = shapes_[number];
+    const uint32_t end = token_ + 4 * shape.fields;  // { (key : value ,)* value }
+    if (end >= tokens_found_) return false;
+    const uint32_t* p = index_ + token_;
+    const char* base = base_;
+    unsigned wrong = (base[p[0]] ^ '{') | (base[p[4 * shape.fields]] ^ '}');
+    for (uint32_t f = 0; f < shape.fields; f++) wrong |= (base[p[4 * f + 1]] ^ '"') | (base[p[4 * f + 2]] ^ ':');
+    for (uint32_t f = 1; f < shape.fields; f++) wrong |= base[p[4 * f]] ^ ',';
+    if (wrong) return false;
+    if (base + p[0] < data_ + at_) return false;  // a token of a line that was read already
+    const char* stop = base + p[4 * shape.fields] + 1;
+    while (*stop == ' ' || *stop == '\t' || *stop == '\r') stop++;
+    if (*stop != '\n' && stop < data_ + size_) return false;
+    for (const auto& w : shape.wanted) {
+      if (!w.key.equals(base + p[4 * w.place + 1])) return false;
     }
-    for (size_t c = 0; wanted > 0 && c < cols_.size(); c++) {
-      if (!seen_[c]) tokens_[c][rows_] = {nullptr, 0};
+    for (size_t i = 0; i < shape.others.size(); i++) {
+      if (!shape.others[i].equals(base + p[4 * shape.other_places[i] + 1])) return false;
     }
+    for (const auto& w : shape.wanted) {
+      const char* value = base + p[4 * w.place + 3];
+      const char* last = base + p[4 * w.place + 4];  // , or }
+      while (static_cast<unsigned char>(last[-1]) <= ' ') last--;
+      if (*value == '{' || *value == '[') return false;
+      const bool null = *value == 'n';
+      if (null && std::string_view(value, last - value) != "null") return false;
+      tokens_[w.column][rows_] = null ? Token{nullptr, 0} : Token{value, static_cast<uint32_t>(last - value)};
+    }
+    for (int c : shape.missing) tokens_[c][rows_] = {nullptr, 0};
+    if (source_->skip_errors && !convertible()) return false;
+    token_ = end + 1;
+    at_ = stop - data_ + 1;
+    last_shape_ = number;
+    rows_++;
     return true;
   }
 
-  struct Place {
-    std::string key;  // raw, with its closing quote
-    int column = -1;
-  };
-
-  void learn(const char* key, Place* place) {
-    const char* end = key;
-    while (*end != '"') end += *end == '\\' ? 2 : 1;
-    place->key.assign(key, end + 1);
-    const std::string_view raw(key, end - key);
-    std::string name(raw);
-    if (raw.find('\\') != std::string_view::npos) {
-      simdjson::dom::parser parser;
-      std::string_view unescaped;
-      if (!parser.parse(simdjson::padded_string("\"" + name + "\"")).get(unescaped)) name = unescaped;
+  // Makes a shape of the row at token_, if it is a flat object. False: it is not, or there are enough shapes.
+  bool learn() {
+    if (shapes_.size() >= kShapesMax) return false;
+    uint32_t t = token_;
+    auto is = [&](char c) { return t < tokens_found_ && byte(t) == c; };
+    if (!is('{')) return false;
+    t++;
+    Shape shape;
+    std::vector<bool> found(cols_.size());
+    while (is('"')) {
+      const char* key = base_ + index_[t];
+      const char* end = key + 1;
+      while (*end != '"') end += *end == '\\' ? 2 : 1;
+      const Key field(std::string_view(key, end + 1 - key));
+      t++;
+      if (!is(':') || ++t >= tokens_found_ || byte(t) == '{' || byte(t) == '[') return false;
+      t++;
+      const int column = column_of(field.name());
+      if (column >= 0 && !found[column]) {
+        shape.wanted.push_back({shape.fields, column, field});
+        found[column] = true;
+      } else {
+        shape.others.push_back(field);
+        shape.other_places.push_back(shape.fields);
+      }
+      shape.fields++;
+      if (is('}')) break;
+      if (!is(',')) return false;
+      t++;
     }
-    place->column = -1;
-    const auto& columns = source_->options.columns;
-    for (size_t c = 0; c < columns.size(); c++) {
-      if (columns[c].name == name) place->column = static_cast<int>(c);
+    if (!is('}') || shape.fields == 0) return false;
+    for (size_t c = 0; c < found.size(); c++) {
+      if (!found[c]) shape.missing.push_back(static_cast<int>(c));
     }
+    if (shape.missing.empty()) shape.others.clear(), shape.other_places.clear();
+    shapes_.push_back(std::move(shape));
+    return true;
   }
 
-  // ---- line by line ----
-
-  Status read_lines() {
-    while (rows_ < JG_BATCH_ROWS && at_ < size_) {
-      const char* line = data_ + at_;
-      const char* newline = static_cast<const char*>(std::memchr(line, '\n', size_ - at_));
-      const int64_t length = newline ? newline - line : size_ - at_;
-      const int64_t offset = chunks_.offset() + (data_ - chunks_.data()) + at_;
-      at_ += length + 1;
-      std::string_view content(line, length);
-      while (!content.empty() && static_cast<unsigned char>(content.back()) <= ' ') content.remove_suffix(1);
-      if (content.find_first_not_of(" \t") == std::string_view::npos) continue;
-      Status status = read_line(content, offset);
-      if (status.ok()) {
-        if (resume_after_ > 0) {
-          resume_after_--;
-          continue;
-        }
-        rows_++;
-      } else if (source_->skip_errors) {
-        source_->counters.skipped_rows++;
-      } else {
-        return status;
-      }
+  int column_of(std::string_view raw) {
+    std::string name(raw);
+    std::string_view unescaped;
+    if (raw.find('\\') != std::string_view::npos && !unescaper_.parse("\"" + name + "\"").get(unescaped)) name = unescaped;
+    const auto& columns = source_->options.columns;
+    for (size_t c = 0; c < columns.size(); c++) {
+      if (columns[c].name == name) return static_cast<int>(c);
     }
-    if (at_ >= size_) in_chunk_ = false;
+    return -1;
+  }
+
+  // ---- any line ----
+
+  Status read_line() {
+    const char* line = data_ + at_;
+    const void* newline = std::memchr(line, '\n', size_ - at_);
+    const int64_t length = newline ? static_cast<const char*>(newline) - line : size_ - at_;
+    const int64_t offset = chunks_.offset() + at_;
+    at_ += length + 1;
+    while (token_ < tokens_found_ && base_ + index_[token_] < line + length) token_++;
+    std::string_view content(line, length);
+    while (!content.empty() && static_cast<unsigned char>(content.back()) <= ' ') content.remove_suffix(1);
+    if (content.find_first_not_of(" \t") == std::string_view::npos) return {};
+    const Status status = read_object(content, offset);
+    if (status.ok()) {
+      rows_++;
+    } else if (source_->skip_errors) {
+      source_->counters.skipped_rows++;
+    } else {
+      return status;
+    }
     return {};
   }
 
-  Status read_line(std::string_view line, int64_t offset) {
+  Status read_object(std::string_view line, int64_t offset) {
     const std::string& path = source_->ranges.path(chunks_.file());
-    simdjson::dom::element whole;
-    if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
-      return text::at_line("malformed", path, offset, std::string("not valid JSON: ") + simdjson::error_message(error));
-    if (!whole.is_object()) return text::at_line("schema", path, offset, "a line must hold a JSON object");
-    lines_kept_.emplace_back(line);  // the tokens must outlive this call: the parser needs padding behind a line
-    std::string& copy = lines_kept_.back();
+    kept_.emplace_back(line);  // the tokens must outlive this call, and the parser needs padding behind a line
+    std::string& copy = kept_.back();
     copy.append(simdjson::SIMDJSON_PADDING, '\0');
-    simdjson::ondemand::document document;
-    simdjson::ondemand::object object;
-    if (line_parser_.iterate(copy.data(), line.size(), copy.size()).get(document) || document.get_object().get(object) ||
-        !read_object(object))
-      return text::at_line("schema", path, offset, "a wanted field holds an object or an array");
-    for (size_t c = 0; c < cols_.size(); c++) {  // a row that cannot be converted must be known before it counts
+    const char* fault = find_fields(copy.data(), line.size(), copy.size());
+    if (fault) {
+      simdjson::dom::element whole;
+      if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
+        return text::at_line("malformed", path, offset, std::string("not valid JSON: ") + simdjson::error_message(error));
+      return text::at_line("schema", path, offset, fault);
+    }
+    for (size_t c = 0; c < cols_.size(); c++) {  // a row counts once all of it is known to be right
       const Parse parsed = convert_one(static_cast<int>(c), rows_);
       if (parsed != Parse::kOk) return wrong_value(static_cast<int>(c), rows_, parsed, path, offset);
     }
     return {};
+  }
+
+  // The wanted fields of one object, which is read to its end. What is wrong, or null.
+  const char* find_fields(const char* text, size_t size, size_t capacity) {
+    simdjson::ondemand::document document;
+    simdjson::ondemand::object object;
+    if (parser_.iterate(text, size, capacity).get(document) || document.get_object().get(object))
+      return "a line must hold one JSON object";
+    for (size_t c = 0; c < cols_.size(); c++) tokens_[c][rows_] = {nullptr, 0};
+    std::fill(seen_.begin(), seen_.end(), false);
+    for (auto result : object) {
+      simdjson::ondemand::field field;
+      std::string_view key;
+      if (std::move(result).get(field) || field.unescaped_key().get(key)) return "not valid JSON";
+      const auto& columns = source_->options.columns;
+      for (size_t c = 0; c < columns.size(); c++) {
+        if (seen_[c] || columns[c].name != key) continue;
+        std::string_view token = field.value().raw_json_token();
+        while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+        if (token.empty() || token[0] == '{' || token[0] == '[') return "a wanted field holds an object or an array";
+        if (token[0] == 'n' && token != "null") return "not valid JSON";
+        if (token[0] != 'n') tokens_[c][rows_] = {token.data(), static_cast<uint32_t>(token.size())};
+        seen_[c] = true;
+        break;
+      }
+    }
+    return document.at_end() ? nullptr : "a line must hold one JSON object";
   }
 
   // ---- conversion ----
@@ -330,21 +391,23 @@ class JsonWorker : public SourceWorker {
 
   JsonSource* source_;
   LineChunks chunks_;
-  simdjson::ondemand::parser parser_, line_parser_;
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> stages_;
+  simdjson::ondemand::parser parser_;
   simdjson::dom::parser validator_, unescaper_;
-  document_stream stream_;
-  document_stream::iterator position_;
   std::vector<columnar::ColumnRoom> rooms_;
-  std::vector<std::unique_ptr<Token[]>> tokens_;
+  std::vector<std::unique_ptr<Token[]>> tokens_;  // by column and row: the values' raw text
   std::vector<JgCol> cols_;
   std::vector<char> seen_;
-  std::vector<Place> places_;
+  std::vector<Shape> shapes_;
+  size_t last_shape_ = 0;
   std::vector<std::unique_ptr<std::string>> unescaped_;
-  std::deque<std::string> lines_kept_;
-  const char* data_ = nullptr;
-  int64_t size_ = 0, at_ = 0, lines_ = 0, documents_ = 0, in_batch_ = 0, resume_after_ = 0;
+  std::deque<std::string> kept_;
+  const char* data_ = nullptr;        // the chunk, read up to at_
+  int64_t size_ = 0, at_ = 0;
+  const char* base_ = nullptr;        // what index_ counts from
+  const uint32_t* index_ = nullptr;   // the chunk's tokens, consumed up to token_
+  uint32_t token_ = 0, tokens_found_ = 0;
   int rows_ = 0;
-  bool in_chunk_ = false, careful_ = false;
 };
 
 std::unique_ptr<SourceWorker> JsonSource::worker() { return std::make_unique<JsonWorker>(this); }

@@ -236,10 +236,10 @@ class Timestamps final : public Typed<int64_t> {
     seconds_.decode(to, n);
     nanos_.decode(nano_.data(), n);
     for (int32_t i = 0; i < n; ++i) {
-      // The low three bits are the trailing decimal zeros left out, less one.
-      uint64_t packed = static_cast<uint64_t>(nano_[i]);
-      if (packed >> 3 >= 1'000'000'000) malformed("a timestamp with more than a second of nanoseconds");
-      int64_t nanos = static_cast<int64_t>(packed >> 3) * kPowers[packed & 7];
+      // The low three bits are the trailing decimal zeros left out, less one. Arrow's writer makes negative ones before 1970.
+      int64_t digits = nano_[i] >> 3;
+      if (digits <= -1'000'000'000 || digits >= 1'000'000'000) malformed("a timestamp with more than a second of nanoseconds");
+      int64_t nanos = digits * kPowers[nano_[i] & 7];
       int64_t seconds, micros;
       bool fits = !__builtin_add_overflow(to[i], kBase, &seconds);
       // Writers round seconds before 1970 towards zero (ORC-763).

@@ -6,7 +6,24 @@ namespace jg::columnar {
 
 namespace {
 constexpr int64_t kWindowBytes = 1 << 20;
+
+int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {
+  if (codec.compression_type() != arrow::Compression::ZSTD) return take(codec.Decompress(from_bytes, from, to_bytes, to));
+  // At once, Arrow's ZSTD wants to know the exact size beforehand.
+  auto stream = take(codec.MakeDecompressor());
+  int64_t done = 0;
+  while (from_bytes > 0) {
+    auto step = take(stream->Decompress(from_bytes, from, to_bytes - done, to + done));
+    if (step.bytes_read == 0 && step.bytes_written == 0) malformed("a compressed chunk larger than it may be");
+    from += step.bytes_read;
+    from_bytes -= step.bytes_read;
+    done += step.bytes_written;
+  }
+  if (!stream->IsFinished()) malformed("a compressed chunk that does not end");
+  return done;
 }
+
+}  // namespace
 
 void OrcStream::reset(InputFile* file, const OrcCompression* compression, int64_t offset, int64_t bytes) {
   file_ = file;
@@ -54,8 +71,7 @@ void OrcStream::next_block() {
       continue;
     }
     block_.resize(static_cast<size_t>(compression_->block_bytes));
-    int64_t size = columnar::take(
-        compression_->codec->Decompress(n, chunk, static_cast<int64_t>(block_.size()), block_.data()));
+    int64_t size = decompress(*compression_->codec, chunk, n, block_.data(), static_cast<int64_t>(block_.size()));
     at_ = block_.data();
     end_ = at_ + size;
   } while (at_ == end_);

@@ -98,7 +98,7 @@ def _show(session: Session, directory: Path, scale: float, outcomes: list[Outcom
     console.rule(f"timeline of job {shown.job}")
     record = session.describe(shown.job).record
     assert record is not None
-    console.print(text.timeline(timeline.from_record(record)))
+    console.print(text.timeline(timeline.from_record(record), console.width))
     console.rule("result (its first rows)")
     result.show(answer.slice(0, 5))
     console.rule(f"{QUERY.name} at scale {scale:g}")

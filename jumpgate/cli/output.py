@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,13 +15,18 @@ if TYPE_CHECKING:
 
     from jumpgate.tpcds.data import Progress
 
+#: width of what is not a terminal
+PIPE_CELLS = 140
+
 
 @functools.cache
 def console(stderr: bool = False) -> Console:
     """The terminal; progress and remarks go to stderr so that stdout can be piped."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    stream = sys.stderr if stderr else sys.stdout
+    fixed = None if stream.isatty() or "COLUMNS" in os.environ else PIPE_CELLS
+    return Console(stderr=stderr, highlight=False, width=fixed)
 
 
 def print_json(data: Any) -> None:

@@ -29,7 +29,8 @@ def command(job: str, target: Path | None, as_text: bool, address: str | None, a
         return
     drawn = timeline.from_record(record)
     if as_text:
-        output.console().print(text.timeline(drawn))
+        console = output.console()
+        console.print(text.timeline(drawn, console.width))
         return
     target = target or Path(f"{drawn.job}.html")
     try:

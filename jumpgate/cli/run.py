@@ -39,7 +39,8 @@ def command(file: Path, target: Path | None, explained: bool, as_json: bool, **o
 
             record = session.describe(answer.job).record
             assert record is not None
-            output.console(stderr=True).print(text.timeline(timeline.from_record(record)))
+            console = output.console(stderr=True)
+            console.print(text.timeline(timeline.from_record(record), console.width))
     if target is not None:
         result.save(table, target)
     if as_json:

@@ -69,7 +69,10 @@ async def _read_line(descriptor: int) -> bytes:
         while not line.endswith(b"\n"):
             await readable.wait()
             readable.clear()
-            part = os.read(descriptor, 4096)
+            try:
+                part = os.read(descriptor, 4096)
+            except BlockingIOError:  # woken by what the last read took
+                continue
             if not part:
                 break
             line += part

@@ -94,9 +94,7 @@ class Endpoint:
         """Listens; raises Unreachable if the address cannot be had."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            listener = socket.create_server((host, port), family=family, backlog=HANDSHAKES_MAX)
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-            return cls(listener)
+            return cls(socket.create_server((host, port), family=family, backlog=HANDSHAKES_MAX))
         except OSError as e:
             raise Unreachable(f"cannot listen at {host}:{port}: {e.strerror}", host=host, port=port) from None
 

@@ -55,7 +55,8 @@ def decode(descriptor: Descriptor, types: Sequence[pa.DataType], payload: pa.Buf
             if validity is not None:
                 _check_empty(buffers, validity, rows)
         elif field.type.kind == "bool":
-            flags = pa.array(_view(_gather(descriptor, layout, field, tuples)), pa.uint8())
+            gathered = pa.py_buffer(_gather(descriptor, layout, field, tuples))
+            flags = pa.Array.from_buffers(pa.uint8(), rows, [None, gathered])
             buffers = [pc.not_equal(flags, 0).buffers()[1]]
         else:
             buffers = [pa.py_buffer(_gather(descriptor, layout, field, tuples))]
@@ -132,8 +133,8 @@ def _gather(descriptor: Descriptor, layout: RowLayout, field: RowField, tuples: 
     for at, to in _byte_pairs(descriptor, field.width):
         values[to::step] = tuples[field.offset + at :: layout.stride]
     if step != field.width:
-        top = pa.array(_view(values[7::16]).cast("b"), pa.int8())
-        sign = _view(pc.shift_right(top, pa.scalar(7, pa.int8())).buffers()[1])[:rows]
+        top = pa.Array.from_buffers(pa.int8(), rows, [None, pa.py_buffer(values[7::16])])
+        sign = _view(pc.negate(pc.less(top, 0).cast(pa.int8())).buffers()[1])[:rows]
         for to in range(8, 16):
             values[to::step] = sign
     return values

@@ -24,7 +24,7 @@ from jumpgate.ntf.frames import (
 )
 
 #: a frame holds at most so many rows, and about so many bytes
-FRAME_ROWS, FRAME_BYTES = 65_536, 1 << 20
+FRAME_ROWS, FRAME_BYTES = 65_536, 256 << 10
 
 
 class Sender:
@@ -66,7 +66,7 @@ class Sender:
             raise
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Sends the rows, in frames of some 1 MiB."""
+        """Sends the rows, in frames of some 256 KiB."""
         rows = min(FRAME_ROWS, max(1, FRAME_BYTES * batch.num_rows // max(batch.nbytes, 1)))
         for at in range(0, batch.num_rows, rows):
             part = batch.slice(at, rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jumpgate.observe.timeline import EdgeRun, InstanceRun, PipelineRun, Timeline
 from jumpgate.observe.units import duration, rows, size
@@ -19,12 +19,14 @@ BAR_HEIGHT = 18
 #: average width of a character of the bars' font
 CHARACTER_WIDTH = 6.4
 
-BOX_WIDTH = 300
+#: boxes share the width of the page within these limits; the client's is small
+BOX_WIDTH_MIN = 240
+BOX_WIDTH_MAX = 560
+CLIENT_WIDTH = 120
 BOX_LINE_HEIGHT = 17
 BOX_PADDING = 12
-LAYER_GAP = 120
+LAYER_GAP = 110
 BOX_GAP = 26
-LINE_CHARACTERS = 44
 LINES_MAX = 16
 
 
@@ -130,6 +132,7 @@ def _ticks(total_s: float, left: float, scale: float) -> tuple[Tick, ...]:
 class Box:
     x: float
     y: float
+    width: float
     height: float
     title: str
     subtitle: str
@@ -164,25 +167,25 @@ def graph_chart(timeline: Timeline) -> GraphChart:
     for instance in timeline.instances:
         fragments.setdefault(instance.fragment, []).append(instance)
     layer = _layers(list(fragments), timeline.edges)
+    layers = max(layer.values())
+    room = (WIDTH - 16 - CLIENT_WIDTH) / max(layers, 1) - LAYER_GAP
+    box_width = min(max(room, BOX_WIDTH_MIN), BOX_WIDTH_MAX)
     boxes: dict[str, Box] = {}
     bottom: dict[int, float] = {}
     for name in (*fragments, "client"):
         members = fragments.get(name, [])
-        lines = _box_lines(members) if members else (f"{rows(timeline.result_rows)} rows",)
+        lines = _box_lines(members, box_width) if members else (f"{rows(timeline.result_rows)} rows",)
         height = 2 * BOX_PADDING + BOX_LINE_HEIGHT * (len(lines) + (1 if members else 0.7))
-        x = 8 + layer[name] * (BOX_WIDTH + LAYER_GAP)
+        x = 8 + layer[name] * (box_width + LAYER_GAP)
         y = bottom.get(layer[name], 8.0)
         bottom[layer[name]] = y + height + BOX_GAP
         subtitle = f"{len(members)} × {members[0].nca}" if members else ""
-        boxes[name] = Box(x, y, height, name, subtitle, lines, "fragment" if members else "client")
+        width, css = (box_width, "fragment") if members else (CLIENT_WIDTH, "client")
+        boxes[name] = Box(x, y, width, height, name, subtitle, lines, css)
     tallest = max(bottom.values())
-    centred = {
-        name: Box(b.x, b.y + (tallest - bottom[layer[name]]) / 2, b.height, b.title, b.subtitle, b.lines, b.css)
-        for name, b in boxes.items()
-    }
+    centred = {name: replace(box, y=box.y + (tallest - bottom[layer[name]]) / 2) for name, box in boxes.items()}
     lines_ = tuple(_line(edge, centred[edge.source], centred[edge.target]) for edge in timeline.edges)
-    width = 16 + (max(layer.values()) + 1) * (BOX_WIDTH + LAYER_GAP) - LAYER_GAP
-    return GraphChart(width, tallest, tuple(centred.values()), lines_)
+    return GraphChart(16 + layers * (box_width + LAYER_GAP) + CLIENT_WIDTH, tallest, tuple(centred.values()), lines_)
 
 
 def _layers(fragments: Sequence[str], edges: Sequence[EdgeRun]) -> dict[str, int]:
@@ -194,8 +197,9 @@ def _layers(fragments: Sequence[str], edges: Sequence[EdgeRun]) -> dict[str, int
     return layer
 
 
-def _box_lines(members: Sequence[InstanceRun]) -> tuple[str, ...]:
-    operators = [_cut(text, LINE_CHARACTERS) for text in members[0].operators]
+def _box_lines(members: Sequence[InstanceRun], width: float) -> tuple[str, ...]:
+    characters = int((width - 2 * BOX_PADDING) / CHARACTER_WIDTH)
+    operators = [_cut(text, characters) for text in members[0].operators]
     if len(operators) <= LINES_MAX:
         return tuple(operators)
     return (*operators[: LINES_MAX - 1], f"… and {len(operators) - LINES_MAX + 1} more")
@@ -206,7 +210,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def _line(edge: EdgeRun, source: Box, target: Box) -> Line:
-    x1, y1 = source.x + BOX_WIDTH, source.y + source.height / 2
+    x1, y1 = source.x + source.width, source.y + source.height / 2
     x2, y2 = target.x, target.y + target.height / 2
     bend = (x2 - x1) / 2
     width = 1.5 + min(math.log10(max(edge.bytes, 1)), 10) * 0.5

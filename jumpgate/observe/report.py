@@ -17,7 +17,6 @@ def html(timeline: Timeline) -> str:
         chart=chart.timeline_chart(timeline),
         graph=chart.graph_chart(timeline),
         bar_height=chart.BAR_HEIGHT,
-        box_width=chart.BOX_WIDTH,
     )
 
 

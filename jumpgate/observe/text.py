@@ -10,27 +10,37 @@ from rich.text import Text
 from jumpgate.observe.timeline import Span, Timeline
 from jumpgate.observe.units import duration, rows
 
-BAR_CELLS = 40
+#: width of the time axis, as the terminal allows
+BAR_CELLS_MIN = 12
+BAR_CELLS_MAX = 40
+OTHER_CELLS = 84
 
 
-def timeline(t: Timeline) -> RenderableType:
-    """Set-up phases, then pipelines in the order in which they started. █ is working time, ░ waiting."""
+def timeline(t: Timeline, width: int) -> RenderableType:
+    """Set-up phases, then pipelines in the order in which they started. █ is working time, ░ waiting.
+
+    width: of the terminal, in cells.
+    """
+    cells = min(max(width - OTHER_CELLS, BAR_CELLS_MIN), BAR_CELLS_MAX)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
-    table.add_column("what", overflow="fold")
-    table.add_column(f"0 {'·' * (BAR_CELLS - len(duration(t.total_s)) - 4)} {duration(t.total_s)}", no_wrap=True)
+    table.add_column("what", overflow="fold", min_width=16)
+    axis = "·" * (cells - len(duration(t.total_s)) - 3)
+    table.add_column(f"0 {axis} {duration(t.total_s)}", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("busy", justify="right", no_wrap=True)
     table.add_column("rows in", justify="right", no_wrap=True)
     table.add_column("out", justify="right", no_wrap=True)
     for phase in t.phases:
-        table.add_row(Text("set-up"), Text(phase.name), _bar(phase, t.total_s, 1, "magenta"), duration(phase.seconds))
+        table.add_row(
+            Text("set-up"), Text(phase.name), _bar(phase, t.total_s, cells, 1, "magenta"), duration(phase.seconds)
+        )
     runs = [(run, instance) for instance in t.instances for run in instance.pipelines]
     for run, instance in sorted(runs, key=lambda pair: (pair[0].stage, pair[0].span.start_s)):
         table.add_row(
             Text(f"stage {run.stage}"),
             Text(f"{instance.id}: {run.span.name}"),
-            _bar(run.span, t.total_s, run.busy, "blue"),
+            _bar(run.span, t.total_s, cells, run.busy, "blue"),
             duration(run.span.seconds),
             f"{run.busy:.0%}",
             rows(run.rows_in),
@@ -39,10 +49,10 @@ def timeline(t: Timeline) -> RenderableType:
     return Group(table, Text("█ working  ░ waiting", style="dim"))
 
 
-def _bar(span: Span, total_s: float, busy: float, colour: str) -> Text:
+def _bar(span: Span, total_s: float, cells: int, busy: float, colour: str) -> Text:
     """The span at its place on the axis, at least one cell wide; its first part is the share of working time."""
-    cell = max(total_s, 1e-9) / BAR_CELLS
-    start = min(int(span.start_s / cell), BAR_CELLS - 1)
-    width = max(1, min(round(span.seconds / cell), BAR_CELLS - start))
+    cell = max(total_s, 1e-9) / cells
+    start = min(int(span.start_s / cell), cells - 1)
+    width = max(1, min(round(span.seconds / cell), cells - start))
     worked = round(width * min(max(busy, 0.0), 1.0))
     return Text(" " * start).append("█" * worked, colour).append("░" * (width - worked), f"{colour} dim")

@@ -90,7 +90,8 @@ class Timeline:
 
     @property
     def setup_s(self) -> float:
-        return sum(phase.seconds for phase in self.phases)
+        """From submission to the first stage: the phases and what lies between them (starting agents, messages)."""
+        return self.stages[0].start_s if self.stages else self.total_s
 
     @property
     def execution_s(self) -> float:

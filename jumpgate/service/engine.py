@@ -54,7 +54,7 @@ class Engine:
         self.config, self.registry = config, registry
         self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
         self._hosts: dict[str, AgentHost] = {}
-        self._agents: dict[str, LocalAgent] = {}
+        self.agents: dict[str, LocalAgent] = {}  #: our own, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
@@ -79,10 +79,10 @@ class Engine:
                 token = _read_token(host.token_file, name)
                 self._hosts[name] = await AgentHost.connect(host.device, address, int(port), token)
                 return
-            if name in self._agents:
-                self._agents.pop(name).stop()
-            self._agents[name] = await LocalAgent.start(host.device, self.config.host_program)
-            self._hosts[name] = self._agents[name].host
+            if name in self.agents:
+                self.agents.pop(name).stop()
+            self.agents[name] = await LocalAgent.start(host.device, self.config.host_program)
+            self._hosts[name] = self.agents[name].host
 
     # ---- verbs ----
 
@@ -181,9 +181,9 @@ class Engine:
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
         for host in self._hosts.values():
             await host.close()
-        for agent in self._agents.values():
+        for agent in self.agents.values():
             agent.hang_up()  # all at once
-        for agent in self._agents.values():
+        for agent in self.agents.values():
             agent.stop()
 
     # ---- housekeeping ----

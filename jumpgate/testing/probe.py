@@ -74,9 +74,9 @@ def scan(
     threads: int = 1,
     cancel_after: int | None = None,
 ) -> Scan:
-    """Reads `schema` from `files`. `select(rows)` names the rows that survive in each batch (all if None): only they are
-    returned, and the columns `late` are loaded for them alone. The scan is cancelled after
-    `cancel_after` batches. Raises the reader's error as its Python type."""
+    """Reads `schema` from `files`. `select(rows)` names the rows that survive in each batch (all if None): only they
+    are returned, and the columns `late` are loaded for them alone. The scan is cancelled after `cancel_after` batches.
+    Raises the reader's error as its Python type."""
     lib = library()
     paths = (ctypes.c_char_p * len(files))(*[f.encode() for f in files])
     columns = (_Column * len(schema))(*[

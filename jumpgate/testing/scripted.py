@@ -19,6 +19,7 @@ from jumpgate.ntf.descriptor import Descriptor
 #: see scripted_instance.cpp; for compile and destroy: "fail" or "wait"
 Step = Mapping[str, Any]
 SCHEMA = Schema.of(x=int32)
+READ = Read(("/nowhere.json",), "json", SCHEMA, (0,))
 
 
 def fail(code: str, message: str = "as the test said", after_ms: int = 0) -> Step:
@@ -27,9 +28,8 @@ def fail(code: str, message: str = "as the test said", after_ms: int = 0) -> Ste
 
 def plan(devices: Sequence[Device], stages: int = 1) -> JobPlan:
     """One scripted instance a device, i0, i1, …; all work in every stage."""
-    read = Read(("/nowhere.json",), "json", SCHEMA, (0,))
     instances = tuple(
-        InstancePlan(f"i{n}", f"f{n}", "scripted", device, Emit(read, "e0"), stage=stages, output="e0")
+        InstancePlan(f"i{n}", f"f{n}", "scripted", device, Emit(READ, "e0", Partitioning()), stage=stages, output="e0")
         for n, device in enumerate(devices))
     edge = Edge("e0", Descriptor.of(SCHEMA, "columnar"), Partitioning(), tuple(i.id for i in instances),
                 endpoints=("127.0.0.1:9",))

@@ -116,14 +116,14 @@ def test_bars_lie_inside_the_picture() -> None:
 def test_boxes_do_not_overlap_and_edges_run_to_the_right() -> None:
     graph = chart.graph_chart(sample())
     first, second, client = graph.boxes
-    assert first.x + chart.BOX_WIDTH < second.x and second.x + chart.BOX_WIDTH < client.x
+    assert first.x + first.width < second.x and second.x + second.width < client.x
     assert len(graph.lines) == 2
     assert graph.lines[0].width > graph.lines[1].width > 0
 
 
 def test_terminal_timeline() -> None:
     console = Console(file=io.StringIO(), width=140)
-    console.print(text.timeline(sample()))
+    console.print(text.timeline(sample(), console.width))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "f0.0: read sales → aggregate" in printed
     assert "90%" in printed

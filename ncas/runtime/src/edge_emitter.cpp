@@ -28,7 +28,7 @@ using net::WaitTimer;
 namespace {
 
 constexpr int64_t FRAME_ROWS = 65536;     // a frame leaves when it has so many rows
-constexpr size_t FRAME_BYTES = 1u << 18;  // or so many bytes
+constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is encoded while this one is received
 constexpr int ERROR_WAIT_MS = 200;        // for the reason that a consumer gives before it closes
 
 using ntf::FrameEncoder;

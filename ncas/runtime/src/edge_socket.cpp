@@ -132,7 +132,6 @@ Status connect_to(const std::string& address, Deadline deadline, const std::atom
 void set_edge_options(int fd) {
   const auto set = [fd](int level, int option, int value) { setsockopt(fd, level, option, &value, sizeof value); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_SNDBUF, 4 << 20);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
   set(IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);

@@ -1,0 +1,85 @@
+"""The Parquet and ORC readers on damaged files: libFuzzer where clang is installed, else random mutations, both under ASan
+and UBSan, for a bounded time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pyarrow.parquet as pq
+import pytest
+
+import jumpgate.converters
+from jumpgate.testing import cpp
+
+HERE = Path(__file__).parent
+CONVERTERS = Path(jumpgate.converters.__file__).parent
+SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
+BUILD_SECONDS_MAX = 280
+TYPES = {
+    "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
+    "float32": pa.float32(), "float64": pa.float64(), "decimal_small": pa.decimal128(7, 2),
+    "decimal_large": pa.decimal128(38, 10), "date": pa.date32(), "timestamp": pa.timestamp("us"), "string": pa.string(),
+    "binary": pa.binary(),
+}  # fmt: skip
+PARQUET: list[dict[str, Any]] = [
+    {}, {"compression": "none", "data_page_size": 200, "write_batch_size": 16},
+    {"data_page_version": "2.0", "row_group_size": 40}, {"compression": "zstd", "use_deprecated_int96_timestamps": True},
+    {"use_dictionary": False, "compression": "none", "column_encoding": {
+        "int32": "DELTA_BINARY_PACKED", "string": "DELTA_BYTE_ARRAY", "binary": "DELTA_LENGTH_BYTE_ARRAY",
+        "float64": "BYTE_STREAM_SPLIT", "bool": "RLE"}},
+]  # fmt: skip
+ORC: list[dict[str, Any]] = [
+    {}, {"compression": "uncompressed", "stripe_size": 2000, "batch_size": 50},
+    {"compression": "snappy", "dictionary_key_size_threshold": 1.0}, {"compression": "zlib", "file_version": "0.11"},
+]  # fmt: skip
+
+
+def table(rows: int) -> pa.Table:
+    """Values that repeat, with NULLs."""
+
+    def value(type_: pa.DataType, row: int) -> Any:
+        if row % 5 == 3:
+            return None
+        n = row * row % 97
+        if pa.types.is_string(type_) or pa.types.is_binary(type_):
+            return pa.scalar(f"{n}" * (n % 4)).cast(type_)
+        return pa.scalar(n % 2 == 0) if pa.types.is_boolean(type_) else pa.scalar(n).cast(pa.int32()).cast(type_)
+
+    return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in TYPES.items()})
+
+
+@pytest.mark.parametrize(("format", "layouts"), [("parquet", PARQUET), ("orc", ORC)])
+@pytest.mark.timeout(SECONDS + BUILD_SECONDS_MAX)
+def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[dict[str, Any]]) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for i, layout in enumerate(layouts):
+        write = pq.write_table if format == "parquet" else orc.write_table
+        write(table(30 + 70 * i), str(corpus / str(i)), **layout)
+    library = pa.get_library_dirs()[0]
+    soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
+    sources = [HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
+               *sorted(p for p in CONVERTERS.glob("common/*.cpp") if p.name != "scan_probe.cpp")]  # fmt: skip
+    flags = ["-I", str(CONVERTERS), "-isystem", pa.get_include(), f"-L{library}", f"-Wl,-rpath,{library}"]
+    libraries = [f"{library}/libarrow.so.{soname}", f"{library}/libparquet.so.{soname}"]
+    clang = shutil.which("clang++") or shutil.which("clang++-14")
+    if clang is not None:
+        sanitize = ["-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
+        program = cpp.build(f"{format}_fuzz", sources, [*sanitize, *flags, *libraries], clang)
+        command = [program, f"-max_total_time={SECONDS}", f"-artifact_prefix={tmp_path}/", "-rss_limit_mb=4096",
+                   "-malloc_limit_mb=16384", "-print_final_stats=1", corpus]  # fmt: skip
+    else:
+        program = cpp.build(f"{format}_mutate", [*sources, HERE / "mutate_main.cpp"],
+                            [*cpp.SANITIZED, *flags, "-Wl,--no-as-needed", *libraries])  # fmt: skip
+        command = [program, corpus, str(SECONDS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"inputs that crash are in {tmp_path}:\n{done.stderr[-6000:]}"
+    words = done.stdout.split() if clang is None else done.stderr.split()
+    inputs = int(words[words.index("stat::number_of_executed_units:") + 1] if clang else words[0])
+    assert inputs > len(layouts), "the fuzzer ran nothing"

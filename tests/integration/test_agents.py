@@ -1,0 +1,237 @@
+"""Agents: who may talk to them, what they start, and what is left when they or their controllers end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from jumpgate import errors
+from jumpgate.hosts import wire
+from jumpgate.hosts.client import AgentHost
+from jumpgate.hosts.local import LocalAgent
+from jumpgate.nca.interface import Device
+from jumpgate.testing.leaks import Process, Watch, wait_until
+
+DEVICE = Device("here")
+
+
+@contextlib.asynccontextmanager
+async def by_hand(program: Path, folder: Path, *arguments: str) -> AsyncIterator[tuple[int, subprocess.Popen[bytes]]]:
+    """An agent with the token "secret", as an operator starts it; its port and process."""
+    (folder / "token").write_text("secret\n")
+    command = [sys.executable, "-m", "jumpgate.hosts.agent", "--token-file", str(folder / "token"),
+               "--host-program", str(program), *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True)
+    assert process.stdout is not None
+    try:
+        line = await asyncio.to_thread(process.stdout.readline)
+        yield int(line.split(b":")[1].strip(b" }\n")), process
+    finally:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
+def names(processes: list[Process]) -> list[str]:
+    return sorted(p.name for p in processes)
+
+
+def test_two_connections_share_an_agent_and_each_owns_its_instances(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            one, two = [await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret") for _ in range(2)]
+            await one.spawn("job", "a")
+            mine = await two.spawn("job", "b")
+            assert names(watch.processes("jg ")) == ["jg a", "jg b"], "ps shows instances by name"
+            await one.close()
+            assert await asyncio.to_thread(wait_until, lambda: names(watch.processes("jg ")) == ["jg b"])
+            assert (await mine.call("stats"))["pid"] == mine.pid
+            await two.close()
+            assert await asyncio.to_thread(wait_until, lambda: not watch.processes("jg "))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("token", ["wrong", "", "gehe\N{LATIN SMALL LETTER I WITH DIAERESIS}m", "secret\0"])
+def test_a_wrong_token_is_refused_with_a_clear_error(
+    scripted_host: Path, watch: Watch, tmp_path: Path, token: str
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            with pytest.raises(errors.ProtocolError, match="share one secret"):
+                await AgentHost.connect(DEVICE, "127.0.0.1", port, token)
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            await host.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("sent", [
+    b'{"verb": "spawn", "id": 1, "arguments": {"job": "j", "instance": "i"}}\n', b"GET / HTTP/1.1\r\n\r\n", b"\xff\xfe\n",
+    b"[]\n", b"7\n", b'{"verb": "hello", "arguments": 5}\n', b"x" * (wire.HELLO_BYTES_MAX + 1)])
+def test_strangers_are_disconnected_and_the_agent_goes_on(
+    scripted_host: Path, watch: Watch, tmp_path: Path, sent: bytes
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(sent)
+            answer = b""
+            with contextlib.suppress(ConnectionError):
+                answer = await asyncio.wait_for(reader.read(), 10)
+            assert answer == b"" or b'"code":"protocol"' in answer
+            writer.close()
+            assert watch.processes("jg ") == []
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_wrong_requests_are_answered_and_the_connection_goes_on(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            caller = host._caller
+            with pytest.raises(errors.InternalError, match="knows no verb 'sing'"):
+                await caller.call("sing")
+            with pytest.raises(errors.InternalError, match="KeyError"):
+                await caller.call("spawn")
+            with pytest.raises(errors.NotFound, match="no instance job/x"):
+                await caller.call("call", instance="job/x", verb="stats")
+            instance = await host.spawn("job", "x")
+            with pytest.raises(errors.InternalError, match="started already"):
+                await caller.call("spawn", job="job", instance="x")
+            with pytest.raises(errors.InternalError, match="unknown verb sing"):
+                await instance.call("sing")
+            with pytest.raises(errors.InternalError, match="execute names no stage"):
+                await instance.call("execute")
+            await instance.call("configure", stages={"1": {"do": "wait"}})
+            running = asyncio.create_task(instance.call("execute", stage=1))
+            await asyncio.sleep(0)  # it is sent
+            with pytest.raises(errors.InternalError, match="while a stage runs"):
+                await instance.call("execute", stage=2)
+            await instance.call("cancel")
+            with pytest.raises(errors.Cancelled):
+                await running
+            assert await instance.call("destroy") == {}
+            assert await instance.call("destroy") == {}, "twice"
+            with pytest.raises(errors.InstanceFailed, match="exited with status 0"):
+                await instance.call("stats")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_release_ends_what_is_left_of_a_job_and_nothing_else(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            stopped = await host.spawn("one", "a")
+            os.kill(stopped.pid, signal.SIGSTOP)
+            kept = await host.spawn("two", "b")
+            starting = [asyncio.create_task(host.spawn("one", f"c{n}")) for n in range(5)]
+            await asyncio.sleep(0)
+            await host.release("one")
+            assert names(watch.processes("jg ")) == ["jg b"]
+            await asyncio.gather(*starting, return_exceptions=True)
+            await host.release("one")
+            await kept.call("stats")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_an_agent_told_to_terminate_ends_its_instances(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, process):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            instance = await host.spawn("job", "a")
+            process.send_signal(signal.SIGTERM)
+            with pytest.raises(errors.InstanceFailed):
+                await instance.call("execute", stage=1)
+                await asyncio.wait_for(instance.ended, 10)
+                await instance.call("stats")
+            assert await asyncio.to_thread(process.wait, 10) == 0
+            assert await asyncio.to_thread(wait_until, lambda: not watch.processes())
+            await host.release("job")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_several_agents_work_side_by_side(scripted_host: Path, watch: Watch) -> None:
+    async def run() -> None:
+        agents = await asyncio.gather(*(LocalAgent.start(Device(f"h{n}"), scripted_host) for n in range(4)))
+        instances = await asyncio.gather(*(a.host.spawn("job", f"i{n}") for n, a in enumerate(agents)))
+        assert len({i.pid for i in instances}) == 4
+        assert [(await i.call("stats"))["pid"] for i in instances] == [i.pid for i in instances]
+        for agent in agents:
+            await agent.host.close()
+            agent.stop()
+            agent.stop()
+
+    asyncio.run(run())
+
+
+def test_a_taken_port_is_an_error_with_the_way_out(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        command = [sys.executable, "-m", "jumpgate.hosts.agent", "--listen", address, "--host-program", str(scripted_host)]
+        done = subprocess.run(command, input=b"secret\n", capture_output=True, timeout=30)
+    assert done.returncode == 1
+    assert f"cannot listen on {address}: ".encode() in done.stdout and b"choose another port" in done.stdout
+
+
+def test_what_keeps_an_agent_from_starting_is_its_controllers_error(watch: Watch, tmp_path: Path) -> None:
+    (tmp_path / "jghost").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "jghost").chmod(0o755)
+    with pytest.raises(errors.InstanceFailed, match="zygote process"):
+        asyncio.run(LocalAgent.start(DEVICE, tmp_path / "jghost"))
+
+
+def test_agents_end_with_the_process_that_started_them(scripted_host: Path, watch: Watch) -> None:
+    program = (
+        "import asyncio, os, sys, time; from pathlib import Path\n"
+        "from jumpgate.hosts.local import LocalAgent; from jumpgate.nca.interface import Device\n"
+        "async def run():\n"
+        "    agent = await LocalAgent.start(Device('here'), Path(sys.argv[1]))\n"
+        "    await agent.host.spawn('job', 'a')\n"
+        "    if os.fork() == 0:\n"  # holds every pipe of its parent open
+        "        time.sleep(600)\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(600)\n"
+        "asyncio.run(run())\n")
+    process = subprocess.Popen([sys.executable, "-c", program, str(scripted_host)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"up\n"
+    assert names(watch.processes("jg")) == ["jg a", "jghost"]
+    children = [p.pid for p in watch.processes("python")]
+    process.kill()
+    process.wait()
+    assert wait_until(lambda: not watch.processes("jg")), "instances and zygotes are gone"
+    assert wait_until(lambda: len(watch.processes("python")) == 1), "the agent, too; only the fork is left"
+    for pid in children:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.stdout.close()
+
+
+def test_an_unreachable_agent_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(errors.Unreachable, match=f"cannot reach 127.0.0.1:{port}: "):
+        asyncio.run(AgentHost.connect(DEVICE, "127.0.0.1", port, "secret"))

@@ -1,0 +1,237 @@
+"""The service over gRPC: typed errors, events, clients that vanish, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from jumpgate import errors
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.dialect import DEFAULT
+from jumpgate.dataflow.operators import Send
+from jumpgate.hosts.config import local_hosts
+from jumpgate.nca.registry import Registry
+from jumpgate.service import embedded, server
+from jumpgate.service.embedded import Embedded
+from jumpgate.testing import scripted
+from jumpgate.testing.fakes import FakeNCA
+from jumpgate.testing.leaks import Watch, wait_until
+from jumpgate.testing.scripted import ScriptedLifecycle, fail
+from jumpgate.v1 import service_pb2 as pb
+from jumpgate.v1.service_pb2_grpc import JumpgateStub
+
+
+class Rig:
+    """An embedded service whose planner gives a scripted plan for whatever it is asked, and a client of it."""
+
+    def __init__(self, program: Path) -> None:
+        self.lifecycle = ScriptedLifecycle()
+        registry = Registry([FakeNCA("scripted", "host", runs=self.lifecycle)])
+        self.service = embedded.start(replace(local_hosts(2), host_program=program), registry)
+        plan = scripted.plan(self.service.engine.devices)
+        self.service.engine.plan = lambda *_: plan  # type: ignore[method-assign]
+        self.channel = grpc.insecure_channel(self.service.address)
+        self.stub = JumpgateStub(self.channel)  # type: ignore[no-untyped-call]
+
+    def submit(self) -> pb.SubmitResponse:
+        return self.stub.Submit(pb.SubmitRequest(dataflow=request()))
+
+    def execute(self, job: str) -> Any:
+        return self.stub.Execute(pb.ExecuteRequest(job_id=job), timeout=30)
+
+    def state(self, job: str) -> str:
+        return str(self.stub.Describe(pb.DescribeRequest(job_id=job)).state)
+
+    def close(self) -> None:
+        self.channel.close()
+        self.service.close()
+
+
+def request() -> Any:
+    return proto.encode(Send(scripted.READ, ("127.0.0.1:9",)), DEFAULT)
+
+
+@pytest.fixture(scope="module")
+def grpc_is_up() -> Iterator[None]:
+    """What gRPC keeps open as long as anything uses it is not a test's leak."""
+    service = embedded.start(local_hosts(1), Registry())
+    with grpc.insecure_channel(service.address) as channel:
+        JumpgateStub(channel).List(pb.ListRequest())  # type: ignore[no-untyped-call]
+        yield
+    service.close()
+
+
+@pytest.fixture
+def rig(grpc_is_up: None, scripted_host: Path, watch: Watch) -> Iterator[Rig]:
+    made = Rig(scripted_host)
+    yield made
+    made.close()
+
+
+def failure(call: Any) -> tuple[grpc.StatusCode, dict[str, Any]]:
+    """The status and the typed error of an RPC that must fail."""
+    with pytest.raises(grpc.RpcError) as raised:
+        list(call()) if callable(call) else list(call)
+    error: Any = raised.value
+    typed = dict(error.trailing_metadata())[server.ERROR_KEY]
+    return error.code(), json.loads(typed)
+
+
+def test_a_job_from_submit_to_done(rig: Rig) -> None:
+    answer = rig.submit()
+    assert list(answer.instances) == ["i0", "i1"]
+    assert (answer.stages, answer.edge, answer.producers) == (1, "e0", 2)
+    assert len(answer.token) == 32
+    assert rig.state(answer.job_id) == "compiled"
+    events = list(rig.execute(answer.job_id))
+    assert [e.state for e in events] == ["allocating", "configuring", "running", "done"]
+    assert set(json.loads(events[-1].detail_json)) == {"i0", "i1"}
+    assert rig.state(answer.job_id) == rig.state("latest") == "done"
+    assert [(j.job_id, j.state) for j in rig.stub.List(pb.ListRequest()).jobs] == [(answer.job_id, "done")]
+    record = json.loads(rig.stub.Describe(pb.DescribeRequest(job_id="latest")).record_json)
+    assert set(record["counters"]) == {"i0", "i1"}
+
+
+@pytest.mark.parametrize(("code", "status"), [
+    ("malformed", grpc.StatusCode.FAILED_PRECONDITION), ("overflow", grpc.StatusCode.FAILED_PRECONDITION),
+    ("memory", grpc.StatusCode.RESOURCE_EXHAUSTED), ("unreachable", grpc.StatusCode.UNAVAILABLE),
+    ("internal", grpc.StatusCode.INTERNAL)])
+def test_a_jobs_error_arrives_typed(rig: Rig, code: str, status: grpc.StatusCode) -> None:
+    rig.lifecycle.script("i1", stage1=fail(code, "caf\N{LATIN SMALL LETTER E WITH ACUTE}\nis closed"))
+    job = rig.submit().job_id
+    found, typed = failure(rig.execute(job))
+    assert found == status
+    assert (typed["code"], typed["message"]) == (code, "caf\N{LATIN SMALL LETTER E WITH ACUTE}\nis closed")
+    assert typed["fields"].items() >= {"instance": "i1", "host": "host2", "stage": "1", "job": job}.items()
+    assert rig.state(job) == "failed"
+
+
+def test_a_very_long_error_fits_into_the_metadata(rig: Rig) -> None:
+    rig.lifecycle.script("i0", stage1=fail("io", "\N{SNOWMAN}" * 100_000))
+    status, typed = failure(rig.execute(rig.submit().job_id))
+    assert status == grpc.StatusCode.FAILED_PRECONDITION and typed["code"] == "io"
+    assert typed["message"].startswith("\N{SNOWMAN}" * 50) and " … " in typed["message"]
+
+
+def test_many_problems_fit_into_the_metadata() -> None:
+    error = errors.InvalidDataflow("wrong", tuple(f"column {n} " + "x" * 300 for n in range(1000)))
+    text = server.metadata_of(error)
+    assert len(text) <= server.METADATA_BYTES_MAX
+    found = errors.from_dict(json.loads(text))
+    assert isinstance(found, errors.InvalidDataflow) and found.problems[0].startswith("column 0 ")
+
+
+def test_bad_requests_are_refused_and_the_service_goes_on(rig: Rig) -> None:
+    for call, status in [
+        (lambda: [rig.stub.Submit(pb.SubmitRequest())], grpc.StatusCode.INVALID_ARGUMENT),
+        (lambda: [rig.stub.Explain(pb.ExplainRequest())], grpc.StatusCode.INVALID_ARGUMENT),
+        (lambda: rig.execute("no such job"), grpc.StatusCode.NOT_FOUND),
+        (lambda: rig.execute("../../etc/passwd"), grpc.StatusCode.NOT_FOUND),
+        (lambda: [rig.stub.Cancel(pb.CancelRequest(job_id="x"))], grpc.StatusCode.NOT_FOUND),
+        (lambda: [rig.stub.Describe(pb.DescribeRequest(job_id="../x"))], grpc.StatusCode.NOT_FOUND),
+    ]:
+        assert failure(call)[0] == status
+    garbage = rig.channel.unary_unary("/jumpgate.v1.Jumpgate/Submit")
+    with pytest.raises(grpc.RpcError):
+        garbage(b"\xff" * 100)
+    assert list(rig.execute(rig.submit().job_id))[-1].state == "done"
+
+
+def test_cancel(rig: Rig) -> None:
+    rig.lifecycle.script("i0", stage1={"do": "wait"})
+    job = rig.submit().job_id
+    events = rig.execute(job)
+    assert [next(events).state for _ in range(3)][-1] == "running"
+    rig.stub.Cancel(pb.CancelRequest(job_id=job))
+    status, typed = failure(events)
+    assert (status, typed["code"]) == (grpc.StatusCode.CANCELLED, "cancelled")
+    rig.stub.Cancel(pb.CancelRequest(job_id=job))
+    assert rig.state(job) == "cancelled"
+
+
+@pytest.mark.parametrize("how", ["cancels", "disconnects"])
+def test_a_client_that_vanishes_ends_its_job(rig: Rig, watch: Watch, how: str) -> None:
+    rig.lifecycle.script("i0", stage1={"do": "hang"})
+    job = rig.submit().job_id
+    events = rig.execute(job)
+    assert [next(events).state for _ in range(3)][-1] == "running"
+    if how == "cancels":
+        events.cancel()
+    else:
+        rig.channel.close()
+    assert wait_until(lambda: rig.service.engine.describe(job).state == "cancelled")
+    assert wait_until(lambda: not watch.processes("jg "))
+
+
+def test_a_killed_agent_is_a_typed_error_and_the_service_goes_on(rig: Rig, watch: Watch) -> None:
+    rig.lifecycle.script("i0", stage1={"do": "wait"})
+    job = rig.submit().job_id
+    events = rig.execute(job)
+    assert [next(events).state for _ in range(3)][-1] == "running"
+    os.kill(rig.service.engine.agents["host1"].process.pid, signal.SIGKILL)
+    status, typed = failure(events)
+    assert (status, typed["code"]) == (grpc.StatusCode.UNAVAILABLE, "instance_failed")
+    assert typed["fields"]["host"] == "host1"
+    rig.lifecycle.scripts.clear()
+    assert list(rig.execute(rig.submit().job_id))[-1].state == "done"
+
+
+def test_a_taken_port_is_an_error_with_the_way_out(rig: Rig) -> None:
+    async def run() -> None:
+        port = int(rig.service.address.rpartition(":")[2])
+        with pytest.raises(errors.ConfigError, match=f"cannot listen on 127.0.0.1:{port}: .*--port"):
+            await server.serve(local_hosts(1), Registry(), "127.0.0.1", port)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("end", ["returns", "is killed"])
+def test_everything_ends_with_the_process_of_an_embedded_service(
+    scripted_host: Path, watch: Watch, end: str
+) -> None:
+    program = (
+        "import os, signal, sys; sys.path.insert(0, sys.argv[3])\n"
+        "from pathlib import Path; import test_service\n"
+        "rig = test_service.Rig(Path(sys.argv[1]))\n"
+        "rig.lifecycle.script('i0', stage1={'do': 'hang'})\n"
+        "events = rig.execute(rig.submit().job_id)\n"
+        "while next(events).state != 'running': pass\n"
+        "print('running', flush=True)\n"
+        "if sys.argv[2] == 'is killed': os.kill(os.getpid(), signal.SIGKILL)\n")
+    done = subprocess.run([sys.executable, "-c", program, str(scripted_host), end, str(Path(__file__).parent)],
+                          capture_output=True, timeout=60)
+    assert done.stdout == b"running\n", done.stderr.decode()
+    assert done.returncode == (0 if end == "returns" else -signal.SIGKILL), done.stderr.decode()
+    assert wait_until(lambda: not watch.processes())
+
+
+def test_a_service_that_cannot_start_leaves_no_thread(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> None:
+        raise errors.ConfigError("no")
+
+    monkeypatch.setattr(embedded, "serve", refuse)
+    before = threading.active_count()
+    with pytest.raises(errors.ConfigError):
+        Embedded(local_hosts(1), Registry())
+    assert threading.active_count() == before
+
+
+def test_configured_accelerators_are_loaded_for_each_service() -> None:
+    config = replace(local_hosts(1), ncas=(("broken", "nowhere:NCA"),))
+    for _ in range(2):
+        with pytest.raises(errors.ConfigError, match="cannot be loaded"):
+            embedded.configured_registry(config).get("broken")
+
+
