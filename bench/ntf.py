@@ -1,7 +1,7 @@
 """Columnar NTF over loopback TCP into Arrow in Python, against a plain socket that moves as many bytes.
 
 A C++ process sends, Python receives, both ways in turns. `plain` is 1 MiB sends into recv_into of one buffer; `ntf` is
-the C++ emitter (one thread, encoding and checksums included) into record batches that are looked at and dropped, with every
+the C++ emitter (one thread, encoding and checksums included) into record batches that are looked at and dropped, every
 checksum and offset verified.
 """
 

@@ -47,8 +47,9 @@ class Execution:
                 if event.state == "done":  # the service then takes the job down; nobody need wait for that
                     self.ended.set()
         except JumpgateError as error:
-            self.error = self.error or error
-            stop(self.error)
+            if not self.ended.is_set():
+                self.error = self.error or error
+                stop(self.error)
         finally:
             self.ended.set()
 

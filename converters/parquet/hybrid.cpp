@@ -18,12 +18,16 @@ struct Run {
 };
 
 // Reads a run's header and passes over its bytes. A last packed run may be cut short.
-Run read_run(const uint8_t*& at, const uint8_t* end, int width) {
+inline Run read_run(const uint8_t*& at, const uint8_t* end, int width) {
   uint64_t header = 0;
-  for (int shift = 0;; shift += 7) {
-    if (at == end || shift > 28) malformed("a run of levels or dictionary indices ends too early");
-    header |= static_cast<uint64_t>(*at & 0x7F) << shift;
-    if (!(*at++ & 0x80)) break;
+  if (at < end && *at < 0x80) {  // most are short
+    header = *at++;
+  } else {
+    for (int shift = 0;; shift += 7) {
+      if (at == end || shift > 28) malformed("a run of levels or dictionary indices ends too early");
+      header |= static_cast<uint64_t>(*at & 0x7F) << shift;
+      if (!(*at++ & 0x80)) break;
+    }
   }
   Run run{(header & 1) != 0, static_cast<int64_t>(header >> 1), at};
   if (run.packed) {

@@ -77,7 +77,7 @@ class JumpgateServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Execute(self, request, context):
-        """Runs a submitted job, once; the stream ends with `done`, or with an error status.
+        """Runs a submitted job, once; the stream ends with `done`, or with an error status. A client that goes away cancels it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -25,6 +25,14 @@ class Artifact:
     dialect: Dialect
 
 
+@dataclass
+class Live:
+    """A live instance, and the program that it was configured to run."""
+
+    instance: InstanceHandle
+    artifact: Artifact | None = None
+
+
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
@@ -39,30 +47,30 @@ class SoftwareLifecycle:
             path = await host.compile(instance.fragment, source, key)
         return Artifact(path, program, dialect)
 
-    async def allocate(self, instance: InstancePlan, context: JobContext) -> InstanceHandle:
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
         properties = dict(instance.device.properties)
         answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"),
                                    expects_edges=bool(instance.inputs))
         if instance.inputs:
             context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
-        return handle
+        return Live(handle)
 
-    async def configure(self, handle: InstanceHandle, instance: InstancePlan, artifact: Artifact,
-                        context: JobContext) -> None:
-        await handle.call("configure", **configuration(instance, artifact, context))
+    async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
+        handle.artifact = artifact
+        await handle.instance.call("configure", **configuration(instance, artifact, context))
 
-    async def execute(self, handle: InstanceHandle, stage: int, artifact: Artifact | None = None) -> dict[str, Any]:
+    async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         try:
-            return await handle.call("execute", stage=stage)
+            return await handle.instance.call("execute", stage=stage)
         except errors.ComputeError as error:
-            raise explained(error, artifact) from None
+            raise explained(error, handle.artifact) from None
 
-    async def stats(self, handle: InstanceHandle) -> dict[str, Any]:
-        return await handle.call("stats")
+    async def stats(self, handle: Live) -> dict[str, Any]:
+        return await handle.instance.call("stats")
 
-    async def destroy(self, handle: InstanceHandle) -> None:
-        await handle.call("destroy")
+    async def destroy(self, handle: Live) -> None:
+        await handle.instance.call("destroy")
 
 
 def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:

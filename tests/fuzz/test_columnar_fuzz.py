@@ -1,8 +1,9 @@
-"""The Parquet and ORC readers on damaged files: libFuzzer where clang is installed, else random mutations, both under ASan
-and UBSan, for a bounded time."""
+"""The Parquet and ORC readers on damaged files: libFuzzer where clang is installed, else random mutations, both under
+ASan and UBSan, for a bounded time."""
 
 from __future__ import annotations
 
+import decimal
 import os
 import shutil
 import subprocess
@@ -29,7 +30,8 @@ TYPES = {
 }  # fmt: skip
 PARQUET: list[dict[str, Any]] = [
     {}, {"compression": "none", "data_page_size": 200, "write_batch_size": 16},
-    {"data_page_version": "2.0", "row_group_size": 40}, {"compression": "zstd", "use_deprecated_int96_timestamps": True},
+    {"data_page_version": "2.0", "row_group_size": 40},
+    {"compression": "zstd", "use_deprecated_int96_timestamps": True},
     {"use_dictionary": False, "compression": "none", "column_encoding": {
         "int32": "DELTA_BINARY_PACKED", "string": "DELTA_BYTE_ARRAY", "binary": "DELTA_LENGTH_BYTE_ARRAY",
         "float64": "BYTE_STREAM_SPLIT", "bool": "RLE"}},
@@ -47,9 +49,14 @@ def table(rows: int) -> pa.Table:
         if row % 5 == 3:
             return None
         n = row * row % 97
-        if pa.types.is_string(type_) or pa.types.is_binary(type_):
-            return pa.scalar(f"{n}" * (n % 4)).cast(type_)
-        return pa.scalar(n % 2 == 0) if pa.types.is_boolean(type_) else pa.scalar(n).cast(pa.int32()).cast(type_)
+        match str(type_):
+            case "bool":
+                return n % 2 == 0
+            case "string":
+                return f"{n}" * (n % 4)
+            case "binary":
+                return b"%d" % n * (n % 4)
+        return decimal.Decimal(n) if pa.types.is_decimal(type_) else n
 
     return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in TYPES.items()})
 

@@ -6,6 +6,7 @@ import gc
 import queue
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from jumpgate.client.result import Execution, Result
 from jumpgate.errors import Cancelled, InstanceFailed, JumpgateError, ProtocolError, Unreachable
 
 BATCH = pa.record_batch({"a": [1, 2]})
+RUNNING, DONE = SimpleNamespace(state="running"), SimpleNamespace(state="done")
 
 
 class FakeStream:
@@ -70,14 +72,22 @@ def run() -> Run:
 
 def test_success(run: Run) -> None:
     run.stream.put(BATCH, BATCH, "end")
-    run.call.items.put("running")
+    run.call.items.put(RUNNING)
     run.call.items.put("end")
     assert run.result.to_pylist() == [{"a": 1}, {"a": 2}, {"a": 1}, {"a": 2}]
     assert run.result.to_arrow().num_rows == 4
     assert list(run.result.to_pandas()["a"]) == [1, 2, 1, 2]
     assert sum(b.num_rows for b in run.result) == 4
-    assert run.result.events == ("running",)
+    assert run.result.events == (RUNNING,)
     assert run.call.cancelled == 0 and run.stream.closed
+
+
+def test_nobody_waits_for_the_service_to_tidy_up(run: Run) -> None:
+    run.stream.put(BATCH, "end")
+    run.call.items.put(DONE)
+    assert run.result.to_pylist() == [{"a": 1}, {"a": 2}]
+    run.call.items.put(Unreachable("the connection broke off afterwards"))
+    assert run.result.to_arrow().num_rows == 2 and run.call.cancelled == 0
 
 
 def test_empty(run: Run) -> None:

@@ -27,9 +27,9 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;     // a frame leaves when it has so many rows
+constexpr int64_t FRAME_ROWS = 65536;       // a frame leaves when it has so many rows
 constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is encoded while this one is received
-constexpr int ERROR_WAIT_MS = 200;        // for the reason that a consumer gives before it closes
+constexpr int ERROR_WAIT_MS = 200;          // for the reason that a consumer gives before it closes
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
@@ -320,7 +320,7 @@ std::unique_ptr<EmitterWorker> EdgeEmitter::worker() { return std::make_unique<E
 
 Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out) {
   ntf::Descriptor descriptor;
-  JG_RETURN_IF_ERROR(ntf::parse_descriptor(options.ntf, &descriptor));
+  JG_RETURN_IF_ERROR(ntf::edge_descriptor(options, &descriptor));
   Partitioning partitioning = Partitioning::SINGLE;
   if (options.partitioning == "hash")
     partitioning = Partitioning::HASH;

@@ -62,7 +62,7 @@ struct PipelineWork : Work {
   std::atomic<bool> enough{false};  // a limit is full
   std::atomic<bool> opened{false};
   Span span;
-  std::atomic<int64_t> rows_in{0}, busy_ns{0}, wait_ns{0};
+  std::atomic<int64_t> rows_in{0}, rows_out{0}, busy_ns{0}, wait_ns{0};
 };
 
 struct TableWork : Work {
@@ -241,6 +241,7 @@ Status PipelineWork::process(int thread) {
     if (task.failure != JG_OK) break;
   }
   rows_in += rows;
+  rows_out += task.rows_out;
   if (task.failure != JG_OK) return executor->failure_status(task, w.status);
   if (executor->cancelled) return {"cancelled", "the job was cancelled"};
   for (int s : c.sinks) JG_RETURN_IF_ERROR(w.emitters[s]->flush());
@@ -521,6 +522,7 @@ std::string Executor::stats() {
     json.member("busy_ns", std::max<int64_t>(0, p.busy_ns - p.wait_ns));
     json.member("wait_ns", p.wait_ns.load());
     json.member("rows_in", p.rows_in.load());
+    json.member("rows_out", p.rows_out.load());
     json.end_object();
   }
   json.end_array();

@@ -116,6 +116,14 @@ Status parse_descriptor(std::string_view text, Descriptor* out) {
   return {};
 }
 
+Status edge_descriptor(const EdgeOptions& options, Descriptor* out) {
+  JG_RETURN_IF_ERROR(parse_descriptor(options.ntf, out));
+  bool same = out->columns.size() == options.columns.size();
+  for (size_t i = 0; same && i < options.columns.size(); i++) same = out->columns[i].type == options.columns[i].type;
+  if (same) return {};
+  return {"internal", "edge '" + options.edge + "': its columns are not those of its tuple format"};
+}
+
 std::string first_difference(std::string_view mine, std::string_view theirs) {
   while (!mine.empty() || !theirs.empty()) {
     std::string_view a = take_line(&mine), b = take_line(&theirs);

@@ -72,6 +72,7 @@ struct JgTask {
   void* scratch;          // the pipeline's generated struct
   JgJoin* const* joins;   // by table number
   JgGroups* const* groups;
+  int64_t rows_out;       // rows that reached the pipeline's sinks
   int32_t failure;        // first failure of this thread
   int32_t site;           // where: index into the program's expression texts
   void* impl;

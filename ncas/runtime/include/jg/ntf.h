@@ -26,6 +26,8 @@ struct Descriptor {
   std::vector<ColumnSpec> columns;
 };
 Status parse_descriptor(std::string_view text, Descriptor* out);
+// The format of an edge; "internal" unless its columns have the memory types that the edge's batches have.
+Status edge_descriptor(const EdgeOptions& options, Descriptor* out);
 // "field 3: int32 a here, int64 a there", or "" where the canonical texts are equal.
 std::string first_difference(std::string_view mine, std::string_view theirs);
 

@@ -1,0 +1,82 @@
+"""jumpgate.toml: what it may say, and the error for everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate.errors import ConfigError
+from jumpgate.hosts.config import load, parse, this_machine
+
+
+def test_without_a_file_everything_runs_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("JUMPGATE_CONFIG", raising=False)
+    assert load().hosts == (this_machine(),)
+    assert this_machine().device.cores > 0 and this_machine().device.memory_bytes > 0
+
+
+def test_a_file_is_found_by_argument_variable_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("jumpgate", "variable", "argument"):
+        (tmp_path / f"{name}.toml").write_text(f'[[host]]\nname = "{name}"\n')
+    monkeypatch.delenv("JUMPGATE_CONFIG", raising=False)
+    assert load().hosts[0].device.name == "jumpgate"
+    monkeypatch.setenv("JUMPGATE_CONFIG", "variable.toml")
+    assert load().hosts[0].device.name == "variable"
+    assert load("argument.toml").hosts[0].device.name == "argument"
+
+
+def test_everything_that_a_file_can_say() -> None:
+    config = parse({
+        "service": {"stall_timeout_ms": 5, "memory_limit_bytes": 6},
+        "host": [{"name": "a", "agent": "10.0.0.7:7400", "token_file": "/t", "cores": 3, "memory_bytes": 9,
+                  "data_bind": "0.0.0.0", "data_address": "10.0.0.7"}, {"name": "b"}],
+        "device": [{"name": "tor1", "kind": "switch", "stages": 12}],
+        "nca": [{"name": "mine", "path": "m:NCA"}]})
+    a, b = config.hosts
+    assert (a.agent, a.token_file, a.device.cores, a.device.memory_bytes) == ("10.0.0.7:7400", "/t", 3, 9)
+    assert a.device.properties == (("data_bind", "0.0.0.0"), ("data_address", "10.0.0.7"))
+    assert b.agent is None and b.device.cores == this_machine().device.cores
+    assert config.devices[0].kind == "switch" and config.devices[0].properties == (("stages", "12"),)
+    assert config.ncas == (("mine", "m:NCA"),)
+    assert config.service == {"stall_timeout_ms": 5, "memory_limit_bytes": 6}
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
+    ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, host, nca, service"),
+    ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
+    ({"service": {"stall_timeout": 1}}, r"unknown key 'stall_timeout' in \[service\]; did you mean 'stall_timeout_ms'\?"),
+    ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
+    ({"host": {"name": "a"}}, r"write \[\[host\]\], not \[host\]"),
+    ({"host": [1]}, r"write \[\[host\]\]"),
+    ({"host": [{}]}, r"a \[\[host\]\] has no name"),
+    ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
+    ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
+    ({"host": [{"name": 5}]}, r"name in \[\[host\]\] is 5, not a text"),
+    ({"host": [{"name": "a", "cores": "two"}]}, r"cores in \[\[host\]\] is 'two', not a whole number, 0 or more"),
+    ({"host": [{"name": "a", "cores": -1}]}, "cores .* is -1, not a whole number"),
+    ({"host": [{"name": "a", "cores": True}]}, "cores .* is True, not a whole number"),
+    ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
+    ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
+    ({"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch"}]}, "two devices are called 'a'"),
+    ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
+    ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
+    ({"host": [{"name": "a", "agent": "there:7"}]}, "host 'a' names an agent but no token_file: put the secret"),
+])
+def test_what_is_wrong_is_said_with_the_way_out(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
+        parse(data, "my.toml")
+    assert raised.value.message.startswith("my.toml: ")
+
+
+@pytest.mark.parametrize(("text", "message"), [(b"[[host", "broken.toml: "), (b"\xff\xfe", "broken.toml: ")])
+def test_a_file_that_is_not_toml(tmp_path: Path, text: bytes, message: str) -> None:
+    (tmp_path / "broken.toml").write_bytes(text)
+    with pytest.raises(ConfigError, match=message):
+        load(tmp_path / "broken.toml")
+    with pytest.raises(ConfigError, match="cannot read .*absent.toml: No such file"):
+        load(tmp_path / "absent.toml")

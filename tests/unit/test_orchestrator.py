@@ -1,0 +1,123 @@
+"""Which of several failures is reported, what a job's record keeps, and how messages are framed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate import errors
+from jumpgate.hosts import wire
+from jumpgate.hosts.wire import Lines
+from jumpgate.nca.interface import Device, InstancePlan
+from jumpgate.orchestrator import record
+from jumpgate.orchestrator.failures import on_all
+from jumpgate.orchestrator.record import JobRecord, Phase, load, save
+from jumpgate.testing import scripted
+
+
+def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) -> None:
+    """on_all over one instance a failure (None: it waits to be cancelled)."""
+    plan = scripted.plan([Device(f"h{n}") for n in range(len(failures))])
+
+    async def verb(i: InstancePlan) -> None:
+        n = int(i.id[1:])
+        await asyncio.sleep(delays_s[n] if delays_s else 0)
+        failure = failures[n]
+        if failure is None:
+            await asyncio.Event().wait()
+        else:
+            raise failure
+
+    asyncio.run(on_all(plan.instances, "stage 2", verb))
+
+
+def test_data_beats_death_beats_disagreement_beats_loss_beats_cancellation() -> None:
+    by_weight: list[errors.JumpgateError] = [
+        errors.Cancelled("a"), errors.Unreachable("b"), errors.ProtocolError("c"), errors.InstanceFailed("d"),
+        errors.MalformedData("e")]
+    for n in range(1, len(by_weight) + 1):
+        with pytest.raises(type(by_weight[n - 1])):
+            run(by_weight[:n])
+        with pytest.raises(type(by_weight[n - 1])):
+            run(by_weight[n - 1 :: -1])
+
+
+def test_a_cause_that_comes_soon_after_its_consequence_is_waited_for() -> None:
+    with pytest.raises(errors.Overflow) as raised:
+        run([errors.Unreachable("gone"), errors.Overflow("too large"), None], [0, 0.05, 0])
+    assert raised.value.fields == {"instance": "i1", "host": "h1", "stage": "2"}
+
+
+def test_of_two_consequences_the_first_is_reported() -> None:
+    with pytest.raises(errors.Unreachable, match="first"):
+        run([errors.Unreachable("second"), errors.Unreachable("first"), None], [0.05, 0, 0])
+
+
+def test_a_mistake_of_ours_is_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run([errors.Unreachable("gone"), ZeroDivisionError()])
+
+
+def test_fields_that_an_instance_gave_are_kept() -> None:
+    with pytest.raises(errors.InstanceFailed, match="^it died, on host 'h0' in stage 2$") as raised:
+        run([errors.InstanceFailed("it died", host="elsewhere")])
+    assert raised.value.fields["host"] == "elsewhere"
+
+
+def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "JOBS_KEPT", 3)
+    for n in range(5):
+        save(JobRecord(f"job{n}", phases=[Phase("map", 1, 2)]), tmp_path)
+        os.utime(tmp_path / f"job{n}.json", ns=(n, n))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["job2.json", "job3.json", "job4.json"]
+    assert load("latest", tmp_path) == JobRecord("job4", phases=[Phase("map", 1, 2)])
+    assert load("job2", tmp_path).job == "job2"
+    for wrong in ("job0", "../job2", ""):
+        with pytest.raises(errors.NotFound, match="the newest is job4"):
+            load(wrong, tmp_path)
+    with pytest.raises(errors.NotFound, match="none has run yet"):
+        load("latest", tmp_path / "absent")
+
+
+def test_a_record_that_cannot_be_written_is_lost_without_noise(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    save(JobRecord("job"), tmp_path / "file" / "folder")
+
+
+class Received:
+    """A protocol on a transport that only notes whether it was aborted."""
+
+    def __init__(self, line_bytes_max: int = wire.LINE_BYTES_MAX) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.aborted = False
+        self.lines = Lines(self.messages.append, line_bytes_max=line_bytes_max)
+        rest = self
+
+        class Transport(asyncio.Transport):
+            def abort(self) -> None:
+                rest.aborted = True
+
+        self.lines.connection_made(Transport())
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 1000])
+def test_messages_arrive_however_they_are_cut(step: int) -> None:
+    messages = [{"id": n, "text": "\N{SNOWMAN}" * n} for n in range(20)]
+    sent = b"".join(json.dumps(m).encode() + b"\n" for m in messages)
+    received = Received()
+    for at in range(0, len(sent), step):
+        received.lines.data_received(sent[at : at + step])
+    assert received.messages == messages and not received.aborted
+
+
+@pytest.mark.parametrize("sent", [b"x\n", b"[]\n", b'"a"\n', b"\xff\n", b"\n", b"{" * 101, b'{"a": "' + b"x" * 100])
+def test_what_is_no_message_ends_the_connection(sent: bytes) -> None:
+    received = Received(line_bytes_max=100)
+    received.lines.data_received(b'{"a": 1}\n' + sent)
+    assert received.messages == [{"a": 1}] and received.aborted
