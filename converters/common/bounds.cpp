@@ -64,11 +64,16 @@ Bounds::Bounds(const FileSourceOptions& options) {
 template <class T>
 bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
   switch (op) {
-    case Op::kEq: return !(value < low) && !(high < value);
-    case Op::kLt: return low < value;
-    case Op::kLe: return !(value < low);
-    case Op::kGt: return value < high;
-    case Op::kGe: return !(high < value);
+    case Op::kEq:
+      return !(value < low) && !(high < value);
+    case Op::kLt:
+      return low < value;
+    case Op::kLe:
+      return !(value < low);
+    case Op::kGt:
+      return value < high;
+    case Op::kGe:
+      return !(high < value);
   }
   return true;
 }
@@ -77,11 +82,13 @@ bool Bounds::may_match(int column, const ColumnRange& range) const {
   for (const Bound& bound : bounds_) {
     if (bound.column != column) continue;
     if (range.all_null) return false;
-    if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.integer)) return false;
+    if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.integer))
+      return false;
     if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.text)) return false;
     // NaN is above every number and not in the statistics: only bounds from above, and equality, exclude a range.
     bool above = bound.op == Op::kGt || bound.op == Op::kGe;
-    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.real)) return false;
+    if (range.floats && !above && !overlaps(bound.op, range.floats->first, range.floats->second, bound.real))
+      return false;
   }
   return true;
 }

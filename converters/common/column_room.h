@@ -8,7 +8,8 @@
 
 namespace jg::columnar {
 
-// `data` (64-byte aligned, zeroed at first) holds JG_BATCH_ROWS values and may be read, not written, one value in front.
+// `data` (64-byte aligned, zeroed at first) holds JG_BATCH_ROWS values and may be read, not written, one value in
+// front.
 struct ColumnRoom {
   struct Free {
     void operator()(void* p) const { std::free(p); }

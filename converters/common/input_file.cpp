@@ -18,7 +18,10 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, arrow::Memor
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) throw ReadError("io", std::strerror(errno));
   struct stat status;
-  int failure = ::fstat(fd, &status) != 0 ? errno : S_ISREG(status.st_mode) ? 0 : S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+  int failure = ::fstat(fd, &status) != 0 ? errno
+                : S_ISREG(status.st_mode) ? 0
+                : S_ISDIR(status.st_mode) ? EISDIR
+                                          : ESPIPE;
   if (failure != 0) {
     ::close(fd);
     throw ReadError("io", std::strerror(failure));

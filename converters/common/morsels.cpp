@@ -21,7 +21,8 @@ std::vector<Morsel> split(const std::vector<Morsel>& parts, int64_t pieces, int6
 
 }  // namespace
 
-std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int share_index, int share_count, int threads, int64_t rows_min) {
+std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int share_index, int share_count, int threads,
+                                int64_t rows_min) {
   auto per_part = [&](int64_t wanted) {
     int64_t n = static_cast<int64_t>(parts.size());
     return n == 0 || n >= wanted ? 1 : (wanted + n - 1) / n;

@@ -12,9 +12,10 @@ struct Morsel {
   int64_t first = 0, rows = 0;
 };
 
-// The share of an instance. Which rows it holds depends only on the files and on share_count, so that siblings' shares are
-// disjoint and complete; then it is cut further until each thread finds two morsels, where they are large enough.
-std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int share_index, int share_count, int threads, int64_t rows_min);
+// The share of an instance. Which rows it holds depends only on the files and on share_count, so that siblings' shares
+// are disjoint and complete; then it is cut further until each thread finds two morsels, where they are large enough.
+std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int share_index, int share_count, int threads,
+                                int64_t rows_min);
 
 // Hands morsels to threads.
 class MorselQueue {

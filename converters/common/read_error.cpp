@@ -38,19 +38,31 @@ Status guarded(const std::string& format, const std::string& file, const std::fu
 
 std::string type_name(const ColumnSpec& column) {
   switch (column.type) {
-    case JG_BOOL: return "bool";
-    case JG_I8: return "int8";
-    case JG_I16: return "int16";
-    case JG_I32: return "int32";
-    case JG_I64: return "int64";
-    case JG_F32: return "float32";
-    case JG_F64: return "float64";
+    case JG_BOOL:
+      return "bool";
+    case JG_I8:
+      return "int8";
+    case JG_I16:
+      return "int16";
+    case JG_I32:
+      return "int32";
+    case JG_I64:
+      return "int64";
+    case JG_F32:
+      return "float32";
+    case JG_F64:
+      return "float64";
     case JG_DEC64:
-    case JG_DEC128: return "decimal(" + std::to_string(column.precision) + ", " + std::to_string(column.scale) + ")";
-    case JG_DATE: return "date";
-    case JG_TIMESTAMP: return "timestamp";
-    case JG_STRING: return "string";
-    case JG_BINARY: return "binary";
+    case JG_DEC128:
+      return "decimal(" + std::to_string(column.precision) + ", " + std::to_string(column.scale) + ")";
+    case JG_DATE:
+      return "date";
+    case JG_TIMESTAMP:
+      return "timestamp";
+    case JG_STRING:
+      return "string";
+    case JG_BINARY:
+      return "binary";
   }
   return "unknown";
 }
@@ -71,9 +83,9 @@ ReadError missing_column(const ColumnSpec& column, const std::vector<std::string
 }
 
 ReadError unexpected_null(const ColumnSpec& column) {
-  return ReadError("schema",
-                   "column '" + column.name + "' is declared without NULLs, but the file holds some. Declare it nullable.",
-                   {{"column", column.name}});
+  return ReadError(
+      "schema", "column '" + column.name + "' is declared without NULLs, but the file holds some. Declare it nullable.",
+      {{"column", column.name}});
 }
 
 }  // namespace jg::columnar

@@ -37,7 +37,8 @@ auto take(Result&& result) {
 
 [[noreturn]] inline void malformed(const std::string& message) { throw ReadError("malformed", message); }
 
-// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format ("Parquet", "ORC").
+// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format ("Parquet",
+// "ORC").
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body);
 
 // The declared type as people write it: decimal(7, 2), int64, …

@@ -29,7 +29,8 @@ arrow::Status RecyclingPool::Allocate(int64_t size, int64_t alignment, uint8_t**
   if (alignment > (1 << kSmallestLog2)) return arrow::Status::Invalid("alignment of ", alignment, " bytes");
   auto& blocks = free_[size_class(size)];
   if (blocks.empty()) {
-    *out = static_cast<uint8_t*>(std::aligned_alloc(1 << kSmallestLog2, size_t{1} << (size_class(size) + kSmallestLog2)));
+    *out =
+        static_cast<uint8_t*>(std::aligned_alloc(1 << kSmallestLog2, size_t{1} << (size_class(size) + kSmallestLog2)));
     if (*out == nullptr) return arrow::Status::OutOfMemory("a block of ", size, " bytes");
   } else {
     *out = blocks.back();

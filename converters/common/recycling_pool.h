@@ -26,7 +26,7 @@ class RecyclingPool final : public arrow::MemoryPool {
   std::string backend_name() const override { return "recycling"; }
 
  private:
-  static constexpr int kClasses = 34;                // powers of two: 64 bytes to 8 GiB
+  static constexpr int kClasses = 34;  // powers of two: 64 bytes to 8 GiB
   static constexpr int64_t kBlockBytesMax = int64_t{1} << 33;
   static int size_class(int64_t size);
 

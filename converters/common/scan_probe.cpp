@@ -29,10 +29,15 @@ struct JgProbeBound {
   int64_t value_bytes;
 };
 
+struct JgProbeOption {
+  const char* name;
+  const char* value;
+};
+
 // Never null; jg_probe_error tells whether opening went well.
 Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_count, const JgProbeColumn* columns,
-                     int32_t column_count, const JgProbeBound* bounds, int32_t bound_count, int32_t share_index,
-                     int32_t share_count, int32_t threads) {
+                     int32_t column_count, const JgProbeBound* bounds, int32_t bound_count, const JgProbeOption* settings,
+                     int32_t setting_count, int32_t share_index, int32_t share_count, int32_t threads) {
   jg::FileSourceOptions options;
   options.format = format;
   options.files.assign(files, files + file_count);
@@ -47,6 +52,7 @@ Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_
     const JgProbeBound& b = bounds[i];
     options.bounds.push_back({b.column, b.op, std::string(b.value, static_cast<size_t>(b.value_bytes))});
   }
+  for (int32_t i = 0; i < setting_count; ++i) options.options.emplace_back(settings[i].name, settings[i].value);
   options.share_index = share_index;
   options.share_count = share_count;
   options.threads = threads;
@@ -79,11 +85,21 @@ const char* jg_probe_error(Probe* probe, const char** message) {
   return probe->status.error().code.c_str();
 }
 
-// rows, bytes, pruned_bytes
+// Whether that failure has an i-th field, which lives as long.
+int32_t jg_probe_error_field(Probe* probe, int32_t i, const char** name, const char** value) {
+  const auto& fields = probe->status.error().fields;
+  if (i >= static_cast<int32_t>(fields.size())) return 0;
+  *name = fields[i].first.c_str();
+  *value = fields[i].second.c_str();
+  return 1;
+}
+
+// rows, bytes, pruned_bytes, skipped_rows
 void jg_probe_counters(Probe* probe, int64_t* out) {
   out[0] = probe->source->counters.rows;
   out[1] = probe->source->counters.bytes;
   out[2] = probe->source->counters.pruned_bytes;
+  out[3] = probe->source->counters.skipped_rows;
 }
 
 void jg_probe_cancel(Probe* probe) { probe->source->cancel(); }

@@ -7,8 +7,8 @@
 
 namespace jg::columnar {
 
-// Moves the `count` dense values at out[0] on to the positions that are valid, in place, from the back: out[k] is always
-// at or below the position that it goes to. With no value left to move, k is -1: the slot in front is read.
+// Moves the `count` dense values at out[0] on to the positions that are valid, in place, from the back: out[k] is
+// always at or below the position that it goes to. With no value left to move, k is -1: the slot in front is read.
 template <class Out>
 void spread(Out* out, const uint8_t* valid, int32_t rows, int32_t count) {
   int32_t k = count - 1;

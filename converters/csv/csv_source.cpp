@@ -1,2 +1,282 @@
-#include "jg/stream.h"
-namespace jg { Status make_csv_source(const FileSourceOptions&, std::unique_ptr<Source>*) { return {"schema","csv"}; } }
+// CSV files → batches. Byte ranges are dealt to instances and threads; each becomes the records that start in it
+// (layout.h), which are indexed piece by piece (records.h). Only wanted fields are looked at, and late columns are
+// converted for the rows that survived.
+//
+// Values: unquoted text that equals the option `null` (empty if not given) is NULL; quoted text never is, except that
+// nothing between quotes is NULL in a column that is not text. Numbers and dates may have blanks around them.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <memory>
+
+#include "common/column_room.h"
+#include "csv/layout.h"
+#include "csv/records.h"
+#include "text/line_chunks.h"
+#include "text/values.h"
+
+namespace jg {
+namespace {
+
+using csv::Dialect;
+using csv::Layout;
+using csv::Records;
+using text::Parse;
+
+class CsvSource : public Source {
+ public:
+  explicit CsvSource(const FileSourceOptions& options)
+      : options(options), dialect(options.options), layouts(&this->options, &dialect) {}
+  Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
+  std::unique_ptr<SourceWorker> worker() override;
+  int64_t morsels_left() override { return ranges.left(); }
+  void cancel() override { ranges.cancel(); }
+
+  const FileSourceOptions options;
+  const Dialect dialect;
+  csv::Layouts layouts;
+  text::Ranges ranges;
+};
+
+class CsvWorker : public SourceWorker {
+ public:
+  explicit CsvWorker(CsvSource* source) : source_(source), records_(&source->dialect) {
+    for (const ColumnSpec& c : source->options.columns) rooms_.push_back(columnar::make_room(c.type));
+    cols_.resize(rooms_.size());
+    rows_.reserve(JG_BATCH_ROWS);
+  }
+  ~CsvWorker() override { close_file(); }
+
+  Status next(JgBatch* batch, bool* done) override {
+    const int64_t bytes = records_.bytes_read, skipped = records_.skipped;
+    unescaped_.clear();
+    rows_.clear();
+    Status status;
+    *done = false;
+    while (rows_.empty() && !*done && status.ok()) {
+      if (record_ == count_) status = next_piece(done);
+      if (status.ok() && !*done) status = take_rows();
+    }
+    source_->counters.bytes += records_.bytes_read - bytes;
+    source_->counters.skipped_rows += records_.skipped - skipped;
+    if (*done || !status.ok()) return status;
+    for (size_t c = 0; c < cols_.size(); c++) {
+      cols_[c] = {};
+      if (source_->options.early[c]) JG_RETURN_IF_ERROR(convert(static_cast<int>(c), nullptr, rows()));
+    }
+    source_->counters.rows += rows();
+    source_->counters.batches++;
+    batch->rows = rows();
+    batch->cols = cols_.data();
+    return {};
+  }
+
+  Status load(int column, const int32_t* sel, int32_t n) override { return convert(column, sel, n); }
+
+ private:
+  int rows() const { return static_cast<int>(rows_.size()); }
+  const std::string& path() const { return source_->options.files[file_]; }
+
+  Status next_piece(bool* done) {
+    bool end = true;
+    record_ = count_ = 0;
+    while (true) {
+      if (source_->ranges.cancelled()) return {"cancelled", "the job was cancelled"};
+      if (in_range_) {
+        Status status = records_.next(&end);
+        if (!status.ok()) return first_fault(std::move(status));
+        if (!end) break;
+      }
+      JG_RETURN_IF_ERROR(open_range(done));
+      if (*done) return {};
+    }
+    count_ = records_.count();
+    return {};
+  }
+
+  Status open_range(bool* done) {
+    in_range_ = false;
+    text::Ranges::Range range;
+    if (!source_->ranges.next(&range)) {
+      *done = true;
+      return {};
+    }
+    if (range.file != file_) {
+      close_file();
+      file_ = range.file;
+      fd_ = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
+      if (fd_ < 0) return {"io", "cannot read " + path() + ": " + strerror(errno), {{"file", path()}}};
+    }
+    JG_RETURN_IF_ERROR(source_->layouts.find(fd_, file_, &layout_));
+    int64_t begin, end;
+    JG_RETURN_IF_ERROR(source_->layouts.record_start(fd_, file_, range.begin, &begin));
+    JG_RETURN_IF_ERROR(source_->layouts.record_start(fd_, file_, range.end, &end));
+    if (begin > end) return first_fault(text::at_line("malformed", path(), end, "quotes do not match"));
+    records_.open(fd_, &path(), begin, end, end == layout_->size);
+    in_range_ = true;
+    return {};
+  }
+
+  // Malformed quoting may show far behind its cause, and the ranges of a file are read in any order: the error to report
+  // is the file's first, found by reading it from its start. Without one there, `status` stands.
+  Status first_fault(Status status) {
+    Records records(&source_->dialect);
+    records.open(fd_, &path(), layout_->data_begin, layout_->size, true);
+    for (bool done = false; !done;) {
+      if (source_->ranges.cancelled()) return status;
+      Status first = records.next(&done);
+      if (!first.ok()) return first;
+      for (int r = 0; !done && r < records.count() && !source_->dialect.skip_errors; r++) {
+        if (records.fields(r) != layout_->fields && !is_blank(records, r)) return wrong_fields(records, r);
+      }
+    }
+    return status;
+  }
+
+  // Rows of the piece, until the batch is full.
+  Status take_rows() {
+    for (; record_ < count_ && rows() < JG_BATCH_ROWS; record_++) {
+      if (records_.fields(record_) != layout_->fields) [[unlikely]] {
+        if (is_blank(records_, record_)) continue;
+        if (!source_->dialect.skip_errors) return first_fault(wrong_fields(records_, record_));
+        records_.skipped++;
+        continue;
+      }
+      rows_.push_back(records_.first(record_));
+      if (source_->dialect.skip_errors && !convertible()) {
+        rows_.pop_back();
+        records_.skipped++;
+      }
+    }
+    return {};
+  }
+
+  // An empty line is no row, except where it is the one field of a row.
+  bool is_blank(const Records& records, int record) const {
+    if (records.fields(record) != 1 || layout_->fields == 1) return false;
+    const int32_t start = records.ends()[records.first(record)] + 1, end = records.ends()[records.first(record) + 1];
+    return end == start || (end == start + 1 && records.data()[start] == '\r');
+  }
+
+  Status wrong_fields(const Records& records, int record) const {
+    return text::at_line("malformed", path(), records.offset() + records.ends()[records.first(record)] + 1,
+                         "a record has " + std::to_string(records.fields(record)) + " fields where " +
+                             std::to_string(layout_->fields) + " are expected");
+  }
+
+  // A record is skipped for any value that is wrong, also in a late column.
+  bool convertible() {
+    for (size_t c = 0; c < cols_.size(); c++) {
+      if (convert_one(static_cast<int>(c), rows() - 1) != Parse::kOk) return false;
+    }
+    return true;
+  }
+
+  std::string_view field(int column, int row) const {
+    const int place = layout_->places[column];
+    const int32_t* ends = records_.ends() + rows_[row] + place;
+    const char* start = records_.data() + ends[0] + 1;
+    std::string_view v(start, ends[1] - ends[0] - 1);
+    if (place + 1 == layout_->fields && !v.empty() && v.back() == '\r') v.remove_suffix(1);
+    return v;
+  }
+
+  Status convert(int c, const int32_t* sel, int n) {
+    const ColumnSpec& spec = source_->options.columns[c];
+    uint8_t* valid = rooms_[c].valid.get();
+    auto* out = reinterpret_cast<int64_t*>(rooms_[c].data);
+    const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
+    const int64_t limit =
+        spec.type == JG_DEC64 ? static_cast<int64_t>(jg_power_of_ten(spec.precision)) : INT64_MAX;
+    for (int k = 0; k < n; k++) {
+      const int i = sel ? sel[k] : k;
+      int64_t number;
+      if (numbers && source_->dialect.null.empty() && text::short_decimal(field(c, i), spec.scale, &number) &&
+          number < limit && number > -limit) {
+        out[i] = number;
+        valid[i] = 1;
+        continue;
+      }
+      const Parse parsed = convert_one(c, i);
+      if (parsed != Parse::kOk) return wrong_value(c, i, parsed);
+    }
+    cols_[c] = {rooms_[c].data, valid};
+    return {};
+  }
+
+  Parse convert_one(int c, int i) {
+    const ColumnSpec& spec = source_->options.columns[c];
+    std::string_view v = field(c, i);
+    const bool quoted = !v.empty() && v[0] == source_->dialect.quote;
+    const bool is_text = spec.type >= JG_STRING;
+    if (quoted) {
+      unescaped_.emplace_back();
+      v = csv::unquoted(v, source_->dialect.quote, &unescaped_.back());
+      if (v.data() != unescaped_.back().data()) unescaped_.pop_back();
+    }
+    const bool null = quoted || is_text ? !quoted && v == source_->dialect.null : v.empty() || v == source_->dialect.null;
+    rooms_[c].valid[i] = 1;
+    if (null || (v.empty() && !is_text)) {
+      rooms_[c].valid[i] = 0;
+      if (is_text) reinterpret_cast<JgStr*>(rooms_[c].data)[i] = {"", 0};
+      return spec.nullable ? Parse::kOk : Parse::kWrong;
+    }
+    if (spec.type == JG_STRING && !is_utf8(v)) return Parse::kWrong;
+    return text::store(spec, v, rooms_[c].data, i);
+  }
+
+  static bool is_utf8(std::string_view v) {
+    size_t i = 0;
+    for (uint64_t word; i + 8 <= v.size(); i += 8) {
+      std::memcpy(&word, v.data() + i, 8);
+      if (word & 0x8080808080808080) return jg_valid_utf8({v.data(), v.size()});
+    }
+    unsigned char high = 0;
+    for (; i < v.size(); i++) high |= static_cast<unsigned char>(v[i]);
+    return high < 0x80 || jg_valid_utf8({v.data(), v.size()});
+  }
+
+  Status wrong_value(int c, int i, Parse parsed) {
+    const ColumnSpec& spec = source_->options.columns[c];
+    const std::string_view v = field(c, i);
+    const int64_t offset = records_.offset() + (v.data() - records_.data());
+    const bool overflow = parsed == Parse::kOverflow;
+    if (spec.type == JG_STRING && !is_utf8(v))
+      return text::at_line("malformed", path(), offset, "column '" + spec.name + "' is not valid UTF-8", spec.name);
+    return text::at_line(overflow ? "overflow" : "schema", path(), offset,
+                         "column '" + spec.name + "' holds " + (v.empty() ? "nothing" : std::string(v.substr(0, 60))) +
+                             ", which is " + (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
+                         spec.name);
+  }
+
+  void close_file() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+  CsvSource* source_;
+  Records records_;
+  const Layout* layout_ = nullptr;
+  int fd_ = -1, file_ = -1;
+  bool in_range_ = false;
+  int record_ = 0, count_ = 0;  // of the piece: records looked at, and all
+  std::vector<int32_t> rows_;   // of the batch: each row's place in the index
+  std::vector<columnar::ColumnRoom> rooms_;
+  std::vector<JgCol> cols_;
+  std::deque<std::string> unescaped_;
+};
+
+std::unique_ptr<SourceWorker> CsvSource::worker() { return std::make_unique<CsvWorker>(this); }
+
+}  // namespace
+
+Status make_csv_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+  *out = std::make_unique<CsvSource>(options);
+  return {};
+}
+
+}  // namespace jg

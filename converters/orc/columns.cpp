@@ -1,5 +1,9 @@
 #include "orc/columns.h"
 
+#ifdef __BMI2__
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
 
@@ -186,8 +190,12 @@ class Decimals final : public Typed<Out> {
     if (stops == 0) return read_decimal(digits_);
     int bytes = (__builtin_ctzll(stops) >> 3) + 1;
     if (bytes < 8) word &= (uint64_t{1} << (bytes * 8)) - 1;
+#ifdef __BMI2__
+    value = _pext_u64(word, 0x7F7F7F7F7F7F7F7F);
+#else
     for (int i = 0; i < 8; ++i) value |= (word >> (8 * i) & 0x7F) << (7 * i);
-    digits_.skip(bytes);
+#endif
+    digits_.advance(bytes);
     return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
   }
 
@@ -195,7 +203,8 @@ class Decimals final : public Typed<Out> {
     int64_t up = this->column().scale - scale;
     if (up > 38 || up < -38) malformed("a decimal of an impossible scale");
     for (; up > 0; --up) {
-      if (__builtin_mul_overflow(value, jg_i128{10}, &value)) malformed("a decimal with more digits than its precision");
+      if (__builtin_mul_overflow(value, jg_i128{10}, &value))
+        malformed("a decimal with more digits than its precision");
     }
     for (; up < 0; ++up) {
       if (value % 10 != 0) malformed("a decimal with more digits than its scale");
@@ -236,9 +245,11 @@ class Timestamps final : public Typed<int64_t> {
     seconds_.decode(to, n);
     nanos_.decode(nano_.data(), n);
     for (int32_t i = 0; i < n; ++i) {
-      // The low three bits are the trailing decimal zeros left out, less one. Arrow's writer makes negative ones before 1970.
+      // The low three bits are the trailing decimal zeros left out, less one. Arrow's writer makes negative ones before
+      // 1970.
       int64_t digits = nano_[i] >> 3;
-      if (digits <= -1'000'000'000 || digits >= 1'000'000'000) malformed("a timestamp with more than a second of nanoseconds");
+      if (digits <= -1'000'000'000 || digits >= 1'000'000'000)
+        malformed("a timestamp with more than a second of nanoseconds");
       int64_t nanos = digits * kPowers[nano_[i] & 7];
       int64_t seconds, micros;
       bool fits = !__builtin_add_overflow(to[i], kBase, &seconds);
@@ -344,10 +355,25 @@ class Texts final : public Typed<JgStr> {
 };
 
 const char* kind_name(OrcKind kind) {
-  static constexpr const char* kNames[] = {"boolean",   "tinyint", "smallint", "int",    "bigint", "float",  "double",
-                                           "string",    "binary",  "timestamp", "a nested type (list)",
-                                           "a nested type (map)", "a nested type (struct)", "a nested type (union)",
-                                           "decimal",   "date",    "varchar",  "char",   "timestamp with local time zone"};
+  static constexpr const char* kNames[] = {"boolean",
+                                           "tinyint",
+                                           "smallint",
+                                           "int",
+                                           "bigint",
+                                           "float",
+                                           "double",
+                                           "string",
+                                           "binary",
+                                           "timestamp",
+                                           "a nested type (list)",
+                                           "a nested type (map)",
+                                           "a nested type (struct)",
+                                           "a nested type (union)",
+                                           "decimal",
+                                           "date",
+                                           "varchar",
+                                           "char",
+                                           "timestamp with local time zone"};
   return static_cast<size_t>(kind) < std::size(kNames) ? kNames[static_cast<size_t>(kind)] : "an unknown type";
 }
 
@@ -408,7 +434,8 @@ std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTa
       break;
   }
   std::string found = kind_name(kind);
-  if (kind == OrcKind::kDecimal) found += "(" + std::to_string(type.precision) + ", " + std::to_string(type.scale) + ")";
+  if (kind == OrcKind::kDecimal)
+    found += "(" + std::to_string(type.precision) + ", " + std::to_string(type.scale) + ")";
   throw wrong_type(column, found);
 }
 

@@ -48,7 +48,8 @@ class OrcColumn {
   int64_t row_ = 0;
 };
 
-// The decoder that turns the file's column into the declared type; throws ReadError "schema" where the two do not agree.
+// The decoder that turns the file's column into the declared type; throws ReadError "schema" where the two do not
+// agree.
 std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTail& tail, int id);
 
 }  // namespace jg::columnar

@@ -1,5 +1,5 @@
-// The ORC reader: a Source whose morsels are stripes, or ranges of rows where those are few. Decodes the format itself, with
-// Arrow's codecs: Arrow's adapter takes twice the time, and damaged files crash it.
+// The ORC reader: a Source whose morsels are stripes, or ranges of rows where those are few. Decodes the format itself,
+// with Arrow's codecs: Arrow's adapter takes twice the time, and damaged files crash it.
 #include <algorithm>
 
 #include "common/bounds.h"
@@ -89,8 +89,8 @@ class OrcWorker final : public SourceWorker {
   Status load(int column, const int32_t*, int32_t n) override {
     size_t i = static_cast<size_t>(column);
     if (n == 0) return {};
-    JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[file_].path,
-                               [&] { decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]); }));
+    JG_RETURN_IF_ERROR(
+        guarded("ORC", source_.files_[file_].path, [&] { decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]); }));
     count_bytes();
     return {};
   }
@@ -158,7 +158,8 @@ Status OrcSource::open() {
       files_.push_back(std::move(file));
     }));
   }
-  queue_.fill(cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
+  queue_.fill(
+      cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
   return {};
 }
 

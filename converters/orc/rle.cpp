@@ -9,7 +9,9 @@ namespace {
 int64_t unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
 
 // Adds as two's complement does: a damaged file may overflow.
-int64_t wrapping_add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+int64_t wrapping_add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
 
 // Bits of a width code; delta runs use code 0 for none.
 int width_of(int code) {
@@ -220,10 +222,14 @@ void IntRle::next_run() {
   if (!version2_) return next_run_v1();
   uint8_t first = stream_->byte();
   switch (first >> 6) {
-    case 0: return short_repeat(first);
-    case 1: return direct(first);
-    case 2: return patched_base(first);
-    default: return delta(first);
+    case 0:
+      return short_repeat(first);
+    case 1:
+      return direct(first);
+    case 2:
+      return patched_base(first);
+    default:
+      return delta(first);
   }
 }
 

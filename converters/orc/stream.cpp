@@ -8,7 +8,8 @@ namespace {
 constexpr int64_t kWindowBytes = 1 << 20;
 
 int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {
-  if (codec.compression_type() != arrow::Compression::ZSTD) return take(codec.Decompress(from_bytes, from, to_bytes, to));
+  if (codec.compression_type() != arrow::Compression::ZSTD)
+    return take(codec.Decompress(from_bytes, from, to_bytes, to));
   // At once, Arrow's ZSTD wants to know the exact size beforehand.
   auto stream = take(codec.MakeDecompressor());
   int64_t done = 0;
@@ -41,7 +42,8 @@ const uint8_t* OrcStream::window(int64_t n) {
     int64_t wanted = std::min(std::max(n, kWindowBytes) - kept, bytes_ - done_);
     if (static_cast<int64_t>(window_.size()) < kept + wanted) window_.resize(static_cast<size_t>(kept + wanted));
     std::memmove(window_.data(), window_.data() + window_at_, static_cast<size_t>(kept));
-    if (take(file_->ReadAt(offset_ + done_, wanted, window_.data() + kept)) < wanted) malformed("it ends inside a stripe");
+    if (take(file_->ReadAt(offset_ + done_, wanted, window_.data() + kept)) < wanted)
+      malformed("it ends inside a stripe");
     done_ += wanted;
     window_at_ = 0;
     window_size_ = kept + wanted;

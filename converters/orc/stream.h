@@ -28,6 +28,8 @@ class OrcStream {
   // Bytes of the current block that may be read beyond the position, for wide loads.
   int64_t contiguous() const { return end_ - at_; }
   const uint8_t* position() const { return at_; }
+  // Passes over n bytes, at most contiguous().
+  void advance(int64_t n) { at_ += n; }
   bool at_end() const { return at_ == end_ && done_ == bytes_ && window_at_ == window_size_; }
 
  private:

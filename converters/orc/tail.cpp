@@ -40,7 +40,8 @@ OrcType read_type(std::string_view bytes) {
   OrcType type;
   for (ProtoReader p(bytes); p.next();) {
     if (p.field() == 1) type.kind = static_cast<OrcKind>(size_of(p.integer(), 64));
-    if (p.field() == 2) each_integer(p, [&](uint64_t id) { type.children.push_back(static_cast<int>(size_of(id, 1 << 30))); });
+    if (p.field() == 2)
+      each_integer(p, [&](uint64_t id) { type.children.push_back(static_cast<int>(size_of(id, 1 << 30))); });
     if (p.field() == 3) type.names.emplace_back(p.bytes());
     if (p.field() == 5) type.precision = static_cast<int>(size_of(p.integer(), 38));
     if (p.field() == 6) type.scale = static_cast<int>(size_of(p.integer(), 38));
@@ -111,11 +112,20 @@ bool ProtoReader::next() {
   integer_ = 0;
   bytes_ = {};
   switch (key & 7) {
-    case 0: integer_ = varint(); break;
-    case 1: std::memcpy(&integer_, take(8).data(), 8); break;
-    case 2: bytes_ = take(varint()); break;
-    case 5: std::memcpy(&integer_, take(4).data(), 4); break;
-    default: malformed("its footer has a field of an unknown kind");
+    case 0:
+      integer_ = varint();
+      break;
+    case 1:
+      std::memcpy(&integer_, take(8).data(), 8);
+      break;
+    case 2:
+      bytes_ = take(varint());
+      break;
+    case 5:
+      std::memcpy(&integer_, take(4).data(), 4);
+      break;
+    default:
+      malformed("its footer has a field of an unknown kind");
   }
   return true;
 }
@@ -128,16 +138,22 @@ double ProtoReader::real() const {
 
 std::shared_ptr<arrow::util::Codec> make_orc_codec(uint64_t kind) {
   switch (kind) {
-    case 0: return nullptr;
+    case 0:
+      return nullptr;
     case 1: {  // ORC's ZLIB is bare deflate
       arrow::util::GZipCodecOptions options;
       options.gzip_format = arrow::util::GZipFormat::DEFLATE;
       return take(arrow::util::Codec::Create(arrow::Compression::GZIP, options));
     }
-    case 2: return take(arrow::util::Codec::Create(arrow::Compression::SNAPPY));
-    case 4: return take(arrow::util::Codec::Create(arrow::Compression::LZ4));
-    case 5: return take(arrow::util::Codec::Create(arrow::Compression::ZSTD));
-    default: throw ReadError("schema", "it is compressed with LZO or an unknown codec; write it with zstd, snappy, zlib or lz4");
+    case 2:
+      return take(arrow::util::Codec::Create(arrow::Compression::SNAPPY));
+    case 4:
+      return take(arrow::util::Codec::Create(arrow::Compression::LZ4));
+    case 5:
+      return take(arrow::util::Codec::Create(arrow::Compression::ZSTD));
+    default:
+      throw ReadError("schema",
+                      "it is compressed with LZO or an unknown codec; write it with zstd, snappy, zlib or lz4");
   }
 }
 
@@ -175,14 +191,16 @@ OrcTail read_orc_tail(InputFile& file) {
     if (p.field() == 10) throw ReadError("schema", "it is encrypted");
   }
   if (tail.types.empty() || tail.types[0].kind != OrcKind::kStruct) malformed("its root is not a struct");
-  if (tail.types[0].names.size() != tail.types[0].children.size()) malformed("its columns and their names differ in number");
+  if (tail.types[0].names.size() != tail.types[0].children.size())
+    malformed("its columns and their names differ in number");
   for (int id : tail.types[0].children) {
     if (id < 1 || id >= static_cast<int>(tail.types.size())) malformed("a column of an undeclared type");
   }
   return tail;
 }
 
-std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail, const std::vector<int>& ids) {
+std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail,
+                                                         const std::vector<int>& ids) {
   std::vector<std::vector<ColumnRange>> result;
   std::string metadata = read_section(file, tail.compression, tail.metadata_offset, tail.metadata_bytes);
   for (ProtoReader p(metadata); p.next();) {
@@ -193,7 +211,8 @@ std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const 
     }
     auto& ranges = result.emplace_back();
     for (int id : ids) {
-      ranges.push_back(id < static_cast<int>(columns.size()) ? read_range(columns[static_cast<size_t>(id)]) : ColumnRange{});
+      ranges.push_back(id < static_cast<int>(columns.size()) ? read_range(columns[static_cast<size_t>(id)])
+                                                             : ColumnRange{});
     }
   }
   return result;

@@ -38,8 +38,25 @@ class ProtoReader {
 };
 
 enum class OrcKind {
-  kBool, kByte, kShort, kInt, kLong, kFloat, kDouble, kString, kBinary, kTimestamp, kList, kMap, kStruct, kUnion,
-  kDecimal, kDate, kVarchar, kChar, kTimestampInstant
+  kBool,
+  kByte,
+  kShort,
+  kInt,
+  kLong,
+  kFloat,
+  kDouble,
+  kString,
+  kBinary,
+  kTimestamp,
+  kList,
+  kMap,
+  kStruct,
+  kUnion,
+  kDecimal,
+  kDate,
+  kVarchar,
+  kChar,
+  kTimestampInstant
 };
 
 struct OrcType {
@@ -69,7 +86,8 @@ struct OrcTail {
 OrcTail read_orc_tail(InputFile& file);
 
 // By stripe and wanted type id: what the statistics tell; empty where there are none.
-std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail, const std::vector<int>& ids);
+std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail,
+                                                         const std::vector<int>& ids);
 
 struct OrcStreamPlace {
   int kind = 0, column = 0;

@@ -26,7 +26,8 @@ class ChunkReader {
   // The chunk that the next calls of read() are about. Reads nothing.
   virtual void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) = 0;
   // Fills positions 0 to rows - 1 of `out` with the chunk's rows [row, row + rows): all, or with `sel` (ascending, n of
-  // them) at least those positions. `row` never goes back within a chunk. Throws ReadError or parquet::ParquetException.
+  // them) at least those positions. `row` never goes back within a chunk. Throws ReadError or
+  // parquet::ParquetException.
   virtual void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) = 0;
 };
 

@@ -93,7 +93,8 @@ class Choice {
       : column_(column), found_(found), pool_(pool), logical_(*found->logical_type()) {}
 
   std::unique_ptr<ChunkReader> make() {
-    if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1) throw wrong_type(column_, "a nested type");
+    if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1)
+      throw wrong_type(column_, "a nested type");
     if (logical_.is_decimal()) return decimal();
     switch (found_->physical_type()) {
       case parquet::Type::BOOLEAN:
@@ -135,7 +136,8 @@ class Choice {
           return reader<parquet::FLBAType, JgStr>(Text{static_cast<uint64_t>(found_->type_length())});
         }
         break;
-      default: break;
+      default:
+        break;
     }
     throw mismatch();
   }
@@ -162,11 +164,16 @@ class Choice {
   template <class Out>
   std::unique_ptr<ChunkReader> decimal_as() {
     switch (found_->physical_type()) {
-      case parquet::Type::INT32: return reader<parquet::Int32Type, Out>(Cast<Out>{});
-      case parquet::Type::INT64: return reader<parquet::Int64Type, Out>(Cast<Out>{});
-      case parquet::Type::BYTE_ARRAY: return reader<parquet::ByteArrayType, Out>(BigEndian<Out>{});
-      case parquet::Type::FIXED_LEN_BYTE_ARRAY: return reader<parquet::FLBAType, Out>(BigEndian<Out>{found_->type_length()});
-      default: throw mismatch();
+      case parquet::Type::INT32:
+        return reader<parquet::Int32Type, Out>(Cast<Out>{});
+      case parquet::Type::INT64:
+        return reader<parquet::Int64Type, Out>(Cast<Out>{});
+      case parquet::Type::BYTE_ARRAY:
+        return reader<parquet::ByteArrayType, Out>(BigEndian<Out>{});
+      case parquet::Type::FIXED_LEN_BYTE_ARRAY:
+        return reader<parquet::FLBAType, Out>(BigEndian<Out>{found_->type_length()});
+      default:
+        throw mismatch();
     }
   }
 
@@ -194,10 +201,14 @@ class Choice {
 
   std::unique_ptr<ChunkReader> timestamp() {
     switch (static_cast<const parquet::TimestampLogicalType&>(logical_).time_unit()) {
-      case LogicalType::TimeUnit::MILLIS: return reader<parquet::Int64Type, int64_t>(FromMillis{});
-      case LogicalType::TimeUnit::MICROS: return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
-      case LogicalType::TimeUnit::NANOS: return reader<parquet::Int64Type, int64_t>(FromNanos{});
-      default: throw mismatch();
+      case LogicalType::TimeUnit::MILLIS:
+        return reader<parquet::Int64Type, int64_t>(FromMillis{});
+      case LogicalType::TimeUnit::MICROS:
+        return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
+      case LogicalType::TimeUnit::NANOS:
+        return reader<parquet::Int64Type, int64_t>(FromNanos{});
+      default:
+        throw mismatch();
     }
   }
 

@@ -220,7 +220,13 @@ void Validity::expand(int64_t row, int32_t n, uint8_t* out) const {
     int64_t at = row + i;
     uint64_t word = words_[at >> 6] >> (at & 63);
     int32_t take = std::min<int32_t>(n - i, 64 - static_cast<int32_t>(at & 63));
-    for (int32_t k = 0; k < take; ++k) out[i + k] = static_cast<uint8_t>(word >> k & 1);
+    int32_t k = 0;
+    for (; k + 8 <= take; k += 8) {  // a bit to each byte, the lowest to the first (little endian)
+      uint64_t byte = word >> k & 0xFF;
+      uint64_t spread = ((byte & 0x7F) * 0x0002040810204081 & 0x0101010101010101) | (byte & 0x80) << 49;
+      std::memcpy(out + i + k, &spread, 8);
+    }
+    for (; k < take; ++k) out[i + k] = static_cast<uint8_t>(word >> k & 1);
     i += take;
   }
 }

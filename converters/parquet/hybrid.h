@@ -24,10 +24,10 @@ class HybridDecoder {
   const uint8_t* end_ = nullptr;
   int width_ = 0;
   bool packed_ = false;
-  uint32_t repeated_ = 0;          // value of an RLE run
-  const uint8_t* run_ = nullptr;   // bytes of a bit-packed run
-  int64_t index_ = 0;              // position in the run
-  int64_t left_ = 0;               // values left in the run
+  uint32_t repeated_ = 0;         // value of an RLE run
+  const uint8_t* run_ = nullptr;  // bytes of a bit-packed run
+  int64_t index_ = 0;             // position in the run
+  int64_t left_ = 0;              // values left in the run
 };
 
 // Which of a page's rows hold a value: a bit a row, and how many values precede each word of 64 rows.

@@ -39,8 +39,8 @@ void PageStream::open() {
     stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(chunk_, 0, place_.bytes));
   } else {
     auto raw = take(arrow::io::RandomAccessFile::GetStream(file_, place_.offset, place_.bytes));
-    stream = take(arrow::io::BufferedInputStream::Create(kWindowBytes, properties_.memory_pool(), std::move(raw),
-                                                         place_.bytes));
+    stream = take(
+        arrow::io::BufferedInputStream::Create(kWindowBytes, properties_.memory_pool(), std::move(raw), place_.bytes));
   }
   reader_ = parquet::PageReader::Open(std::move(stream), place_.rows, place_.codec, properties_, *column_);
   reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {
@@ -59,10 +59,12 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
       malformed("column '" + column_->name() + "' ends after " + std::to_string(next_row_) + " of " +
                 std::to_string(place_.rows) + " rows of its row group");
     }
-    if (page_->type() == parquet::PageType::DICTIONARY_PAGE) return static_cast<const parquet::DictionaryPage*>(page_.get());
+    if (page_->type() == parquet::PageType::DICTIONARY_PAGE)
+      return static_cast<const parquet::DictionaryPage*>(page_.get());
     if (page_->type() != parquet::PageType::DATA_PAGE && page_->type() != parquet::PageType::DATA_PAGE_V2) continue;
     const auto& page = static_cast<const parquet::DataPage&>(*page_);
-    if (page.num_values() < 0 || page.num_values() > place_.rows - next_row_) malformed("a page with more rows than its row group");
+    if (page.num_values() < 0 || page.num_values() > place_.rows - next_row_)
+      malformed("a page with more rows than its row group");
     first_row_ = next_row_;
     end_row_ = next_row_ += page.num_values();
     if (end_row_ <= row) continue;
@@ -93,7 +95,8 @@ void PageStream::load_v1(const parquet::DataPageV1& page) {
     parquet::LevelDecoder decoder;
     int bytes = decoder.SetData(page.definition_level_encoding(), 1, page.num_values(), values_, page.size());
     std::vector<int16_t> levels(static_cast<size_t>(rows));
-    if (decoder.Decode(page.num_values(), levels.data()) != page.num_values()) malformed("a page without definition levels");
+    if (decoder.Decode(page.num_values(), levels.data()) != page.num_values())
+      malformed("a page without definition levels");
     validity_.set_levels(levels.data(), rows);
     values_ += bytes;
     values_size_ -= bytes;
@@ -102,7 +105,8 @@ void PageStream::load_v1(const parquet::DataPageV1& page) {
 
 void PageStream::load_v2(const parquet::DataPageV2& page) {
   int64_t repetition = page.repetition_levels_byte_length(), definition = page.definition_levels_byte_length();
-  if (repetition < 0 || definition < 0 || repetition + definition > page.size()) malformed("levels larger than their page");
+  if (repetition < 0 || definition < 0 || repetition + definition > page.size())
+    malformed("levels larger than their page");
   if (column_->max_definition_level() == 0) {
     validity_.set_all(page.num_values());
   } else {

@@ -107,9 +107,9 @@ class ParquetWorker final : public SourceWorker {
   std::vector<ColumnRoom> rooms_;
   int64_t counted_bytes_ = 0;
   int file_ = 0;
-  int64_t row_ = 0;    // of the current batch, in its row group
-  int32_t rows_ = 0;   // in the current batch
-  int64_t left_ = 0;   // of the morsel, after the current batch
+  int64_t row_ = 0;   // of the current batch, in its row group
+  int32_t rows_ = 0;  // in the current batch
+  int64_t left_ = 0;  // of the morsel, after the current batch
 };
 
 Status ParquetSource::open() {
@@ -127,7 +127,8 @@ Status ParquetSource::open() {
       files_.push_back(std::move(file));
     }));
   }
-  queue_.fill(cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
+  queue_.fill(
+      cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
   return {};
 }
 

@@ -55,18 +55,24 @@ ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::C
         if (unit == parquet::LogicalType::TimeUnit::NANOS) divide = 1000;
       }
       // Nanoseconds round towards zero: one more on each side covers them.
-      if (is_signed) range.integers = std::pair(low * times / divide - (divide > 1), high * times / divide + (divide > 1));
+      if (is_signed)
+        range.integers = std::pair(low * times / divide - (divide > 1), high * times / divide + (divide > 1));
       break;
     }
-    case parquet::Type::FLOAT: range.floats = min_max<parquet::FloatType>(*statistics); break;
-    case parquet::Type::DOUBLE: range.floats = min_max<parquet::DoubleType>(*statistics); break;
+    case parquet::Type::FLOAT:
+      range.floats = min_max<parquet::FloatType>(*statistics);
+      break;
+    case parquet::Type::DOUBLE:
+      range.floats = min_max<parquet::DoubleType>(*statistics);
+      break;
     case parquet::Type::BYTE_ARRAY:
       if (!logical.is_decimal()) {
         auto [low, high] = min_max<parquet::ByteArrayType>(*statistics);
         range.texts = std::pair(bytes_of(low), bytes_of(high));
       }
       break;
-    default: break;
+    default:
+      break;
   }
   return range;
 }
@@ -77,7 +83,8 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
   place.rows = rows;
   place.codec = chunk.compression();
   place.offset = chunk.data_page_offset();
-  if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 && chunk.dictionary_page_offset() < place.offset) {
+  if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 &&
+      chunk.dictionary_page_offset() < place.offset) {
     place.offset = chunk.dictionary_page_offset();
   }
   place.bytes = chunk.total_compressed_size();
@@ -103,7 +110,8 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   auto input = InputFile::open(path, pool);
   int64_t file_bytes = take(input->GetSize());
   file.metadata = parquet::ParquetFileReader::Open(input)->metadata();
-  for (const ColumnSpec& column : options.columns) file.columns.push_back(find_column(*file.metadata->schema(), column));
+  for (const ColumnSpec& column : options.columns)
+    file.columns.push_back(find_column(*file.metadata->schema(), column));
   for (int g = 0; g < file.metadata->num_row_groups(); ++g) {
     auto group = file.metadata->RowGroup(g);
     RowGroup wanted;
@@ -119,7 +127,8 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
       bytes += wanted.chunks.back().bytes;
     }
     for (int c : bounds.columns()) {
-      may_match = may_match && bounds.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
+      may_match = may_match &&
+                  bounds.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
     }
     if (may_match) {
       file.row_groups.push_back(std::move(wanted));

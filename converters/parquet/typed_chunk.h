@@ -30,7 +30,8 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
 
  public:
-  TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert)
+  TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
+                   Convert convert)
       : column_(column), found_(found), pool_(pool), pages_(found, pool), convert_(convert) {
     stride_ = kFixedBytes ? found->type_length() : static_cast<int64_t>(sizeof(T));
   }
@@ -294,7 +295,7 @@ class TypedChunkReader final : public ChunkReader {
   Layout layout_ = Layout::kPlain;
   const uint8_t* data_ = nullptr;  // values of the page; of kText: those not yet passed
   int64_t size_ = 0;
-  int64_t cursor_ = 0;             // values passed in layouts that are read in sequence
+  int64_t cursor_ = 0;  // values passed in layouts that are read in sequence
   HybridDecoder indices_;
   bool has_dictionary_ = false;
   std::vector<Out> dictionary_;

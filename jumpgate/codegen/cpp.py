@@ -5,8 +5,16 @@ from __future__ import annotations
 from jumpgate.dataflow.types import DataType
 
 _TYPES = {
-    "bool": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
-    "float32": "float", "float64": "double", "date": "int32_t", "timestamp": "int64_t", "string": "JgStr",
+    "bool": "uint8_t",
+    "int8": "int8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "int64": "int64_t",
+    "float32": "float",
+    "float64": "double",
+    "date": "int32_t",
+    "timestamp": "int64_t",
+    "string": "JgStr",
     "binary": "JgStr",
 }
 

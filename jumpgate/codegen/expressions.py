@@ -65,8 +65,11 @@ class ExpressionWriter:
             case RowField():
                 return self._field(e)
             case Parameter(index=i):
-                return Value(f"(({cpp_type(e.type)})t->params[{i}].{literals.member(e.type)})" if not e.type.is_text
-                             else f"t->params[{i}].s")
+                return Value(
+                    f"(({cpp_type(e.type)})t->params[{i}].{literals.member(e.type)})"
+                    if not e.type.is_text
+                    else f"t->params[{i}].s"
+                )
             case Null():
                 return Value(f"{cpp_type(e.type)}{{}}", "true")
             case MarkValue(mark=m):
@@ -99,8 +102,13 @@ class ExpressionWriter:
         self.lines.append(f"const {cpp_type(type)} {v} = {text};")
         return Value(v, n)
 
-    def _guarded(self, e: Expression, null: str | None, statements: Callable[[str, Callable[[str, str], str]], list[str]],
-                 nulls_on_failure: bool) -> Value:
+    def _guarded(
+        self,
+        e: Expression,
+        null: str | None,
+        statements: Callable[[str, Callable[[str, str], str]], list[str]],
+        nulls_on_failure: bool,
+    ) -> Value:
         """A result computed by statements only where no argument is NULL; they may fail. `statements(out, fail)`."""
         v, n = self.name("e"), self.name("n")
         can_be_null = null is not None or nulls_on_failure
@@ -133,19 +141,33 @@ class ExpressionWriter:
         s = [self.write(f) for f in e.states]
         match e.function:
             case "sum" if e.type.is_integer:  # held in 128 bits
-                return self._guarded(e, f"!{s[1].text}", lambda out, fail: [
-                    f"{out} = (int64_t){s[0].text};", fail(f"{s[0].text} != {out}", "JG_OVERFLOW")], False)
+                return self._guarded(
+                    e,
+                    f"!{s[1].text}",
+                    lambda out, fail: [f"{out} = (int64_t){s[0].text};", fail(f"{s[0].text} != {out}", "JG_OVERFLOW")],
+                    False,
+                )
             case "sum" if e.type.kind == "decimal":
-                return self._guarded(e, f"!{s[1].text}", lambda out, fail: [
-                    f"{out} = {s[0].text};", fail(f"!jg_fits({out}, {e.type.precision})", "JG_OVERFLOW")], False)
+                return self._guarded(
+                    e,
+                    f"!{s[1].text}",
+                    lambda out, fail: [
+                        f"{out} = {s[0].text};",
+                        fail(f"!jg_fits({out}, {e.type.precision})", "JG_OVERFLOW"),
+                    ],
+                    False,
+                )
             case "sum" | "min" | "max":
                 return self._local(e.type, s[0].text, f"!{s[1].text}")
             case "avg":
                 total = f"(double){s[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
                 return self._local(e.type, f"{s[1].text} ? {total} / (double){s[1].text} : 0", f"{s[1].text} == 0")
             case "stddev":
-                return self._local(e.type, f"{s[0].text} > 1 ? jg_sqrt({s[2].text} / (double)({s[0].text} - 1)) : 0",
-                                   f"{s[0].text} < 2")
+                return self._local(
+                    e.type,
+                    f"{s[0].text} > 1 ? jg_sqrt({s[2].text} / (double)({s[0].text} - 1)) : 0",
+                    f"{s[0].text} < 2",
+                )
         raise TypeError(e.function)
 
     # ---- composites ----
@@ -153,8 +175,9 @@ class ExpressionWriter:
     def _in(self, e: InParameter) -> Value:
         v = self.write(e.input)
         kind = {"i": "int", "d": "wide", "f": "double", "f32": "double", "s": "str"}[literals.member(e.input.type)]
-        found = self._local(e.type.with_nullable(False),
-                            f"(uint8_t)jg_in_{kind}(t->params[{e.index}].list, {v.text})", None)
+        found = self._local(
+            e.type.with_nullable(False), f"(uint8_t)jg_in_{kind}(t->params[{e.index}].list, {v.text})", None
+        )
         null = any_null(v, Value("", f"!{found.text}") if e.has_null else Value(""))
         return Value(found.text, f"({null})" if null else None)
 
@@ -179,7 +202,7 @@ class ExpressionWriter:
         return Value(v, n)
 
     def _logic(self, e: Call) -> Value:
-        """AND and OR, left to right; a term is only computed while the outcome is open, so its failures cannot surface."""
+        """AND and OR, left to right; a term is computed only while the outcome is open, so later failures do not count."""
         decisive = "false" if e.function == "and" else "true"
         v, n = self.name("e"), self.name("n") if e.type.nullable else None
         neutral = "true" if e.function == "and" else "false"
@@ -206,7 +229,7 @@ class ExpressionWriter:
             return self._logic(e)
         if f == "coalesce":
             return self._coalesce(e)
-        args = [self.write(a) for a in e.args]
+        args = [self.write(a) for a in (e.args[:1] if f == "round" else e.args)]
         null = any_null(*args)
         if f in _COMPARISONS:
             return self._local(e.type, self._comparison(f, args[0].text, args[1].text, e.args[0].type), null)
@@ -223,8 +246,21 @@ class ExpressionWriter:
             return self._local(e.type, a.text, f"({a.null}) || {equal_now}" if a.null else equal_now)
         if f == "not":
             return self._local(e.type, f"!{args[0].text}", null)
-        if f in ("add", "subtract", "multiply", "divide", "int_divide", "modulo", "negate", "abs", "round", "sqrt",
-                 "upper", "lower", "date_add_days"):
+        if f in (
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "int_divide",
+            "modulo",
+            "negate",
+            "abs",
+            "round",
+            "sqrt",
+            "upper",
+            "lower",
+            "date_add_days",
+        ):
             return self._fallible(e, [a.text for a in args], null)
         return self._simple(e, [a.text for a in args], null)
 
@@ -280,20 +316,28 @@ class ExpressionWriter:
         if f in ("negate", "abs"):
             low = f"({a[0]}) == ({c})(-1ll << {_RANGES[t.kind] - 1})"
             value = f"-({a[0]})" if f == "negate" else f"(({a[0]}) < 0 ? -({a[0]}) : ({a[0]}))"
-            return self._guarded(e, null, lambda out, fail: [
-                fail(low, "JG_OVERFLOW"), f"else {out} = ({c}){value};"], overflow_null)
+            return self._guarded(
+                e, null, lambda out, fail: [fail(low, "JG_OVERFLOW"), f"else {out} = ({c}){value};"], overflow_null
+            )
         if f == "round":
             return self._round(e, a, null, overflow_null)
         if f == "sqrt":
-            return self._guarded(e, null, lambda out, fail: [
-                fail(f"{a[0]} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a[0]});"], False)
+            return self._guarded(
+                e, null, lambda out, fail: [fail(f"{a[0]} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a[0]});"], False
+            )
         if f in ("upper", "lower"):
-            return self._guarded(e, null, lambda out, fail: [
-                f"{out} = jg_{f}(t, {a[0]}, {self.site(e)});"], False)
+            return self._guarded(e, null, lambda out, fail: [f"{out} = jg_{f}(t, {a[0]}, {self.site(e)});"], False)
         assert f == "date_add_days" and operand.kind == "date"
-        return self._guarded(e, null, lambda out, fail: [
-            f"int64_t d = (int64_t){a[0]} + {a[1]};", f"{out} = (int32_t)d;",
-            fail("d < -719162 || d > 2932896", "JG_OVERFLOW")], overflow_null)
+        return self._guarded(
+            e,
+            null,
+            lambda out, fail: [
+                f"int64_t d = (int64_t){a[0]} + {a[1]};",
+                f"{out} = (int32_t)d;",
+                fail("d < -719162 || d > 2932896", "JG_OVERFLOW"),
+            ],
+            overflow_null,
+        )
 
     def _division(self, e: Call, a: list[str], null: str | None, zero_null: bool, overflow_null: bool) -> Value:
         t, c = e.type, cpp_type(e.type)
@@ -322,10 +366,17 @@ class ExpressionWriter:
         if digits >= operand.scale:
             return self._local(t, a[0], null)
         back = f"w = w * jg_power_of_ten({-digits});" if digits < 0 else ""
-        out_of_range = (f"w != ({cpp_type(t)})w" if t.is_integer else f"!jg_fits(w, {t.precision})")
-        return self._guarded(e, null, lambda out, fail: [
-            f"jg_i128 w = {a[0]}; jg_rescale(w, {digits - operand.scale}, 38, &w); {back}",
-            fail(out_of_range, "JG_OVERFLOW"), f"else {out} = ({cpp_type(t)})w;"], overflow_null)
+        out_of_range = f"w != ({cpp_type(t)})w" if t.is_integer else f"!jg_fits(w, {t.precision})"
+        return self._guarded(
+            e,
+            null,
+            lambda out, fail: [
+                f"jg_i128 w = {a[0]}; jg_rescale(w, {digits - operand.scale}, 38, &w); {back}",
+                fail(out_of_range, "JG_OVERFLOW"),
+                f"else {out} = ({cpp_type(t)})w;",
+            ],
+            overflow_null,
+        )
 
     def _simple(self, e: Call, a: list[str], null: str | None) -> Value:
         """Functions that cannot fail, computed from argument texts."""
@@ -362,7 +413,8 @@ class ExpressionWriter:
         if f in ("starts_with", "ends_with"):
             start = f"{a[0]}.data" if f == "starts_with" else f"{a[0]}.data + {a[0]}.size - {a[1]}.size"
             return self._local(
-                t, f"{a[0]}.size >= {a[1]}.size && jg_equal_str(JgStr{{{start}, {a[1]}.size}}, {a[1]})", null)
+                t, f"{a[0]}.size >= {a[1]}.size && jg_equal_str(JgStr{{{start}, {a[1]}.size}}, {a[1]})", null
+            )
         assert f == "contains", f"no C++ for function {f}"
         return self._local(t, f"(uint8_t)jg_contains({a[0]}, {a[1]})", null)
 
@@ -393,8 +445,9 @@ class ExpressionWriter:
         if target.kind == "decimal" and not source.is_float and source.is_numeric and _widens(source, target):
             power = constant(10 ** (target.scale - source.scale), c)
             return self._local(target, f"({c})({v.text}) * {power}", null)
-        return self._guarded(e, null, lambda out, fail: self._checked_cast(v.text, source, target, out, fail),
-                             e.on_failure == "null")
+        return self._guarded(
+            e, null, lambda out, fail: self._checked_cast(v.text, source, target, out, fail), e.on_failure == "null"
+        )
 
     def _to_text(self, v: str, source: DataType) -> str:
         if source.is_integer:
@@ -403,38 +456,60 @@ class ExpressionWriter:
             return f"jg_decimal_to_text(t, {v}, {source.scale})"
         return f"jg_bool_to_text({v})" if source.kind == "bool" else f"jg_{source.kind}_to_text(t, {v})"
 
-    def _checked_cast(self, v: str, source: DataType, target: DataType, out: str,
-                      fail: Callable[[str, str], str]) -> list[str]:
+    def _checked_cast(
+        self, v: str, source: DataType, target: DataType, out: str, fail: Callable[[str, str], str]
+    ) -> list[str]:
         c = cpp_type(target)
-        low, high = ((f"INT{_RANGES[target.kind]}_MIN", f"INT{_RANGES[target.kind]}_MAX")
-                     if target.is_integer else ("", ""))
+        low, high = (
+            (f"INT{_RANGES[target.kind]}_MIN", f"INT{_RANGES[target.kind]}_MAX") if target.is_integer else ("", "")
+        )
         if source.is_text:
             code = self.name("q")
             if target.kind == "string":
                 return [f"{out} = {v};", fail(f"!jg_valid_utf8({v})", "JG_INVALID_CAST")]
-            wide = {"decimal": "jg_i128"}.get(target.kind, "int64_t" if target.is_integer else
-                                              "double" if target.is_float else c)
-            extra = (f"{low}, {high}, " if target.is_integer else
-                     f"{target.precision}, {target.scale}, " if target.kind == "decimal" else "")
+            wide = {"decimal": "jg_i128"}.get(
+                target.kind, "int64_t" if target.is_integer else "double" if target.is_float else c
+            )
+            extra = (
+                f"{low}, {high}, "
+                if target.is_integer
+                else f"{target.precision}, {target.scale}, "
+                if target.kind == "decimal"
+                else ""
+            )
             kind = "int" if target.is_integer else "float" if target.is_float else target.kind
-            return [f"{wide} w{{}}; int {code} = jg_text_to_{kind}({v}, {extra}&w); {out} = ({c})w;",
-                    fail(f"{code} != JG_OK", code)]
+            return [
+                f"{wide} w{{}}; int {code} = jg_text_to_{kind}({v}, {extra}&w); {out} = ({c})w;",
+                fail(f"{code} != JG_OK", code),
+            ]
         if source.is_float and target.is_integer:
             rounded = "__builtin_rint" if self.dialect.to_integer == "round" else "__builtin_trunc"
             bits = _RANGES[target.kind] - 1
-            return [f"double w = {rounded}((double){v});",
-                    fail(f"!(w >= -0x1p{bits} && w < 0x1p{bits})", "JG_OVERFLOW"), f"else {out} = ({c})w;"]
+            return [
+                f"double w = {rounded}((double){v});",
+                fail(f"!(w >= -0x1p{bits} && w < 0x1p{bits})", "JG_OVERFLOW"),
+                f"else {out} = ({c})w;",
+            ]
         if source.is_float:
-            return [f"jg_i128 w = 0; int q = jg_float_to_decimal({v}, {target.precision}, {target.scale}, &w);",
-                    f"{out} = ({c})w;", fail("q != JG_OK", "q")]
+            return [
+                f"jg_i128 w = 0; int q = jg_float_to_decimal({v}, {target.precision}, {target.scale}, &w);",
+                f"{out} = ({c})w;",
+                fail("q != JG_OK", "q"),
+            ]
         if target.is_integer:
-            shift = (f"jg_i128 w = {v} / {constant(10**source.scale, cpp_type(source))};"
-                     if self.dialect.to_integer == "truncate" and source.kind == "decimal" else
-                     f"jg_i128 w = {v}; jg_rescale(w, {-source.scale}, 38, &w);" if source.kind == "decimal" else
-                     f"jg_i128 w = {v};")
+            shift = (
+                f"jg_i128 w = {v} / {constant(10**source.scale, cpp_type(source))};"
+                if self.dialect.to_integer == "truncate" and source.kind == "decimal"
+                else f"jg_i128 w = {v}; jg_rescale(w, {-source.scale}, 38, &w);"
+                if source.kind == "decimal"
+                else f"jg_i128 w = {v};"
+            )
             return [shift, fail(f"w < {low} || w > {high}", "JG_OVERFLOW"), f"else {out} = ({c})w;"]
-        return [f"jg_i128 w = 0; int ok = jg_rescale({v}, {target.scale - source.scale}, {target.precision}, &w);",
-                f"{out} = ({c})w;", fail("!ok", "JG_OVERFLOW")]
+        return [
+            f"jg_i128 w = 0; int ok = jg_rescale({v}, {target.scale - source.scale}, {target.precision}, &w);",
+            f"{out} = ({c})w;",
+            fail("!ok", "JG_OVERFLOW"),
+        ]
 
 
 def _widens(source: DataType, target: DataType) -> bool:

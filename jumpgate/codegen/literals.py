@@ -22,7 +22,7 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         sign, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
         number = int("".join(map(str, digits))) * (-1 if sign else 1)
-        shift = exponent + type.scale
+        shift: int = exponent + type.scale
         return number * 10**shift if shift >= 0 else number // 10**-shift
     if isinstance(value, datetime.datetime):
         return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
@@ -30,7 +30,7 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         return (value - _EPOCH).days
     if isinstance(value, str):
         return value.encode()
-    assert value is not None
+    assert isinstance(value, int | float | bytes)
     return value
 
 
@@ -50,8 +50,8 @@ def scalar(value: Value, type: DataType) -> dict[str, Any]:
 
 
 def members(values: tuple[Value, ...], type: DataType) -> dict[str, Any]:
-    """A list parameter: sorted, distinct, NULLs removed."""
-    found = sorted({physical(v, type) for v in values if v is not None})
+    """A list parameter: sorted (NaN last), distinct, NULLs removed."""
+    found = sorted({physical(v, type) for v in values if v is not None}, key=lambda v: (v != v, v))
     kind = {"i": "list_int", "d": "list_wide", "f": "list_double", "f32": "list_double", "s": "list_text"}[member(type)]
     if kind == "list_text":
         return {"type": kind, "values": [base64.b64encode(v).decode() for v in found if isinstance(v, bytes)]}

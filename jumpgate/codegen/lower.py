@@ -1,4 +1,4 @@
-"""Operator tree of a fragment → pipelines (produce/consume): a chain of streaming operators becomes one pass over the data.
+"""Operator tree of a fragment → pipelines (produce/consume): a chain of streaming operators becomes one pass.
 
 Walking up from a source, a pipeline collects steps and an environment that says how each output column is computed;
 projections cost nothing. It ends where state is needed (a join's build side, an aggregate, a sort) or at the Emit.
@@ -50,7 +50,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     column,
 )
-from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64
+from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int64
 
 _COUNT = int64.with_nullable(False)
 _FLAG = bool_.with_nullable(False)
@@ -93,7 +93,11 @@ class Lowering:
     def literal(self, e: Expression) -> Expression:
         """The expression with literals turned into parameters (NULLs and round's digits stay: they are its shape)."""
         if isinstance(e, Literal):
-            return Null(e.type) if e.value is None else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
+            return (
+                Null(e.type)
+                if e.value is None
+                else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
+            )
         if isinstance(e, InList):
             values = tuple(o.value for o in e.options)
             index = self._parameter(literals.members(values, e.input.type))
@@ -119,8 +123,16 @@ class Lowering:
 
     def finish(self, stream: Stream, sinks: list[Sink], label: str) -> int:
         """Closes the pipeline with its sinks; returns its number."""
-        pipeline = Pipeline(len(self.program.pipelines), stream.source, stream.columns, stream.steps, sinks,
-                            stream.stage, f"{stream.name} → {label}", stream.after)
+        pipeline = Pipeline(
+            len(self.program.pipelines),
+            stream.source,
+            stream.columns,
+            stream.steps,
+            sinks,
+            stream.stage,
+            f"{stream.name} → {label}",
+            stream.after,
+        )
         self.program.pipelines.append(pipeline)
         if stream.source[0] == "files":
             self._mark_early(pipeline)
@@ -135,14 +147,17 @@ class Lowering:
         if isinstance(first, LimitStep) or not used:
             used = frozenset(range(len(source.positions)))
         self.program.sources[pipeline.source[1]] = replace(
-            source, early=tuple(i in used for i in range(len(source.positions))))
+            source, early=tuple(i in used for i in range(len(source.positions)))
+        )
 
     def drain(self, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
         return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort")
 
     def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
-        return [RowField(t.with_nullable(t.nullable or optional), pointer, table.id, i, t.nullable, optional)
-                for i, t in enumerate(table.fields)]
+        return [
+            RowField(t.with_nullable(t.nullable or optional), pointer, table.id, i, t.nullable, optional)
+            for i, t in enumerate(table.fields)
+        ]
 
     # ---- operators ----
 
@@ -157,9 +172,16 @@ class Lowering:
             case Receive():
                 self.program.sources.append(EdgeSource(node.edge, node.edge_schema))
                 types = node.schema.types
-                env: list[Expression] = [SourceColumn(f.type, i, f.name) for i, f in enumerate(node.schema)]
-                return [Stream(("edge", len(self.program.sources) - 1), types, env,
-                               self.input_stages.get(node.edge, 1), f"receive {node.edge}")]
+                env = _source_columns(node.schema)
+                return [
+                    Stream(
+                        ("edge", len(self.program.sources) - 1),
+                        types,
+                        env,
+                        self.input_stages.get(node.edge, 1),
+                        f"receive {node.edge}",
+                    )
+                ]
             case Filter():
                 return self._filter(node)
             case Project():
@@ -184,11 +206,20 @@ class Lowering:
 
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
-        self.program.sources.append(FileSource(
-            node.format, node.files, node.file_schema, node.columns, (True,) * len(node.columns), node.options, bounds,
-            node.files[0].rsplit("/", 1)[-1] if node.files else "no files"))
+        self.program.sources.append(
+            FileSource(
+                node.format,
+                node.files,
+                node.file_schema,
+                node.columns,
+                (True,) * len(node.columns),
+                node.options,
+                bounds,
+                node.files[0].rsplit("/", 1)[-1] if node.files else "no files",
+            )
+        )
         types = node.schema.types
-        env: list[Expression] = [SourceColumn(f.type, i, f.name) for i, f in enumerate(node.schema)]
+        env = _source_columns(node.schema)
         return Stream(("files", len(self.program.sources) - 1), types, env, 1, f"read {node.format}")
 
     def _filter(self, node: Filter) -> list[Stream]:
@@ -373,8 +404,11 @@ class Lowering:
         """A drain of unmatched rows follows every pipeline that probes its table."""
         for p in self.program.pipelines:
             if p.source[0] == "unmatched":
-                p.after = tuple(q.id for q in self.program.pipelines if q is not p and any(
-                    isinstance(s, ProbeStep) and s.table == p.source[1] for s in q.steps))
+                p.after = tuple(
+                    q.id
+                    for q in self.program.pipelines
+                    if q is not p and any(isinstance(s, ProbeStep) and s.table == p.source[1] for s in q.steps)
+                )
 
 
 def lower_fragment(root: Operator, input_stages: dict[str, int] | None = None, stage: int = 1) -> Program:
@@ -385,6 +419,10 @@ def lower_fragment(root: Operator, input_stages: dict[str, int] | None = None, s
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
     return Lowering(input_stages or {}).emit(root, stage)
+
+
+def _source_columns(schema: Schema) -> list[Expression]:
+    return [SourceColumn(f.type, i, f.name) for i, f in enumerate(schema)]
 
 
 def step_expressions(step: Step | None) -> tuple[Expression, ...]:

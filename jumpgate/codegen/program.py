@@ -1,8 +1,8 @@
 """A fragment lowered to pipelines: what templates/cpp turns into C++ and the executor runs.
 
 A pipeline streams batches from one source through steps into one or several sinks. State lives in tables (join builds,
-groups, sort buffers) whose rows are generated structs. Expressions are the dataflow's, with leaves that say where a value
-is found at run time; literals have become parameters.
+groups, sort buffers) whose rows are generated structs. Expressions are the dataflow's, with leaves that say where a
+value is found at run time; literals have become parameters.
 """
 
 from __future__ import annotations

@@ -40,7 +40,11 @@ def environment() -> jinja2.Environment:
     """The templates' environment: undefined names are errors; nothing is escaped because nothing foreign goes in."""
     env = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(jumpgate.templates.__file__).parent / "cpp"),
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     env.filters.update(cpp_type=cpp_type)
     return env
 
@@ -87,8 +91,11 @@ class Loop:
 def render(program: Program, dialect: Dialect) -> str:
     """The C++ source. Fills `program.sites` with the texts of expressions that can fail, for error messages."""
     pipelines = [PipelineRenderer(program, p, dialect).context() for p in program.pipelines]
-    return environment().get_template("program.cpp.j2").render(
-        version=__version__, tables=[_table(t, program) for t in program.tables], pipelines=pipelines)
+    return (
+        environment()
+        .get_template("program.cpp.j2")
+        .render(version=__version__, tables=[_table(t, program) for t in program.tables], pipelines=pipelines)
+    )
 
 
 class PipelineRenderer:
@@ -113,9 +120,17 @@ class PipelineRenderer:
             live = after
             lives.append(after)
         sinks = [self._sink(s, live) for s in p.sinks]
-        return {"id": p.id, "name": f"pipeline {p.id}", "columnar": columnar, "loops": loops, "sinks": sinks,
-                "lives": lives, "arrays": [x for x in {v.version: v for v in lives}.values()], "last": live,
-                "late_columns": len(self.early) - sum(self.early)}
+        return {
+            "id": p.id,
+            "name": f"pipeline {p.id}",
+            "columnar": columnar,
+            "loops": loops,
+            "sinks": sinks,
+            "lives": lives,
+            "arrays": list({v.version: v for v in lives}.values()),
+            "last": live,
+            "late_columns": len(self.early) - sum(self.early),
+        }
 
     # ---- what stays alive ----
 
@@ -140,11 +155,17 @@ class PipelineRenderer:
     def _after(self, live: Live, step: Step, needed: tuple[set[int], set[int], bool], number: int) -> Live:
         pointers, marks, columns = needed
         late = bool(self.early) and not all(self.early)
-        added = {step.pointer} if isinstance(step, ProbeStep) and step.kind in ("inner", "left", "right", "full") else set()
+        added = (
+            {step.pointer} if isinstance(step, ProbeStep) and step.kind in ("inner", "left", "right", "full") else set()
+        )
         mark = {step.mark} if isinstance(step, ProbeStep) and step.kind == "mark" else set()
-        return Live(number, False, live.selection and (columns or late),
-                    tuple(sorted((set(live.pointers) | added) & pointers)),
-                    tuple(sorted((set(live.marks) | mark) & marks)))
+        return Live(
+            number,
+            False,
+            live.selection and (columns or late),
+            tuple(sorted((set(live.pointers) | added) & pointers)),
+            tuple(sorted((set(live.marks) | mark) & marks)),
+        )
 
     # ---- loops ----
 
@@ -183,7 +204,9 @@ class PipelineRenderer:
         keys = [writer.write(k) for k in step.keys]
         types = [k.type for k in step.keys]
         fields = table.key_fields
-        match_ = " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
+        match_ = (
+            " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
+        )
         head = list(writer.lines)
         writer.lines = []
         writer.named[step.pointer] = "row"
@@ -196,9 +219,22 @@ class PipelineRenderer:
             same = equal(k.text, f"row->f{f}", t)
             unknowns.append(f"({' || '.join([*sides, same])})")
         return self._loop(
-            "probe", live, after, writer, table=table.id, join=step.kind, hash=hash_keys(keys, types), match=match_,
-            null=any_null(*keys), residual=residual, residual_lines=residual_lines, pointer=step.pointer, mark=step.mark,
-            possible=" && ".join(unknowns) or "true", tracks=table.tracks_matches)
+            "probe",
+            live,
+            after,
+            writer,
+            table=table.id,
+            join=step.kind,
+            hash=hash_keys(keys, types),
+            match=match_,
+            null=any_null(*keys),
+            residual=residual,
+            residual_lines=residual_lines,
+            pointer=step.pointer,
+            mark=step.mark,
+            possible=" && ".join(unknowns) or "true",
+            tracks=table.tracks_matches,
+        )
 
     # ---- sinks ----
 
@@ -237,7 +273,9 @@ class PipelineRenderer:
             lines.append(f"{name}* row = ({name}*)g{table.id}->single;")
         else:
             hash_ = hash_group(keys, [k.type for k in sink.keys])
-            same = " && ".join(_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)))
+            same = " && ".join(
+                _same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))
+            )
             lines.append(f"const uint64_t h = {hash_};")
             lines.append(f"{name}* row = ({name}*)jg_lookup(&g{table.id}->directory, h);")
             lines.append(f"while (row && !(row->head.hash == h && {same})) row = ({name}*)row->head.next;")
@@ -278,8 +316,10 @@ def hash_keys(keys: list[Value], types: list[DataType]) -> str:
 
 def hash_group(keys: list[Value], types: list[DataType]) -> str:
     """Hash of keys of which each may be NULL."""
-    hashes = [f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
-              for k, t in zip(keys, types, strict=True)]
+    hashes = [
+        f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
+        for k, t in zip(keys, types, strict=True)
+    ]
     return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
 
 
@@ -317,7 +357,7 @@ def _update(function: str, f: int, type: DataType | None, values: list[Value], t
         case "sum" | "avg":
             add = f"row->f{f} += {v.text};"
             if type.width == 16 and type.kind == "decimal":
-                add = f"if (__builtin_add_overflow(row->f{f}, (jg_i128){v.text}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
+                add = _add_checked(f, v.text)
             mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1}++;"
             return [f"{guard}{{ {add} {mark} }}"]
         case "min" | "max":
@@ -326,9 +366,16 @@ def _update(function: str, f: int, type: DataType | None, values: list[Value], t
             kept = f"jg_keep(t, {table}, {v.text})" if type.is_text else v.text
             return [f"{guard}if (!row->f{f + 1} || {better}) {{ row->f{f} = {kept}; row->f{f + 1} = 1; }}"]
     assert function == "stddev", function
-    return [f"{guard}{{ double d = (double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1};",
-            f"row->f{f}++; row->f{f + 1} += d / (double)row->f{f};",
-            f"row->f{f + 2} += d * ((double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1}); }}"]
+    return [
+        f"{guard}{{ double d = (double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1};",
+        f"row->f{f}++; row->f{f + 1} += d / (double)row->f{f};",
+        f"row->f{f + 2} += d * ((double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1}); }}",
+    ]
+
+
+def _add_checked(f: int, value: str) -> str:
+    """Adds to a 128-bit sum."""
+    return f"if (__builtin_add_overflow(row->f{f}, (jg_i128){value}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
 
 
 def _merge_update(function: str, f: int, type: DataType | None, values: list[Value], table: int) -> list[str]:
@@ -339,8 +386,7 @@ def _merge_update(function: str, f: int, type: DataType | None, values: list[Val
         case "count" | "count_star" | "count_distinct":
             return [f"row->f{f} += {v.text};"]
         case "sum" | "avg":
-            overflow = "" if type is not None and type.is_float else (
-                f"if (__builtin_add_overflow(row->f{f}, (jg_i128){v.text}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);")
+            overflow = "" if type is not None and type.is_float else _add_checked(f, v.text)
             add = overflow or f"row->f{f} += {v.text};"
             mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1} += {values[1].text};"
             return [f"{guard}{{ {add} {mark} }}"]
@@ -352,9 +398,11 @@ def _merge_update(function: str, f: int, type: DataType | None, values: list[Val
 
 def _welford(count: str, mean: str, m2: str, n: str, other_mean: str, other_m2: str) -> str:
     """Chan et al.'s combination of two (count, mean, sum of squared differences)."""
-    return (f"if ({n}) {{ double d = {other_mean} - {mean}; int64_t all = {count} + {n};"
-            f" {m2} += {other_m2} + d * d * (double){count} * (double){n} / (double)all;"
-            f" {mean} += d * (double){n} / (double)all; {count} = all; }}")
+    return (
+        f"if ({n}) {{ double d = {other_mean} - {mean}; int64_t all = {count} + {n};"
+        f" {m2} += {other_m2} + d * d * (double){count} * (double){n} / (double)all;"
+        f" {mean} += d * (double){n} / (double)all; {count} = all; }}"
+    )
 
 
 def _merge_rows(function: str, f: int, type: DataType | None) -> str:
@@ -364,16 +412,18 @@ def _merge_rows(function: str, f: int, type: DataType | None) -> str:
             return f"a->f{f} += b->f{f};"
         case "sum" | "avg":
             assert type is not None
-            add = (f"a->f{f} += b->f{f};" if type.is_float else
-                   f"if (__builtin_add_overflow(a->f{f}, b->f{f}, &a->f{f})) jg_fail(t, JG_OVERFLOW, -1);")
+            add = (
+                f"a->f{f} += b->f{f};"
+                if type.is_float
+                else f"if (__builtin_add_overflow(a->f{f}, b->f{f}, &a->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
+            )
             add = "{ " + add + " }"
             return add + (f" a->f{f + 1} |= b->f{f + 1};" if function == "sum" else f" a->f{f + 1} += b->f{f + 1};")
         case "min" | "max":
             assert type is not None
             sign = "<" if function == "min" else ">"
             better = compare(f"b->f{f}", f"a->f{f}", type)
-            return (f"if (b->f{f + 1} && (!a->f{f + 1} || {better} {sign} 0)) "
-                    f"{{ a->f{f} = b->f{f}; a->f{f + 1} = 1; }}")
+            return f"if (b->f{f + 1} && (!a->f{f + 1} || {better} {sign} 0)) {{ a->f{f} = b->f{f}; a->f{f + 1} = 1; }}"
     return _welford(f"a->f{f}", f"a->f{f + 1}", f"a->f{f + 2}", f"b->f{f}", f"b->f{f + 1}", f"b->f{f + 2}")
 
 
@@ -387,12 +437,22 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
     for s in table.order:
         type_ = table.fields[s.field]
         c = compare(f"a->f{s.field}", f"b->f{s.field}", type_)
-        order.append({"compare": f"-({c})" if s.descending else c, "field": s.field, "nullable": type_.nullable,
-                      "null_first": -1 if s.nulls_first else 1})
-    return {"id": table.id, "kind": table.kind, "tracks": table.tracks_matches, "order": order,
-            "texts": [i for i, t in enumerate(table.fields) if t.is_text],
-            "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
-            "flags": [i for i, t in enumerate(table.fields) if t.nullable], "equal": " && ".join(keys) or "true",
-            "merge": [_merge_rows(f, first, t) for f, first, t in table.measures]}
-
-
+        order.append(
+            {
+                "compare": f"-({c})" if s.descending else c,
+                "field": s.field,
+                "nullable": type_.nullable,
+                "null_first": -1 if s.nulls_first else 1,
+            }
+        )
+    return {
+        "id": table.id,
+        "kind": table.kind,
+        "tracks": table.tracks_matches,
+        "order": order,
+        "texts": [i for i, t in enumerate(table.fields) if t.is_text],
+        "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
+        "flags": [i for i, t in enumerate(table.fields) if t.nullable],
+        "equal": " && ".join(keys) or "true",
+        "merge": [_merge_rows(f, first, t) for f, first, t in table.measures],
+    }

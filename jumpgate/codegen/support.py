@@ -11,14 +11,23 @@ from jumpgate.nca.interface import Unsupported
 def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsupported | None:
     """The first thing about an operator (without its inputs) or an expression that generated C++ cannot compute."""
     if dialect.on_overflow == "wrap":
-        return Unsupported("arithmetic that wraps around on overflow is not generated", "overflow_wrap",
-                           "use a dialect with on_overflow = error or null")
+        return Unsupported(
+            "arithmetic that wraps around on overflow is not generated",
+            "overflow_wrap",
+            "use a dialect with on_overflow = error or null",
+        )
     if isinstance(what, Operator):
         if isinstance(what, Shuffle) and what.partitioning.kind == "murmur3":
             return Unsupported("Spark's Murmur3 partitioning is not generated", "murmur3", "partition by hash")
-        if isinstance(what, Aggregate) and what.phase != "full" and any(
-                m.function == "count_distinct" for m in what.measures):
-            return Unsupported("count_distinct has no partial state", "count_distinct_phase",
-                               "shuffle by the group keys and aggregate in phase full")
+        if (
+            isinstance(what, Aggregate)
+            and what.phase != "full"
+            and any(m.function == "count_distinct" for m in what.measures)
+        ):
+            return Unsupported(
+                "count_distinct has no partial state",
+                "count_distinct_phase",
+                "shuffle by the group keys and aggregate in phase full",
+            )
         return next((r for e in expressions_of(what) if (r := unsupported(e, dialect)) is not None), None)
     return None

@@ -26,7 +26,9 @@ def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> by
         if field.type.kind == "bool":
             pieces.append(_bits(buffers[1], rows))
         elif field.type.is_text:
-            pieces.extend(_text(buffers[1], buffers[2], rows))
+            shown = array.cast(pa.binary()).fill_null(b"") if array.null_count else array  # NULLs may cover characters
+            _, offsets, characters = shown.buffers()
+            pieces.extend(_text(offsets, characters, rows))
         else:
             pieces.append(memoryview(buffers[1])[: rows * array.type.byte_width])
     return b"".join(part for piece in pieces for part in (piece, _ZEROS[: padded(len(piece)) - len(piece)]))

@@ -209,7 +209,8 @@ class Generator:
             return self.predicate(schema, 1)
         if choice < 0.65:
             when = self.predicate(schema, 1)
-            return Case(c.type.with_nullable(True), (when, c), self.literal(c.type))
+            otherwise = self.literal(c.type)
+            return Case(c.type.with_nullable(c.type.nullable or otherwise.type.nullable), (when, c), otherwise)
         if choice < 0.75:
             return bind("coalesce", (c, self.literal(c.type)))
         return self._derived(c)
@@ -228,8 +229,8 @@ class Generator:
         return c
 
 
-def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]]) -> None:
-    """Rows (as Literal holds values) as one file."""
+def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]], null: str = "") -> None:
+    """Rows (as Literal holds values) as one file; `null` is what stands for NULL in CSV."""
     if format in ("parquet", "orc"):
         columns = [pa.array([r[i] for r in rows], t.type) for i, t in enumerate(arrow_schema(schema))]
         table = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
@@ -246,7 +247,7 @@ def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]]
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(schema.names)
-            writer.writerows([["" if v is None else _text(v) for v in row] for row in rows])
+            writer.writerows([[null if v is None else _text(v) for v in row] for row in rows])
 
 
 def _json(value: Any) -> str:

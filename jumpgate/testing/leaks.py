@@ -70,7 +70,7 @@ def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
 
 @contextlib.contextmanager
 def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 10.0) -> Iterator[Watch]:
-    """Raises AssertionError unless, soon after the block, its processes, descriptors and files in `folders` are gone."""
+    """Raises AssertionError unless, soon after the block, its processes, descriptors and `folders`' files are gone."""
     mark = uuid.uuid4().hex
     outer = os.environ.get(MARK)
     os.environ[MARK] = mark

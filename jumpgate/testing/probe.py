@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,10 @@ class _Column(ctypes.Structure):
 class _Bound(ctypes.Structure):
     _fields_ = [("column", ctypes.c_int32), ("op", ctypes.c_char_p), ("value", ctypes.c_char_p),
                 ("value_bytes", ctypes.c_int64)]
+
+
+class _Option(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
 
 
 class _Col(ctypes.Structure):
@@ -61,6 +65,7 @@ class Scan:
     rows: int
     bytes: int
     pruned_bytes: int
+    skipped_rows: int
 
 
 def scan(
@@ -70,6 +75,7 @@ def scan(
     late: Sequence[int] = (),
     select: Callable[[int], list[int]] | None = None,
     bounds: Sequence[tuple[int, str, bytes]] = (),
+    options: Mapping[str, str] | None = None,
     share: tuple[int, int] = (0, 1),
     threads: int = 1,
     cancel_after: int | None = None,
@@ -85,8 +91,10 @@ def scan(
         for i, f in enumerate(schema)
     ])
     limits = (_Bound * len(bounds))(*[_Bound(c, op.encode(), value, len(value)) for c, op, value in bounds])
+    settings = (_Option * len(options or {}))(*[_Option(n.encode(), v.encode()) for n, v in (options or {}).items()])
     probe = ctypes.c_void_p(lib.jg_probe_open(
-        format.encode(), paths, len(files), columns, len(columns), limits, len(limits), *share, threads))
+        format.encode(), paths, len(files), columns, len(columns), limits, len(limits), settings, len(settings),
+        *share, threads))
     try:
         _check(lib, probe)
         lists: tuple[list[Any], ...] = tuple([] for _ in schema)
@@ -102,7 +110,7 @@ def scan(
                 _check(lib, probe)
             for i, f in enumerate(schema):
                 lists[i].extend(_values(batch.cols[i], f.type, wanted))
-        counters = (ctypes.c_int64 * 3)()
+        counters = (ctypes.c_int64 * 4)()
         lib.jg_probe_counters(probe, counters)
         return Scan(lists, *counters)
     finally:
@@ -127,8 +135,13 @@ def _batches(lib: ctypes.CDLL, probe: ctypes.c_void_p, workers: int) -> Iterator
 def _check(lib: ctypes.CDLL, probe: ctypes.c_void_p) -> None:
     message = ctypes.c_char_p()
     code = lib.jg_probe_error(probe, ctypes.byref(message))
-    if code is not None:
-        raise from_dict({"code": code.decode(), "message": (message.value or b"").decode(errors="replace")})
+    if code is None:
+        return
+    fields, name, value = {}, ctypes.c_char_p(), ctypes.c_char_p()
+    while lib.jg_probe_error_field(probe, len(fields), ctypes.byref(name), ctypes.byref(value)):
+        fields[(name.value or b"").decode()] = (value.value or b"").decode(errors="replace")
+    words = (message.value or b"").decode(errors="replace")
+    raise from_dict({"code": code.decode(), "message": words, "fields": fields})
 
 
 def _physical(type_: DataType) -> str:

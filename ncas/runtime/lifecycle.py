@@ -37,8 +37,9 @@ class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
-        program = lower_fragment(instance.root, dict(zip(instance.inputs, instance.input_stages, strict=False)),
-                                 instance.stage)
+        program = lower_fragment(
+            instance.root, dict(zip(instance.inputs, instance.input_stages, strict=False)), instance.stage
+        )
         dialect = _dialect(instance)
         key = shape_key(program, dialect)
         path = await host.has_artifact(key)
@@ -50,8 +51,9 @@ class SoftwareLifecycle:
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
         properties = dict(instance.device.properties)
-        answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"),
-                                   expects_edges=bool(instance.inputs))
+        answer = await handle.call(
+            "allocate", bind=properties.get("data_bind", "127.0.0.1"), expects_edges=bool(instance.inputs)
+        )
         if instance.inputs:
             context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
         return Live(handle)
@@ -96,10 +98,16 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
         else:
             sources.append(_incoming(source, instance, context))
     return {
-        "job": context.job, "instance": instance.id, "token": context.token, "threads": instance.threads,
-        "memory_limit_bytes": int(options.get("memory_limit_bytes", "0")), "artifact": artifact.path,
-        "params": program.params, "sources": sources,
-        "sinks": [_outgoing(edge, instance, context) for edge in program.sinks], "program": _program(program),
+        "job": context.job,
+        "instance": instance.id,
+        "token": context.token,
+        "threads": instance.threads,
+        "memory_limit_bytes": int(options.get("memory_limit_bytes", "0")),
+        "artifact": artifact.path,
+        "params": program.params,
+        "sources": sources,
+        "sinks": [_outgoing(edge, instance, context) for edge in program.sinks],
+        "program": _program(program),
     }
 
 
@@ -114,9 +122,17 @@ def _program(program: Program) -> dict[str, Any]:
             table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
         tables.append(table)
     pipelines = [
-        {"stage": p.stage, "name": p.name, "source_kind": p.source[0], "source": p.source[1],
-         "ordered": p.source[0] == "drain" and program.tables[p.source[1]].kind == "sort",
-         "feeds": p.feeds, "needs": p.needs, "after": p.after, "sinks": p.emits}
+        {
+            "stage": p.stage,
+            "name": p.name,
+            "source_kind": p.source[0],
+            "source": p.source[1],
+            "ordered": p.source[0] == "drain" and program.tables[p.source[1]].kind == "sort",
+            "feeds": p.feeds,
+            "needs": p.needs,
+            "after": p.after,
+            "sinks": p.emits,
+        }
         for p in program.pipelines
     ]
     limits = [{"count": parameter(c), "offset": parameter(o)} for c, o in program.limits]
@@ -125,9 +141,15 @@ def _program(program: Program) -> dict[str, Any]:
 
 def _files(source: FileSource, instance: InstancePlan, replicated: bool) -> dict[str, Any]:
     return {
-        "kind": "files", "name": source.name, "format": source.format, "files": source.files,
-        "file_columns": columns(source.file_schema), "positions": source.positions, "early": source.early,
-        "options": dict(source.options), "share_index": 0 if replicated else instance.index,
+        "kind": "files",
+        "name": source.name,
+        "format": source.format,
+        "files": source.files,
+        "file_columns": columns(source.file_schema),
+        "positions": source.positions,
+        "early": source.early,
+        "options": dict(source.options),
+        "share_index": 0 if replicated else instance.index,
         "share_count": 1 if replicated else instance.count,
         "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
     }
@@ -135,8 +157,13 @@ def _files(source: FileSource, instance: InstancePlan, replicated: bool) -> dict
 
 def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
     return {
-        "edge": edge.id, "index": index, "ntf": edge.ntf.text(), "fingerprint": edge.ntf.fingerprint(),
-        "layout": edge.ntf.layout, "columns": columns(edge.ntf.schema), "row_options": row_options(edge.ntf),
+        "edge": edge.id,
+        "index": index,
+        "ntf": edge.ntf.text(),
+        "fingerprint": edge.ntf.fingerprint(),
+        "layout": edge.ntf.layout,
+        "columns": columns(edge.ntf.schema),
+        "row_options": row_options(edge.ntf),
         "timeout_ms": context.timeout_ms,
     }
 
@@ -149,8 +176,11 @@ def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
     peers = edge.endpoints or tuple(context.addresses[c] for c in edge.consumers)
-    return {**_edge(edge, edge.producers.index(instance.id), context), "peers": peers,
-            "partitioning": edge.partitioning.kind}
+    return {
+        **_edge(edge, edge.producers.index(instance.id), context),
+        "peers": peers,
+        "partitioning": edge.partitioning.kind,
+    }
 
 
 def row_options(ntf: Descriptor) -> str:
@@ -159,11 +189,19 @@ def row_options(ntf: Descriptor) -> str:
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:
-    return [{"name": f.name, "type": f.type.kind, "precision": f.type.precision, "scale": f.type.scale,
-             "nullable": f.type.nullable} for f in schema]
+    return [
+        {
+            "name": f.name,
+            "type": f.type.kind,
+            "precision": f.type.precision,
+            "scale": f.type.scale,
+            "nullable": f.type.nullable,
+        }
+        for f in schema
+    ]
 
 
 def _dialect(instance: InstancePlan) -> Dialect:
     prefix = "dialect."
-    chosen = {name[len(prefix):]: value for name, value in instance.options if name.startswith(prefix)}
+    chosen = {name[len(prefix) :]: value for name, value in instance.options if name.startswith(prefix)}
     return Dialect(**chosen) if chosen else DEFAULT

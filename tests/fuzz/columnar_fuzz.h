@@ -1,5 +1,5 @@
-// One input of the columnar readers' fuzz targets: a file of columns named after their types (tests/fuzz/seeds.py writes
-// valid ones), read column by column, early and late. Any answer but a crash is right.
+// One input of the columnar readers' fuzz targets: a file of columns named after their types (tests/fuzz/seeds.py
+// writes valid ones), read column by column, early and late. Any answer but a crash is right.
 #pragma once
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,12 +57,19 @@ inline uint64_t scan(const std::string& path, const ColumnSpec& spec, bool late,
 }
 
 inline int run(const uint8_t* data, size_t size, Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*)) {
-  static const std::vector<ColumnSpec> kColumns = {
-      {"bool", JG_BOOL},           {"int8", JG_I8},         {"int16", JG_I16},
-      {"int32", JG_I32},           {"int64", JG_I64},       {"float32", JG_F32},
-      {"float64", JG_F64},         {"decimal_small", JG_DEC64, 7, 2},
-      {"decimal_large", JG_DEC128, 38, 10},                 {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING},   {"binary", JG_BINARY}};
+  static const std::vector<ColumnSpec> kColumns = {{"bool", JG_BOOL},
+                                                   {"int8", JG_I8},
+                                                   {"int16", JG_I16},
+                                                   {"int32", JG_I32},
+                                                   {"int64", JG_I64},
+                                                   {"float32", JG_F32},
+                                                   {"float64", JG_F64},
+                                                   {"decimal_small", JG_DEC64, 7, 2},
+                                                   {"decimal_large", JG_DEC128, 38, 10},
+                                                   {"date", JG_DATE},
+                                                   {"timestamp", JG_TIMESTAMP},
+                                                   {"string", JG_STRING},
+                                                   {"binary", JG_BINARY}};
   int fd = memfd_create("fuzz", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
   std::string path = "/proc/self/fd/" + std::to_string(fd);

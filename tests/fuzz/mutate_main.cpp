@@ -25,13 +25,21 @@ Bytes mutate(const Bytes& seed, std::mt19937_64& random) {
     size_t tail = std::min<size_t>(bytes.size(), 1500);
     size_t at = below(2) ? below(bytes.size()) : bytes.size() - 1 - below(tail);
     switch (below(5)) {
-      case 0: bytes[at] ^= static_cast<uint8_t>(1u << below(8)); break;
-      case 1: bytes[at] = static_cast<uint8_t>(random()); break;
-      case 2: bytes[at] = below(2) ? 0xFF : 0x00; break;
-      case 3: bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(at),
-                          bytes.begin() + static_cast<ptrdiff_t>(at + std::min(bytes.size() - at, 1 + below(8))));
+      case 0:
+        bytes[at] ^= static_cast<uint8_t>(1u << below(8));
         break;
-      default: bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), 1 + below(4), static_cast<uint8_t>(random()));
+      case 1:
+        bytes[at] = static_cast<uint8_t>(random());
+        break;
+      case 2:
+        bytes[at] = below(2) ? 0xFF : 0x00;
+        break;
+      case 3:
+        bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(at),
+                    bytes.begin() + static_cast<ptrdiff_t>(at + std::min(bytes.size() - at, 1 + below(8))));
+        break;
+      default:
+        bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at), 1 + below(4), static_cast<uint8_t>(random()));
     }
   }
   return bytes;
@@ -54,8 +62,8 @@ int main(int argc, char** argv) {
   long inputs = 0;
   for (; std::chrono::steady_clock::now() < end; ++inputs) {
     Bytes bytes = mutate(seeds[random() % seeds.size()], random);
-    std::ofstream(folder / "crash", std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()),
-                                                            static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(folder / "crash", std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
   }
   std::filesystem::remove(folder / "crash");

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 import simdjson
 
+from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
+from jumpgate.dataflow.operators import FORMATS
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import Watch, nothing_left
 
 HERE = Path(__file__).parent
@@ -36,3 +41,53 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path / "cache"))
     with nothing_left() as watch:
         yield watch
+
+
+def _service(hosts: int, folder: Path) -> Iterator[str]:
+    """The address of a service with that many agents of its own, which have run a job already."""
+    service = embedded.start(local_hosts(hosts))
+    try:
+        with Session(service.address, parallelism=hosts) as session:
+            lab = Lab(session, folder)
+            assert lab.run(lab.table({"a": "int64"}, [(1,)]).distinct()).num_rows == 1
+        yield service.address
+    finally:
+        service.close()
+
+
+@pytest.fixture(scope="session")
+def one_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service on this machine, one for all tests."""
+    yield from _service(1, tmp_path_factory.mktemp("one-host"))
+
+
+@pytest.fixture(scope="session")
+def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service whose four agents stand for four hosts."""
+    yield from _service(4, tmp_path_factory.mktemp("four-hosts"))
+
+
+@pytest.fixture(scope="session")
+def local(one_host: str) -> Iterator[Session]:
+    """A session with one host, for all tests."""
+    with Session(one_host) as session:
+        yield session
+
+
+@pytest.fixture(scope="session", params=(2, 4))
+def cluster(four_hosts: str, request: pytest.FixtureRequest) -> Iterator[Session]:
+    """A session with four hosts, in which each operator has two or four instances."""
+    with Session(four_hosts, parallelism=request.param) as session:
+        yield session
+
+
+@pytest.fixture
+def lab(local: Session, tmp_path: Path) -> Lab:
+    """Tables in Parquet."""
+    return Lab(local, tmp_path)
+
+
+@pytest.fixture(params=FORMATS)
+def any_lab(local: Session, tmp_path: Path, request: pytest.FixtureRequest) -> Lab:
+    """Tables in each format."""
+    return Lab(local, tmp_path, request.param)

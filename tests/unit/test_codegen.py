@@ -6,9 +6,9 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import jumpgate.ncas.runtime
 import pytest
 
+import jumpgate.ncas.runtime
 from jumpgate.codegen import toolchain
 from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import FileSource, ProbeStep
@@ -77,8 +77,16 @@ def test_literals_files_and_names_are_not_part_of_the_shape() -> None:
 def test_types_operators_and_dialect_are_part_of_the_shape() -> None:
     other = Dialect(on_overflow="null")
     program = lower_fragment(star())
-    assert len({shape_key(program, DEFAULT), shape_key(program, other),
-                shape_key(lower_fragment(star(kind="left")), DEFAULT)}) == 3
+    assert (
+        len(
+            {
+                shape_key(program, DEFAULT),
+                shape_key(program, other),
+                shape_key(lower_fragment(star(kind="left")), DEFAULT),
+            }
+        )
+        == 3
+    )
 
 
 def test_equal_programs_render_to_equal_bytes() -> None:
@@ -133,6 +141,20 @@ def compile_only(text: str, folder: Path) -> None:
     source.write_text(text)
     include = Path(jumpgate.ncas.runtime.__file__).parent / "include"
     done = subprocess.run(
-        [toolchain.compiler(), "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function",
-         "-Wno-unused-parameter", "-fsyntax-only", f"-I{include}", str(source)], capture_output=True, text=True, check=False)
+        [
+            toolchain.compiler(),
+            "-std=c++20",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unused-function",
+            "-Wno-unused-parameter",
+            "-fsyntax-only",
+            f"-I{include}",
+            str(source),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr

@@ -163,3 +163,13 @@ def test_types_that_python_cannot_compare_survive() -> None:
         codec = Codec(descriptor)
         batch = batch_of(codec, [[float("nan"), float("-inf")], [datetime.datetime.min, datetime.datetime.max]])
         assert codec.encode(codec.decode(pa.py_buffer(codec.encode(batch)), 2)) == codec.encode(batch)
+
+
+@pytest.mark.parametrize("layout", ["columnar", "row"])
+def test_characters_under_null_are_not_sent(layout: str) -> None:
+    codec = Codec(Descriptor.of(Schema.of(a=string), layout))
+    offsets = pa.array([0, 2, 5, 6], pa.int32()).buffers()[1]
+    hidden = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x05"), offsets, pa.py_buffer(b"abXYZc")])
+    payload = codec.encode(pa.RecordBatch.from_arrays([hidden], schema=codec.schema))
+    assert b"XYZ" not in payload
+    assert codec.decode(pa.py_buffer(payload), 3).to_pydict() == {"a": ["ab", None, "c"]}

@@ -124,7 +124,7 @@ Status EdgeReceiver::adopt(const ntf::Hello& hello, Fd* fd) {
   }
   const auto [at, added] = streams_.try_emplace(hello.producer);
   if (!added) return named("protocol", "producer " + std::to_string(hello.producer) + " connected twice");
-  at->second.reset(new Incoming{std::move(*fd), hello.producer, {}});
+  at->second = std::make_unique<Incoming>(std::move(*fd), hello.producer);
   Incoming* stream = at->second.get();
   const std::string accept = ntf::control_frame(ntf::ACCEPT, "");
   [[maybe_unused]] const ssize_t n =
@@ -168,6 +168,7 @@ Status EdgeReceiver::next_frame(FrameBuffer* buffer, Frame* frame, bool* done) {
       return failure();  // the cause, where this is its consequence
     }
     if (!data) continue;
+    stream->turns.fetch_add(1, std::memory_order_release);
     epoll_event event{EPOLLIN | EPOLLONESHOT, {.ptr = stream}};
     epoll_ctl(poll_.get(), EPOLL_CTL_MOD, stream->fd.get(), &event);
     return {};
@@ -182,6 +183,7 @@ Status EdgeReceiver::await_stream(Incoming** stream) {
     const WaitTimer timer(&counters->wait_ns);
     if (epoll_wait(poll_.get(), &event, 1, LOOK_AGAIN_MS) == 1) {
       *stream = static_cast<Incoming*>(event.data.ptr);
+      if (*stream) (*stream)->turns.fetch_add(1, std::memory_order_acquire);
       return {};
     }
   }

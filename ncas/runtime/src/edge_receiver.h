@@ -14,9 +14,12 @@ namespace jg {
 
 // One producer's connection. Only the worker that the poll handed it to touches it.
 struct Incoming {
+  Incoming(net::Fd fd, uint32_t producer) : fd(std::move(fd)), producer(producer) {}
+
   net::Fd fd;
-  uint32_t producer;
+  const uint32_t producer;
   ntf::StreamTotals totals;
+  std::atomic<uint32_t> turns{0};  // the poll orders one worker after the other; this says so in C++'s memory model
 };
 
 class EdgeReceiver {

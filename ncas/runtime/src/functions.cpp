@@ -328,9 +328,7 @@ int jg_valid_utf8(JgStr s) {
 }
 
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out) {
-  double power = 1;
-  for (int i = 0; i < scale; i++) power *= 10;
-  const double scaled = std::round(v * power);
+  const double scaled = std::round(v * std::pow(10.0, scale));
   if (!(scaled > -1.7e38 && scaled < 1.7e38)) return JG_OVERFLOW;
   *out = static_cast<jg_i128>(scaled);
   return jg_fits(*out, precision) ? JG_OK : JG_OVERFLOW;

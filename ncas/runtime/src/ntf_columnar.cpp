@@ -223,7 +223,7 @@ class ColumnarDecoder : public FrameDecoder {
         case JG_STRING:
         case JG_BINARY:
           col.data = column.scratch.ensure(sizeof(JgStr) * JG_BATCH_ROWS);
-          view_text(column, from, n, static_cast<JgStr*>(col.data));
+          view_text(column, from, n, col.valid, static_cast<JgStr*>(col.data));
           break;
         case JG_DEC64:
           col.data = column.scratch.ensure(sizeof(int64_t) * JG_BATCH_ROWS);
@@ -267,10 +267,12 @@ class ColumnarDecoder : public FrameDecoder {
     return {};
   }
 
-  static void view_text(const Column& column, uint32_t from, int32_t n, JgStr* out) {
+  // Whatever a sender left under NULL is not seen: batch.h promises size 0.
+  static void view_text(const Column& column, uint32_t from, int32_t n, const uint8_t* valid, JgStr* out) {
     const uint32_t* offsets = column.offsets + from;
     for (int32_t i = 0; i < n; i++) {
-      out[i] = {reinterpret_cast<const char*>(column.values) + offsets[i], offsets[i + 1] - offsets[i]};
+      const uint64_t size = offsets[i + 1] - offsets[i];
+      out[i] = {reinterpret_cast<const char*>(column.values) + offsets[i], valid && !valid[i] ? 0 : size};
     }
   }
 

@@ -1,5 +1,5 @@
-// A small JSON writer: correct escaping, commas in the right places. What is not UTF-8 (a message may quote a file's bytes)
-// becomes U+FFFD, so that every reader accepts the text.
+// A small JSON writer: correct escaping, commas in the right places. What is not UTF-8 (a message may quote a file's
+// bytes) becomes U+FFFD, so that every reader accepts the text.
 #pragma once
 #include <charconv>
 #include <cstdint>
