@@ -175,9 +175,10 @@ class ExpressionWriter:
     def _in(self, e: InParameter) -> Value:
         v = self.write(e.input)
         kind = {"i": "int", "d": "wide", "f": "double", "f32": "double", "s": "str"}[literals.member(e.input.type)]
-        found = self._local(
-            e.type.with_nullable(False), f"(uint8_t)jg_in_{kind}(t->params[{e.index}].list, {v.text})", None
-        )
+        test = f"jg_in_{kind}(t->params[{e.index}].list, {v.text})"
+        if e.input.type.is_float and self.dialect.nan == "ieee":  # in the list's order NaN equals itself
+            test = f"({v.text} == {v.text} && {test})"
+        found = self._local(e.type.with_nullable(False), f"(uint8_t){test}", None)
         null = any_null(v, Value("", f"!{found.text}") if e.has_null else Value(""))
         return Value(found.text, f"({null})" if null else None)
 

@@ -22,8 +22,8 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         sign, digits, exponent = value.as_tuple()
         assert isinstance(exponent, int)
         number = int("".join(map(str, digits))) * (-1 if sign else 1)
-        shift: int = exponent + type.scale
-        return number * 10**shift if shift >= 0 else number // 10**-shift
+        shift = exponent + type.scale
+        return number * int(10**shift) if shift >= 0 else number // int(10**-shift)
     if isinstance(value, datetime.datetime):
         return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
     if isinstance(value, datetime.date):

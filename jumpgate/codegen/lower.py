@@ -206,6 +206,7 @@ class Lowering:
 
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
+        name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
         self.program.sources.append(
             FileSource(
                 node.format,
@@ -215,12 +216,12 @@ class Lowering:
                 (True,) * len(node.columns),
                 node.options,
                 bounds,
-                node.files[0].rsplit("/", 1)[-1] if node.files else "no files",
+                name,
             )
         )
         types = node.schema.types
         env = _source_columns(node.schema)
-        return Stream(("files", len(self.program.sources) - 1), types, env, 1, f"read {node.format}")
+        return Stream(("files", len(self.program.sources) - 1), types, env, 1, f"read {name}")
 
     def _filter(self, node: Filter) -> list[Stream]:
         streams = self.lower(node.input)

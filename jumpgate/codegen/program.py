@@ -243,4 +243,5 @@ class Program:
     sinks: list[str] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
     limits: list[tuple[int, int]] = field(default_factory=list)
-    sites: list[str] = field(default_factory=list)
+    #: filled by render: not part of what the program is
+    sites: list[str] = field(default_factory=list, compare=False)

@@ -6,11 +6,14 @@ import asyncio
 from typing import Any
 
 import jumpgate
-from jumpgate.errors import InstanceFailed, ProtocolError
+from jumpgate.errors import InstanceFailed, ProtocolError, Unreachable
 from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
+
+#: for what an agent answers at once; one that does not is given up
+ANSWER_TIMEOUT_S = 5.0
 
 
 class Instance:
@@ -57,7 +60,7 @@ class AgentHost:
         self = AgentHost(device, f"{host}:{port}")
         await connect(host, port, self._caller.lines)
         try:
-            version = (await self._caller.call("hello", token=token)).get("version")
+            version = (await self._ask("hello", token=token)).get("version")
             if version != jumpgate.__version__:
                 raise ProtocolError(f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
                                     f"{jumpgate.__version__}: install one version on both", host=device.name)
@@ -72,7 +75,7 @@ class AgentHost:
 
     async def has_artifact(self, key: str) -> str | None:
         if key not in self._artifacts:
-            path = (await self._caller.call("has_artifact", key=key))["path"]
+            path = (await self._ask("has_artifact", key=key))["path"]
             if path is None:
                 return None
             self._artifacts[key] = path
@@ -99,11 +102,20 @@ class AgentHost:
 
     async def release(self, job: str) -> None:
         if self.alive:  # else the agent has ended them, or has ended itself
-            await self._caller.call("release", job=job)
+            await self._ask("release", job=job)
 
     async def close(self) -> None:
         self._caller.close()
         await self._caller.closed
+
+    async def _ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
+        """A call that an agent answers at once. One that hangs is left, and ends what we started once it wakes up."""
+        try:
+            return await asyncio.wait_for(self._caller.call(verb, **arguments), ANSWER_TIMEOUT_S)
+        except TimeoutError:
+            self._caller.lines.abort()
+            raise Unreachable(f"the agent of host '{self.device.name}' at {self._address} does not answer",
+                              host=self.device.name) from None
 
     def _lost(self) -> InstanceFailed:
         return InstanceFailed(f"the agent of host '{self.device.name}' at {self._address} has ended, and every "

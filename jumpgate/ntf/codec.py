@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pyarrow as pa
 
 from jumpgate.dataflow.types import DataType, Schema
@@ -31,8 +34,11 @@ class Codec:
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self.schema = arrow_schema(descriptor.schema)
-        layout = columnar if descriptor.layout == "columnar" else row
-        self._encode, self._decode = layout.encode, layout.decode
+        self._decode: Callable[[pa.Buffer, int], list[pa.Array]]
+        if descriptor.layout == "columnar":
+            self._encode, self._decode = columnar.encode, columnar.Decoder(descriptor, self.schema.types)
+        else:
+            self._encode, self._decode = row.encode, partial(row.decode, descriptor, self.schema.types)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """The payload. Raises SchemaMismatch where types differ or a column that has no NULLs holds one."""
@@ -47,7 +53,7 @@ class Codec:
     def decode(self, payload: pa.Buffer, rows: int) -> pa.RecordBatch:
         """The batch; columnar buffers are wrapped, not copied. Raises ProtocolError on bytes that are not a payload."""
         try:
-            arrays = self._decode(self.descriptor, self.schema.types, payload, rows)
+            arrays = self._decode(payload, rows)
             if not arrays:
                 return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
             return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

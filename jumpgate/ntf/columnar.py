@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from jumpgate.errors import ProtocolError
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.ntf.layout import columnar_buffers, padded, presence_bytes
+from jumpgate.ntf.layout import columnar_bits, padded, presence_bytes
 
 _ZEROS = bytes(64)
 
@@ -34,40 +34,42 @@ def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> by
     return b"".join(part for piece in pieces for part in (piece, _ZEROS[: padded(len(piece)) - len(piece)]))
 
 
-def decode(descriptor: Descriptor, types: Sequence[pa.DataType], payload: pa.Buffer, rows: int) -> list[pa.Array]:
-    taken = _Taker(payload)
-    presence = memoryview(taken.take(presence_bytes(len(types)), "the presence bits"))
-    arrays = []
-    for i, (field, type) in enumerate(zip(descriptor.schema, types, strict=True)):
-        has_nulls = bool(presence[i // 8] >> (i % 8) & 1)
-        if has_nulls and not field.type.nullable:
-            raise ProtocolError(f"NULLs in column '{field.name}', which has none")
-        buffers = [taken.take(size, field.name) for _, size in columnar_buffers(field.type, rows, has_nulls)]
-        if not has_nulls:
-            buffers.insert(0, None)
-        if field.type.is_text:
-            buffers.append(taken.take(_text_bytes(buffers[1], rows, field.name), field.name))
-        arrays.append(pa.Array.from_buffers(type, rows, buffers, -1 if has_nulls else 0))
-    taken.finish()
-    return arrays
+class Decoder:
+    """Wraps payloads of one format. What does not change from frame to frame is worked out once."""
 
+    def __init__(self, descriptor: Descriptor, types: Sequence[pa.DataType]) -> None:
+        self._columns = [
+            (f.name, type, f.type.nullable, f.type.is_text, columnar_bits(f.type))
+            for f, type in zip(descriptor.schema, types, strict=True)
+        ]
 
-class _Taker:
-    """Hands out a payload's buffers in order."""
+    def __call__(self, payload: pa.Buffer, rows: int) -> list[pa.Array]:
+        at, size, from_buffers = 0, payload.size, pa.Array.from_buffers
 
-    def __init__(self, payload: pa.Buffer) -> None:
-        self._payload, self._at = payload, 0
+        def take(wanted: int, what: str) -> pa.Buffer:
+            nonlocal at
+            start, at = at, at + (wanted + 63 & -64)
+            if at > size:
+                raise ProtocolError(f"a frame too short for '{what}'")
+            return payload.slice(start, wanted)
 
-    def take(self, size: int, what: str) -> pa.Buffer:
-        if self._payload.size - self._at < padded(size):
-            raise ProtocolError(f"a frame too short for '{what}'")
-        buffer = self._payload.slice(self._at, size)
-        self._at += padded(size)
-        return buffer
-
-    def finish(self) -> None:
-        if self._at != self._payload.size:
-            raise ProtocolError(f"{self._payload.size - self._at} bytes too many in a frame")
+        presence = memoryview(take(presence_bytes(len(self._columns)), "the presence bits"))
+        arrays = []
+        for i, (name, type, nullable, is_text, bits) in enumerate(self._columns):
+            validity = None
+            if presence[i >> 3] >> (i & 7) & 1:
+                if not nullable:
+                    raise ProtocolError(f"NULLs in column '{name}', which has none")
+                validity = take(rows + 7 >> 3, name)
+            if is_text:
+                offsets = take(4 * rows + 4, name)
+                buffers = [validity, offsets, take(_text_bytes(offsets, rows, name), name)]
+            else:
+                buffers = [validity, take(rows * bits + 7 >> 3, name)]
+            arrays.append(from_buffers(type, rows, buffers, -1 if validity else 0))
+        if at != size:
+            raise ProtocolError(f"{size - at} bytes too many in a frame")
+        return arrays
 
 
 def _text_bytes(offsets: pa.Buffer, rows: int, name: str) -> int:

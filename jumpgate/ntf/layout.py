@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jumpgate.dataflow.types import DataType
@@ -56,16 +55,13 @@ def presence_bytes(columns: int) -> int:
     return _bitmap_bytes(columns)
 
 
-def columnar_buffers(type: DataType, rows: int, has_nulls: bool) -> Iterator[tuple[str, int]]:
-    """(name, bytes) of a column's buffers in their order; a string's `data` follows, as its last offset says."""
-    if has_nulls:
-        yield "validity", _bitmap_bytes(rows)
+def columnar_bits(type: DataType) -> int:
+    """Bits of one value in a columnar buffer; of a string, those of its offset."""
     if type.is_text:
-        yield "offsets", 4 * (rows + 1)
-    elif type.kind == "bool":
-        yield "values", _bitmap_bytes(rows)
-    else:
-        yield "values", rows * (COLUMNAR_DECIMAL_WIDTH if type.kind == "decimal" else type.width)
+        return 32
+    if type.kind == "bool":
+        return 1
+    return 8 * (COLUMNAR_DECIMAL_WIDTH if type.kind == "decimal" else type.width)
 
 
 def padded(size: int) -> int:

@@ -14,10 +14,13 @@ from typing import Any
 
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
+from jumpgate.orchestrator import debug
 from jumpgate.orchestrator.failures import all_of, located, on_all
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
 
+#: for all instances to be allocated, and again to be configured
+SETUP_TIMEOUT_S = 60.0
 #: for an instance to end by itself; then its host kills it
 DESTROY_TIMEOUT_S = 1.0
 #: for the counters of a failed job, which only its report needs
@@ -110,9 +113,9 @@ class Job:
         if self._cancelled is not None:
             raise self._cancelled
         with self._phase("allocating", "allocate"):
-            await on_all(self.instances, "allocate", self._allocate)
+            await on_all(self.instances, "allocate", self._allocate, self._give_up("allocated"))
         with self._phase("configuring", "configure"):
-            await on_all(self.instances, "configure", self._configure)
+            await on_all(self.instances, "configure", self._configure, self._give_up("configured"))
         for stage in range(1, self.context.plan.stages + 1):
             self._ended.clear()
             with self._phase("running", f"stage {stage}", stage):
@@ -120,14 +123,24 @@ class Job:
 
     async def _allocate(self, i: InstancePlan) -> None:
         self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
+        if debug.level() >= 1:
+            debug.note(i, 0, f"{i.nca} accepts edges at {self.context.addresses.get(i.id, 'no address')}")
 
     async def _configure(self, i: InstancePlan) -> None:
         await self._lifecycle(i).configure(self._handles[i.id], i, self._artifacts[i.id], self.context)
 
+    async def _give_up(self, what: str) -> None:
+        await asyncio.sleep(SETUP_TIMEOUT_S)
+        raise TimedOut(f"the instances of job {self.id} were not {what} within {SETUP_TIMEOUT_S:g} s", job=self.id)
+
     def _execute_in(self, stage: int) -> Callable[[InstancePlan], Any]:
         async def execute(i: InstancePlan) -> None:
-            self.record.counters[i.id] = await self._lifecycle(i).execute(self._handles[i.id], stage)
+            start = time.monotonic()
+            self.record.counters[i.id] = counters = await self._lifecycle(i).execute(self._handles[i.id], stage)
             self._ended.add(i.id)
+            if debug.level() >= 2:
+                read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))
+                debug.note(i, stage, f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far")
 
         return execute
 

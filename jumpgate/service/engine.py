@@ -80,7 +80,7 @@ class Engine:
                 self._hosts[name] = await AgentHost.connect(host.device, address, int(port), token)
                 return
             if name in self.agents:
-                self.agents.pop(name).stop()
+                await asyncio.to_thread(self.agents.pop(name).stop)  # one that hangs takes its time
             self.agents[name] = await LocalAgent.start(host.device, self.config.host_program)
             self._hosts[name] = self.agents[name].host
 
@@ -192,7 +192,7 @@ class Engine:
         """Forgets jobs that nobody executed in time."""
         oldest_ns = time.time_ns() - int(EXPIRY_S * 1e9)
         for id, job in list(self._jobs.items()):
-            if id not in self._runs and job.record.submitted_ns < oldest_ns:
+            if id not in self._runs and job.record.phases[-1].end_ns < oldest_ns:
                 del self._jobs[id]
 
     def _make_room(self) -> None:

@@ -35,6 +35,16 @@ def scripted_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
+@pytest.fixture(scope="session")
+def grpc_is_up() -> Iterator[None]:
+    """What gRPC keeps open as long as anything uses it is not a test's leak."""
+    service = embedded.start(local_hosts(1))
+    with Session(service.address) as session:
+        assert session.jobs() == []
+        yield
+    service.close()
+
+
 @pytest.fixture
 def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Every process and descriptor of the test must be gone at its end; records of jobs go to a folder of its own."""

@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -302,9 +301,9 @@ def test_wrapping_arithmetic_is_refused(shared: Lab) -> None:
     assert shared.run(Dataflow(Project(table.root, (a,), ("x",))), wrap).to_pylist() == [{"x": 1}]
 
 
-def test_errors_name_the_expression(shared: Lab, tmp_path: Path) -> None:
+def test_errors_name_the_expression(shared: Lab) -> None:
     table, _, (a,) = make(shared, ["int32"], [[0]], True)
     division = bind("int_divide", (as_literal(1), a))
     with pytest.raises(ComputeError) as raised:
         shared.run(Dataflow(Project(table.root, (division,), ("x",))))
-    assert "int_divide(1, #1:c1)" in str(raised.value)
+    assert "int_divide($0, c1)" in str(raised.value)

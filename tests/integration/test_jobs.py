@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from jumpgate import errors
+from jumpgate.hosts import client, local
 from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.orchestrator import job as job_module
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import engine as engine_module
 from jumpgate.service.engine import Engine, RunOptions
@@ -265,6 +267,41 @@ def test_a_stopped_instance_is_named_and_killed(scripted_host: Path, watch: Watc
         assert watch.processes("jg ") == []
 
     with_rig(scripted_host, body, hosts=2)
+
+
+def test_a_stopped_agent_is_named_and_replaced(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(local, "STOP_TIMEOUT_S", 0.2)
+
+    async def body(rig: Rig) -> None:
+        for i in ("i0", "i1"):
+            rig.lifecycle.script(i, stage1=WAIT)
+        task = await rig.running(await rig.submit(rig.plan(), stall_timeout_ms=200))
+        os.kill(rig.engine.agents["host1"].process.pid, signal.SIGSTOP)
+        error = await task
+        assert isinstance(error, errors.TimedOut)
+        assert "no answer from i0 on host 'host1'" in error.message
+        rig.lifecycle.scripts.clear()
+        assert (await rig.run(rig.plan()))[-1].state == "done"
+
+    with_rig(scripted_host, body, hosts=2)
+
+
+def test_a_set_up_that_takes_too_long_is_ended(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_module, "SETUP_TIMEOUT_S", 0.2)
+
+    async def body(rig: Rig) -> None:
+        for verb, message in (("allocate", "not allocated within 0.2 s"), ("configure", "not configured within")):
+            rig.lifecycle.script("i0", **{verb: {"do": "hang"}})
+            error = await rig.fails(await rig.submit(rig.plan()))
+            assert isinstance(error, errors.TimedOut) and message in error.message
+            assert watch.processes("jg ") == []
+
+    with_rig(scripted_host, body)
 
 
 def test_a_stage_whose_counters_move_is_not_stalled(scripted_host: Path, watch: Watch) -> None:

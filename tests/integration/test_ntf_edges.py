@@ -54,7 +54,8 @@ class Peers:
 
     def _start(self, verb: str, descriptor: Descriptor, *words: object) -> subprocess.Popen[str]:
         path = self.folder / f"{descriptor.fingerprint()}.ntf"
-        path.write_text(descriptor.text())
+        if not path.exists():  # another peer may be reading it
+            path.write_text(descriptor.text())
         command = [str(self.program), verb, str(path), descriptor.fingerprint(), "e1", *map(str, words)]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(process)

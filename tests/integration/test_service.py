@@ -63,16 +63,6 @@ def request() -> Any:
     return proto.encode(Send(scripted.READ, ("127.0.0.1:9",)), DEFAULT)
 
 
-@pytest.fixture(scope="module")
-def grpc_is_up() -> Iterator[None]:
-    """What gRPC keeps open as long as anything uses it is not a test's leak."""
-    service = embedded.start(local_hosts(1), Registry())
-    with grpc.insecure_channel(service.address) as channel:
-        JumpgateStub(channel).List(pb.ListRequest())  # type: ignore[no-untyped-call]
-        yield
-    service.close()
-
-
 @pytest.fixture
 def rig(grpc_is_up: None, scripted_host: Path, watch: Watch) -> Iterator[Rig]:
     made = Rig(scripted_host)

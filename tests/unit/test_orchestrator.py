@@ -15,7 +15,7 @@ from jumpgate import errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
-from jumpgate.orchestrator import record
+from jumpgate.orchestrator import debug, record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from jumpgate.testing import scripted
@@ -68,6 +68,16 @@ def test_fields_that_an_instance_gave_are_kept() -> None:
     with pytest.raises(errors.InstanceFailed, match="^it died, on host 'h0' in stage 2$") as raised:
         run([errors.InstanceFailed("it died", host="elsewhere")])
     assert raised.value.fields["host"] == "elsewhere"
+
+
+def test_debug_lines_say_where(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (instance,) = scripted.plan([Device("h0")]).instances
+    for value, level in (("2", 2), ("", 0), ("much", 0), ("\N{SUPERSCRIPT TWO}", 0)):
+        monkeypatch.setenv("JUMPGATE_DEBUG", value)
+        assert debug.level() == level
+    debug.note(instance, 0, "a")
+    debug.note(instance, 2, "b")
+    assert capsys.readouterr().err == "[i0@h0] a\n[i0@h0 stage 2] b\n"
 
 
 def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
