@@ -45,7 +45,9 @@ Status Records::next(bool* done) {
       limit_ *= 4;
       if (piece < rest) continue;
     }
-    if (base_ + have_ < end_) {
+    if (rest > text::kLineBytesMax) {
+      return too_long();
+    } else if (base_ + have_ < end_) {
       JG_RETURN_IF_ERROR(read_more());
     } else if (rest == 0) {
       *done = true;
@@ -59,15 +61,12 @@ Status Records::next(bool* done) {
 // Moves what is left to the front and reads behind it.
 Status Records::read_more() {
   const int64_t rest = have_ - from_;
-  if (rest > text::kLineBytesMax)
-    return text::at_line("malformed", *path_, offset(),
-                         "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) +
-                             " MiB; is a quote missing?");
   if (rest > 0) std::memmove(buffer_.data(), buffer_.data() + from_, rest);
   base_ += from_;
   from_ = 0;
   have_ = rest;
-  const int64_t wanted = std::min(rest < kPieceBytes / 2 ? kPieceBytes - rest : rest, end_ - base_ - have_);
+  const int64_t more = rest < kPieceBytes / 2 ? kPieceBytes - rest : std::min(rest, text::kLineBytesMax + kPieceBytes - rest);
+  const int64_t wanted = std::min(more, end_ - base_ - have_);
   if (static_cast<int64_t>(buffer_.size()) < have_ + wanted + kPadding) buffer_.resize(have_ + wanted + kPadding);
   int64_t got;
   JG_RETURN_IF_ERROR(read_at(fd_, *path_, base_ + have_, wanted, buffer_.data() + have_, &got));
@@ -79,6 +78,12 @@ Status Records::read_more() {
     end_++;
   }
   return {};
+}
+
+Status Records::too_long() const {
+  return text::at_line("malformed", *path_, offset(),
+                       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) +
+                           " MiB; is a quote missing?");
 }
 
 // A record that goes on behind the part's end.
@@ -109,6 +114,7 @@ Status Records::pass_over_fault() {
       return {};
     }
     if (base_ + have_ == end_) return never_ends();
+    if (have_ - from_ > text::kLineBytesMax) return too_long();
     JG_RETURN_IF_ERROR(read_more());
   }
 }

@@ -37,6 +37,7 @@ class Records {
   Status read_more();
   Status pass_over_fault();
   Status never_ends();
+  Status too_long() const;
 
   const Dialect* dialect_;
   const std::string* path_ = nullptr;

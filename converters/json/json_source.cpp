@@ -30,6 +30,26 @@ struct Token {
   uint32_t size;  // 0: NULL
 };
 
+// RFC 8259, section 6.
+bool is_number(std::string_view v) {
+  size_t i = !v.empty() && v[0] == '-';
+  auto digits = [&] {
+    const size_t start = i;
+    while (i < v.size() && static_cast<unsigned char>(v[i] - '0') < 10) i++;
+    return i > start;
+  };
+  const bool zero = i < v.size() && v[i] == '0';
+  const size_t start = i;
+  if (!digits() || (zero && i > start + 1)) return false;
+  if (i < v.size() && v[i] == '.' && (i++, !digits())) return false;
+  if (i < v.size() && (v[i] == 'e' || v[i] == 'E')) {
+    i++;
+    if (i < v.size() && (v[i] == '+' || v[i] == '-')) i++;
+    if (!digits()) return false;
+  }
+  return i == v.size();
+}
+
 // A field's key, raw and with both quotes, for comparing in place: words that may read past the key, under masks.
 class Key {
  public:
@@ -361,9 +381,9 @@ class JsonWorker : public SourceWorker {
     std::string_view v(t.data, t.size);
     if (v[0] != '"') {
       if (spec.type == JG_BOOL) return v == "true" || v == "false" ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;
-      if (spec.type < JG_DATE && v[0] != 't' && v[0] != 'f') return text::store(spec, v, rooms_[c].data, i);
-      if (spec.type >= JG_STRING) return text::store(spec, v, rooms_[c].data, i);  // 12 as a string is "12"
-      return Parse::kWrong;
+      if (spec.type < JG_DATE && is_number(v)) return text::store(spec, v, rooms_[c].data, i);
+      const bool simple = v == "true" || v == "false" || is_number(v);
+      return spec.type >= JG_STRING && simple ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;  // 12 is "12"
     }
     v = v.substr(1, v.size() - 2);
     if (v.find('\\') != std::string_view::npos && !unescape(&v)) return Parse::kWrong;

@@ -35,17 +35,31 @@ inline bool short_decimal(std::string_view v, int scale, int64_t* out) {
   return true;
 }
 
+// mantissa * 10^exponent, exact up to 38 digits of the mantissa, rounded half away from zero.
+inline Parse scientific_decimal(std::string_view mantissa, std::string_view exponent, const ColumnSpec& c, jg_i128* out) {
+  constexpr int kDigitsMax = 38;
+  const size_t dot = mantissa.find('.');
+  const auto fraction = static_cast<int64_t>(dot == std::string_view::npos ? 0 : mantissa.size() - dot - 1);
+  if (!exponent.empty() && exponent[0] == '+') exponent.remove_prefix(1);
+  int64_t shift = 0;
+  const auto [end, code] = std::from_chars(exponent.data(), exponent.data() + exponent.size(), shift);
+  if (code == std::errc::invalid_argument || end != exponent.data() + exponent.size()) return Parse::kWrong;
+  if (code != std::errc() || fraction > kDigitsMax) return Parse::kOverflow;
+  const Parse parsed = from_failure(
+      jg_text_to_decimal({mantissa.data(), mantissa.size()}, kDigitsMax, static_cast<int>(fraction), out));
+  if (parsed != Parse::kOk || *out == 0) return parsed;
+  if (__builtin_add_overflow(shift, c.scale - fraction, &shift) || shift > kDigitsMax) return Parse::kOverflow;
+  if (shift < -kDigitsMax) *out = 0;
+  return jg_rescale(*out, shift < -kDigitsMax ? 0 : static_cast<int>(shift), c.precision, out) ? Parse::kOk
+                                                                                               : Parse::kOverflow;
+}
+
 inline Parse to_decimal(std::string_view v, const ColumnSpec& c, jg_i128* out) {
   int64_t small;
   if (short_decimal(v, c.scale, &small)) {
     *out = small;
-  } else if (v.find_first_of("eE") != std::string_view::npos) {  // 1.5e3: through double only when it is exact there
-    double d;
-    const Parse parsed = from_failure(jg_text_to_float({v.data(), v.size()}, &d));
-    if (parsed != Parse::kOk) return parsed;
-    if (d != static_cast<double>(static_cast<int64_t>(d)) || d > 9e15 || d < -9e15) return Parse::kWrong;
-    if (!jg_rescale(static_cast<jg_i128>(static_cast<int64_t>(d)), c.scale, c.precision, out)) return Parse::kOverflow;
-    return Parse::kOk;
+  } else if (const size_t e = v.find_first_of("eE"); e != std::string_view::npos) {
+    return scientific_decimal(v.substr(0, e), v.substr(e + 1), c, out);
   } else {
     return from_failure(jg_text_to_decimal({v.data(), v.size()}, c.precision, c.scale, out));
   }

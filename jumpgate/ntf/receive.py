@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 
 import pyarrow as pa
@@ -35,6 +36,8 @@ from jumpgate.ntf.frames import (
 PIECE_BYTES = 1 << 20
 #: connections that have not greeted yet, at once; the oldest makes room for another
 HANDSHAKES_MAX = 64
+#: a sender may be so far ahead, where the system allows it; else the system's own tuning is better than a small window
+WINDOW_BYTES = 4 << 20
 #: time for a greeting, and for the rest of a frame that has begun
 STALL_S = 30
 
@@ -94,9 +97,12 @@ class Endpoint:
         """Listens; raises Unreachable if the address cannot be had."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            return cls(socket.create_server((host, port), family=family, backlog=HANDSHAKES_MAX))
+            listener = socket.create_server((host, port), family=family, backlog=HANDSHAKES_MAX)
         except OSError as e:
             raise Unreachable(f"cannot listen at {host}:{port}: {e.strerror}", host=host, port=port) from None
+        if _receive_bytes_max() >= WINDOW_BYTES:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW_BYTES)
+        return cls(listener)
 
     @property
     def address(self) -> str:
@@ -344,6 +350,14 @@ class Endpoint:
         self._streams.clear()
         for each in (self._listener, self._waker, self._woken):
             each.close()
+
+
+def _receive_bytes_max() -> int:
+    """The largest receive buffer that a program may ask for; 0 if unknown."""
+    try:
+        return int(Path("/proc/sys/net/core/rmem_max").read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _agree(hello: Hello, expected: _Expected, greeted: set[int]) -> None:

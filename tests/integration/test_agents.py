@@ -51,8 +51,9 @@ def test_two_connections_share_an_agent_and_each_owns_its_instances(
     async def run() -> None:
         async with by_hand(scripted_host, tmp_path) as (port, _):
             one, two = [await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret") for _ in range(2)]
-            await one.spawn("job", "a")
             mine = await two.spawn("job", "b")
+            for instance in (mine, await one.spawn("job", "a")):
+                await instance.call("stats")  # it runs, and so has its name
             assert names(watch.processes("jg ")) == ["jg a", "jg b"], "ps shows instances by name"
             await one.close()
             assert await asyncio.to_thread(wait_until, lambda: names(watch.processes("jg ")) == ["jg b"])
@@ -143,6 +144,7 @@ def test_release_ends_what_is_left_of_a_job_and_nothing_else(scripted_host: Path
             stopped = await host.spawn("one", "a")
             os.kill(stopped.pid, signal.SIGSTOP)
             kept = await host.spawn("two", "b")
+            await kept.call("stats")
             starting = [asyncio.create_task(host.spawn("one", f"c{n}")) for n in range(5)]
             await asyncio.sleep(0)
             await host.release("one")
@@ -219,7 +221,7 @@ def test_agents_end_with_the_process_that_started_them(scripted_host: Path, watc
     process = subprocess.Popen([sys.executable, "-c", program, str(scripted_host)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
-    assert names(watch.processes("jg")) == ["jg a", "jghost"]
+    assert wait_until(lambda: names(watch.processes("jg")) == ["jg a", "jghost"])
     children = [p.pid for p in watch.processes("python")]
     process.kill()
     process.wait()

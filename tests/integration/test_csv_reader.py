@@ -64,9 +64,9 @@ def every_type(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[list
     path = tmp_path_factory.mktemp("csv") / "t.csv"
     columns = ", ".join(f"case when (i * {n + 3}) % 13 > 0 then {sql} end as {name}" for n, (name, _, sql) in
                         enumerate(COLUMNS))
-    table = duckdb.sql(f"select {columns} from range(6000) t(i)").to_arrow_table()
-    duckdb.sql(f"copy table to '{path}' (format csv, header)")
-    return str(path), [physical(table[f.name].to_pylist(), f.type) for f in SCHEMA]
+    data = duckdb.sql(f"select {columns} from range(6000) t(i)").to_arrow_table()
+    duckdb.sql(f"copy data to '{path}' (format csv, header)")
+    return str(path), [physical(data[f.name].to_pylist(), f.type) for f in SCHEMA]
 
 
 @pytest.mark.parametrize("late", [(), range(len(COLUMNS))])
@@ -138,8 +138,8 @@ WRONG = [
     ("int32", "1 2", SchemaMismatch), ("int64", "--1", SchemaMismatch), ("int64", "-", SchemaMismatch),
     ("float64", "1,5", SchemaMismatch), ("decimal(7, 2)", "100000", Overflow), ("decimal(7, 2)", "99999.995", Overflow),
     ("decimal(7, 2)", ".", SchemaMismatch), ("decimal(7, 2)", "1.2.3", SchemaMismatch),
-    ("decimal(7, 2)", "-", SchemaMismatch), ("date", "2001-02-29", SchemaMismatch), ("date", "20010203", SchemaMismatch),
-    ("timestamp", "2001-02-03 25:00:00", SchemaMismatch),
+    ("decimal(7, 2)", "-", SchemaMismatch), ("date", "2001-02-29", SchemaMismatch),
+    ("date", "20010203", SchemaMismatch), ("timestamp", "2001-02-03 25:00:00", SchemaMismatch),
     ("bool", "yes", SchemaMismatch), ("string", b"\xff\xfe", MalformedData),
     ("string", b"a" * 20 + b"\xc3", MalformedData),
 ]
@@ -163,11 +163,12 @@ def test_wrong_values(tmp_path: Path, type_: str, text: str | bytes, error: type
 def test_nulls_and_empties(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", 'a,b\n1,\n,""\n"",x\n"1",""""\n')
     assert rows(path, two()) == [(1, None), (None, b""), (None, b"x"), (1, b'"')]
+    texts = two("string?")
     expected = duckdb.sql(
-        f"select * from read_csv('{path}', columns={{'a': 'bigint', 'b': 'varchar'}}, allow_quoted_nulls=false, "
-        "auto_detect=false, header=true, delim=',', quote='\"', escape='\"') where a = 1"
+        f"select * from read_csv('{path}', columns={{'a': 'varchar', 'b': 'varchar'}}, allow_quoted_nulls=false, "
+        "auto_detect=false, header=true, delim=',', quote='\"', escape='\"')"
     ).fetchall()
-    assert expected == [(1, None), (1, '"')]
+    assert rows(path, texts) == [tuple(physical(list(row), t.string)) for row in expected]
     path = write(tmp_path / "n.csv", 'a,b\nNA,NA\n1,"NA"\n,\n')
     assert rows(path, two(), options={"null": "NA"}) == [(None, None), (1, b"NA"), (None, b"")]
     with pytest.raises(SchemaMismatch, match="column 'a' holds nothing, which is no int64"):
@@ -337,6 +338,8 @@ def test_record_without_end(tmp_path: Path) -> None:
     end=st.sampled_from(["\n", "\r\n"]),
 )
 def test_random_rows(tmp_path: Path, table: list[tuple[str, ...]], quoting: Any, end: str) -> None:
+    if quoting == csv.QUOTE_MINIMAL:  # Python leaves a lone CR unquoted
+        table = [tuple(v.replace("\r", "") for v in row) for row in table]
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=quoting, lineterminator=end)
     writer.writerows([("a", "b", "c"), *table])

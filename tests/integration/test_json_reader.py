@@ -1,4 +1,5 @@
-"""The JSON lines reader against DuckDB and Python's json module: types, shapes of rows, borders, late columns, damage."""
+"""The JSON lines reader against DuckDB and Python's json module: types, shapes of rows, borders, late columns,
+damage."""
 
 from __future__ import annotations
 
@@ -66,9 +67,9 @@ def every_type(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[list
     columns = ", ".join(
         f"case when (i * {n + 3}) % 13 > 0 then {sql} end as {name}" for n, (name, _, sql) in enumerate(COLUMNS)
     )
-    table = duckdb.sql(f"select {columns} from range(6000) t(i)").to_arrow_table()
-    duckdb.sql(f"copy table to '{path}' (format json)")
-    return str(path), [physical(table[f.name].to_pylist(), f.type) for f in SCHEMA]
+    data = duckdb.sql(f"select {columns} from range(6000) t(i)").to_arrow_table()
+    duckdb.sql(f"copy data to '{path}' (format json)")
+    return str(path), [physical(data[f.name].to_pylist(), f.type) for f in SCHEMA]
 
 
 @pytest.mark.parametrize("late", [(), range(len(COLUMNS))])
@@ -111,7 +112,9 @@ VALUES = [
     ("decimal(7, 2)", "99999.99", 9999999), ("decimal(7, 2)", "-99999.99", -9999999), ("decimal(7, 2)", "0.5", 50),
     ("decimal(7, 2)", "5", 500), ("decimal(7, 2)", "1.005", 101), ("decimal(7, 2)", "1.0049999", 100),
     ("decimal(7, 2)", "-1.005", -101), ("decimal(7, 2)", "0.995", 100), ("decimal(7, 2)", "1e3", 100000),
-    ("decimal(7, 2)", "12.5e1", 12500), ("decimal(7, 2)", '"12.5"', 1250),
+    ("decimal(7, 2)", "12.5e1", 12500), ("decimal(7, 2)", "12345E-4", 123), ("decimal(7, 2)", "5e-3", 1),
+    ("decimal(7, 2)", "4e-3", 0), ("decimal(7, 2)", "-1e-999999999", 0), ("decimal(7, 2)", "0e99999", 0),
+    ("decimal(38, 0)", "9.9e37", 99 * 10**36), ("decimal(7, 2)", '"12.5"', 1250),
     ("decimal(18, 4)", "99999999999999.9999", 10**18 - 1), ("decimal(38, 0)", "9" * 38, 10**38 - 1),
     ("decimal(38, 0)", "-" + "9" * 38, 1 - 10**38), ("decimal(38, 38)", "0." + "9" * 38, 10**38 - 1),
     ("date", '"1969-12-31"', -1), ("date", '"0001-01-01"', -719162), ("date", '"9999-12-31"', 2932896),
@@ -139,9 +142,11 @@ WRONG = [
     ("int8", "128", Overflow), ("int8", "-129", Overflow), ("int64", "9223372036854775808", Overflow),
     ("int32", "1.5", SchemaMismatch), ("int32", '"x"', SchemaMismatch), ("int32", '""', SchemaMismatch),
     ("int32", "true", SchemaMismatch), ("float64", "false", SchemaMismatch), ("bool", "1", SchemaMismatch),
-    ("decimal(7, 2)", "100000", Overflow), ("decimal(7, 2)", "99999.995", Overflow), ("decimal(7, 2)", "1e30", Overflow),
+    ("decimal(7, 2)", "100000", Overflow), ("decimal(7, 2)", "99999.995", Overflow),
+    ("decimal(7, 2)", "1e30", Overflow), ("decimal(7, 2)", "1e99999999999999999999", Overflow),
     ("date", "20010203", SchemaMismatch), ("date", '"2001-02-29"', SchemaMismatch), ("date", "12", SchemaMismatch),
-    ("timestamp", '"2001-02-03 25:00:00"', SchemaMismatch), ("int32", "{}", SchemaMismatch), ("string", "[1]", SchemaMismatch),
+    ("timestamp", '"2001-02-03 25:00:00"', SchemaMismatch), ("int32", "{}", SchemaMismatch),
+    ("string", "[1]", SchemaMismatch),
     ("string", '{"b": 1}', SchemaMismatch),
 ]  # fmt: skip
 
@@ -368,7 +373,7 @@ def parsed(line: bytes) -> tuple[Any, ...] | None:
     """What the reader should make of one line; None: refuse it."""
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        return {name: value for name, value in reversed(items)}
+        return dict(reversed(items))
 
     try:
         row = json.loads(line, object_pairs_hook=pairs, parse_float=str, parse_constant=lambda _: 1 / 0)

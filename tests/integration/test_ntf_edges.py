@@ -395,3 +395,21 @@ def test_a_lying_producer_ends_in_a_protocol_error(peers: Peers, lie: str) -> No
         connection.sendall(sent)
         with pytest.raises(ProtocolError, match=message):
             list(receiving)
+
+
+def test_frames_stay_within_their_bound_where_rows_are_huge() -> None:
+    descriptor = Descriptor.columnar(Schema.of(text=string))
+    texts = ["x" * (3 << 20), None, "", "y" * (2 << 20)] * 3
+    batch = pa.RecordBatch.from_arrays([pa.array(texts)], schema=arrow_schema(descriptor.schema))
+    with endpoint(descriptor) as receiving:
+
+        def send() -> None:
+            with Sender(receiving.address, job="job", edge="e1", token=TOKEN, descriptor=descriptor) as sender:
+                sender.write(batch)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        parts = list(receiving)
+        thread.join()
+    assert [t for part in parts for t in part.column(0).to_pylist()] == texts
+    assert max(part.num_rows for part in parts) == 1

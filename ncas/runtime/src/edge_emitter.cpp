@@ -29,7 +29,10 @@ namespace {
 
 constexpr int64_t FRAME_ROWS = 65536;       // a frame leaves when it has so many rows
 constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is encoded while this one is received
-constexpr int ERROR_WAIT_MS = 200;          // for the reason that a consumer gives before it closes
+constexpr size_t VALUE_BYTES_MAX = 20;      // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t APPEND_BYTES = 1u << 20;   // most that is added to a frame at once, if it is more than one row
+constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
+constexpr int ERROR_WAIT_MS = 200;  // for the reason that a consumer gives before it closes
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
@@ -264,24 +267,29 @@ class EdgeWorker : public EmitterWorker {
     return {};
   }
 
-  // Adds rows to the peer's frame. A batch with huge strings is halved, so that no frame grows past its bound.
+  // Adds rows to the peer's frame. A batch of huge rows is halved, so that no frame grows past its bound.
   Status collect(size_t peer, const JgBatch& batch, ntf::Rows rows) {
     if (rows.n == 0) return {};
-    size_t text = 0;
+    size_t size = VALUE_BYTES_MAX * emitter_->descriptor_.columns.size() * rows.n;
     for (size_t c = 0; c < emitter_->descriptor_.columns.size(); c++) {
       const JgType type = emitter_->descriptor_.columns[c].type;
-      if (type == JG_STRING || type == JG_BINARY) text += ntf::text_bytes(batch.cols[c], rows);
+      if (type == JG_STRING || type == JG_BINARY) size += ntf::text_bytes(batch.cols[c], rows);
     }
-    if (text > FRAME_BYTES && rows.n > 1) {
+    if (size > APPEND_BYTES && rows.n > 1) {
       const int32_t half = rows.n / 2;
       const ntf::Rows first{rows.sel, rows.from, half};
       const ntf::Rows second{rows.sel ? rows.sel + half : nullptr, rows.sel ? 0 : rows.from + half, rows.n - half};
       JG_RETURN_IF_ERROR(collect(peer, batch, first));
       return collect(peer, batch, second);
     }
+    if (size > ROW_BYTES_MAX) {
+      return {"overflow",
+              "edge '" + emitter_->options_.edge + "': a row of " + std::to_string(size) +
+                  " bytes; one that is sent has at most " + std::to_string(ROW_BYTES_MAX),
+              {{"edge", emitter_->options_.edge}}};
+    }
     FrameEncoder& encoder = *encoders_[peer];
-    if (encoder.rows() && encoder.bytes() + text > 2 * FRAME_BYTES) JG_RETURN_IF_ERROR(leave(peer));
-    JG_RETURN_IF_ERROR(encoder.append(batch, rows));
+    encoder.append(batch, rows);
     return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= FRAME_BYTES ? leave(peer) : Status();
   }
 

@@ -94,13 +94,6 @@ inline size_t text_bytes(const JgCol& column, Rows rows) {
   return total;
 }
 
-inline Status check_room(size_t bytes) {
-  // half the bound leaves room for padding, offsets and bitmaps
-  if (bytes <= FRAME_BYTES_MAX / 2) return {};
-  return {"overflow", "a row of " + std::to_string(bytes) + " bytes; one that is sent over an edge has at most " +
-                          std::to_string(FRAME_BYTES_MAX / 2)};
-}
-
 // Bytes 0 or 1 → bits, least significant first; spare bits are zero.
 inline void pack_bits(const uint8_t* bytes, size_t n, uint8_t* bits) {
   size_t i = 0;

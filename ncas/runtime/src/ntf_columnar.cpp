@@ -103,12 +103,7 @@ class ColumnarEncoder : public FrameEncoder {
     for (const ColumnSpec& c : descriptor.columns) columns_.emplace_back(c);
   }
 
-  Status append(const JgBatch& batch, Rows rows) override {
-    size_t added = 0;
-    for (size_t c = 0; c < columns_.size(); c++) {
-      added += is_text(columns_[c].type) ? text_bytes(batch.cols[c], rows) : columns_[c].width * rows.n;
-    }
-    JG_RETURN_IF_ERROR(check_room(bytes() + added));
+  void append(const JgBatch& batch, Rows rows) override {
     for (size_t c = 0; c < columns_.size(); c++) {
       if (rows.sel)
         columns_[c].append(batch.cols[c], rows_, rows.n, Scattered{rows.sel});
@@ -116,7 +111,6 @@ class ColumnarEncoder : public FrameEncoder {
         columns_[c].append(batch.cols[c], rows_, rows.n, Dense{rows.from});
     }
     rows_ += rows.n;
-    return {};
   }
 
   size_t bytes() const override {

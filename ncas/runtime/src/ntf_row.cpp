@@ -84,12 +84,7 @@ class RowEncoder : public FrameEncoder {
  public:
   explicit RowEncoder(const Descriptor& descriptor) : layout_(descriptor) {}
 
-  Status append(const JgBatch& batch, Rows rows) override {
-    size_t text = text_.size();
-    for (size_t c = 0; c < layout_.fields.size(); c++) {
-      if (layout_.fields[c].is_text) text += text_bytes(batch.cols[c], rows);
-    }
-    JG_RETURN_IF_ERROR(check_room(tuples_.size() + layout_.stride * rows.n + text));
+  void append(const JgBatch& batch, Rows rows) override {
     uint8_t* tuples = tuples_.grow(layout_.stride * rows.n);
     std::memset(tuples, 0, layout_.stride * rows.n);
     if (rows.sel)
@@ -97,7 +92,6 @@ class RowEncoder : public FrameEncoder {
     else
       append_rows(batch, tuples, rows.n, Dense{rows.from});
     rows_ += rows.n;
-    return {};
   }
 
   size_t bytes() const override { return tuples_.size() + text_.size(); }

@@ -220,6 +220,8 @@ JG_INLINE jg_i128 jg_power_of_ten(int n) {
 static inline int jg_rescale(jg_i128 v, int by, int precision, jg_i128* out) {
   if (by > 0) {
     if (__builtin_mul_overflow(v, jg_power_of_ten(by), &v)) return 0;
+  } else if (by < -38) {
+    v = 0;  // less than half of 10^-by
   } else if (by < 0) {
     jg_i128 p = jg_power_of_ten(-by), half = p / 2;
     jg_i128 q = v / p, r = v % p;

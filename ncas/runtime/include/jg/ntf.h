@@ -100,8 +100,9 @@ struct Rows {
 class FrameEncoder {
  public:
   virtual ~FrameEncoder() = default;
-  virtual Status append(const JgBatch& batch, Rows rows) = 0;  // "overflow" where the frame would exceed its bound
-  virtual size_t bytes() const = 0;                            // of the payload, roughly
+  // The caller sees to it that the payload stays below FRAME_BYTES_MAX.
+  virtual void append(const JgBatch& batch, Rows rows) = 0;
+  virtual size_t bytes() const = 0;  // of the payload, roughly
   // The payload in pieces, valid until clear(). Appending after seal() needs a clear() before.
   virtual void seal(std::vector<iovec>* payload) = 0;
   virtual void clear() = 0;

@@ -1,0 +1,160 @@
+"""Every join type with every kind of key, compared with DuckDB, over tables of every format."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jumpgate.client import Dataflow, col, count, f, sum_
+from jumpgate.dataflow.operators import JOIN_TYPES
+from jumpgate.dataflow.types import int64
+from jumpgate.testing.lab import Lab
+
+LEFT = {"a": "int64", "k": "int32", "s": "string", "d": "decimal(12, 2)"}
+RIGHT = {"b": "int64", "k2": "int32", "s2": "string", "d2": "decimal(12, 2)"}
+
+
+def rows(n: int, seed: int, keys: int = 6, nulls: float = 0.2) -> list[tuple[Any, ...]]:
+    """Many duplicates on both sides, NULLs in every key, some keys that the other side lacks."""
+    r = random.Random(seed)
+
+    def some(value: Any) -> Any:
+        return None if r.random() < nulls else value
+
+    return [(i, some(r.randrange(seed, keys + seed)), some(r.choice("abc") * r.randrange(3)),
+             some(Decimal(r.randrange(seed, 5 + seed)))) for i in range(n)]
+
+
+def joined(left: Dataflow, right: Dataflow, how: str, keys: Sequence[str], **more: Any) -> Dataflow:
+    """Keys are left columns; the right ones are called the same with a 2."""
+    if not keys:
+        return left.join(right, how=how, **more)
+    return left.join(right, left_on=list(keys), right_on=[k + "2" for k in keys], how=how, **more)
+
+
+@pytest.mark.parametrize("how", JOIN_TYPES)
+def test_join_types(any_lab: Lab, how: str) -> None:
+    """One key, several, with a residual condition, and sides that are empty or have no match."""
+    left, right = any_lab.table(LEFT, rows(40, 0)), any_lab.table(RIGHT, rows(30, 1))
+    empty, strangers = any_lab.table(RIGHT, []), any_lab.table(RIGHT, rows(20, 100))
+    none = any_lab.table(LEFT, [])
+    for a, b in ((left, right), (left, empty), (none, right), (none, empty), (left, strangers)):
+        any_lab.check(joined(a, b, how, ["k"]))
+        any_lab.check(joined(a, b, how, ["s", "k", "d"]))
+        any_lab.check(joined(a, b, how, ["s"], where=(col("a") + col("b")) % 3 < col("k2")))
+    any_lab.check(joined(left, right, how, ["k"], where=col("d") < col("d2")).filter(col("a") > 4).sort("a"))
+
+
+@pytest.mark.parametrize("how", JOIN_TYPES)
+def test_joins_without_a_key(lab: Lab, how: str) -> None:
+    """A cross product under a condition; semi, anti and mark joins alike."""
+    left, right, empty = lab.table(LEFT, rows(25, 0)), lab.table(RIGHT, rows(17, 1)), lab.table(RIGHT, [])
+    for other in (right, empty):
+        lab.check(joined(left, other, how, [], where=(col("k") < col("k2")) | (col("s") == col("s2"))))
+        lab.check(joined(left, other, how, [], where=col("b") < 0))
+
+
+@pytest.mark.parametrize("how", JOIN_TYPES)
+def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
+    required = {"a": int64.with_nullable(False), "k": int64.with_nullable(False)}
+    left = lab.table(required, [(i, i % 4) for i in range(20)])
+    right = lab.table({"b": required["a"], "k2": required["k"]}, [(i, i % 3 + 2) for i in range(15)])
+    lab.check(joined(left, right, how, ["k"]))
+    lab.check(joined(left, right, how, ["k"], where=col("a") < col("b")))
+    nulls = lab.table({"b": "int64", "k2": "int64"}, [(i, None) for i in range(5)])
+    lab.check(joined(left, nulls, how, ["k"]))
+    lab.check(joined(nulls.select(a="b", k="k2"), nulls, how, ["k"]))
+
+
+@pytest.mark.parametrize("types", [
+    ("bool", [False, True]), ("int8", [-128, 0, 127]), ("int16", [-32768, 5]), ("int64", [-(2**63), 0, 2**63 - 1]),
+    ("float32", [0.0, -0.5, 3.5]), ("float64", [0.0, 1e300, -0.25]),
+    ("decimal(18, 2)", [Decimal("-0.01"), Decimal("9999999999999999.99")]),
+    ("decimal(38, 5)", [Decimal("1e-5"), Decimal("-123456789012345678901234567890.12345")]),
+    ("date", [datetime.date(1, 1, 1), datetime.date(1969, 12, 31), datetime.date(9999, 12, 31)]),
+    ("timestamp", [datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(2024, 2, 29)]),
+    ("string", ["", "a", "12345678", "123456789", "x" * 300, "é\0"]), ("binary", [b"", b"\0", b"\xff" * 20]),
+], ids=lambda t: t[0])  # fmt: skip
+def test_key_types(lab: Lab, types: tuple[str, list[Any]]) -> None:
+    """Inner and full joins; two keys of the type, and with a number beside."""
+    type, values = types
+    left = lab.table({"a": "int64", "x": type, "y": type},
+                     [(i, v, w) for i, (v, w) in enumerate((v, w) for v in (None, *values) for w in (*values, None))])
+    right = lab.table({"b": "int64", "x2": type, "y2": type}, [(i, v, values[0]) for i, v in enumerate([*values, None] * 2)])
+    for how in ("inner", "full"):
+        lab.check(joined(left, right, how, ["x"]))
+        lab.check(joined(left, right, how, ["y", "x"]))
+
+
+def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
+    left, right = any_lab.table(LEFT, rows(50, 0)), any_lab.table(RIGHT, rows(40, 0))
+    any_lab.check(left.join(right, left_on=["a"], right_on=["k2"], how="left"))
+    any_lab.check(left.join(right, left_on=[f.char_length(col("s"))], right_on=[col("k2") % 3], how="full"))
+    any_lab.check(left.join(right, left_on=["d"], right_on=["b"], how="inner"))
+    any_lab.check(left.join(right.select("b", k="k2"), on="k", how="right"))
+
+
+@pytest.mark.parametrize("how", JOIN_TYPES)
+def test_many_matches_per_row(lab: Lab, how: str) -> None:
+    """Each row of the left has more matches than a chunk holds; few columns survive, which come late."""
+    n = 5000
+    left = lab.table({"a": "int64", "k": "int32", "s": "string", "late": "string"},
+                     [(i, i % 3, f"s{i}", f"late {i}") for i in range(12)])
+    right = lab.table({"b": "int64", "k2": "int32", "s2": "string"}, [(i, i % 2, f"t{i % 50}") for i in range(n)])
+    flow = joined(left.filter(col("a") != 4), right, how, ["k"])
+    lab.check(flow.aggregate(by=["late", "s"], n=count(), t=sum_("a")))
+    both = joined(left, right, how, ["k"], where=col("b") % 7 != col("a") % 7)
+    lab.check(both.aggregate(by=["late"], n=count(), t=sum_("a")))
+    if how in ("inner", "left", "right", "full"):
+        lab.check(flow.filter(col("b") % 1000 < 3).sort("a", "b"))
+        twice = joined(flow.select("a", "late", "s", k=col("b") % 2000), right, how, ["k"])
+        lab.check(twice.aggregate(by=["late"], n=count(), t=sum_("b")))
+
+
+@pytest.mark.parametrize("how", JOIN_TYPES)
+def test_chains_of_joins(lab: Lab, how: str) -> None:
+    """Three probes in one pass, each of which may drop, keep or multiply rows; then an aggregate."""
+    left = lab.table(LEFT, rows(3000, 0, keys=40))
+    dimensions = [lab.table({f"b{i}": "int64", f"r{i}": "int32", f"t{i}": "string", f"e{i}": "decimal(12, 2)"},
+                            rows(25 + i, i, keys=20, nulls=0.1)) for i in range(3)]
+    flow = left
+    for i, dimension in enumerate(dimensions):
+        flow = flow.join(dimension, left_on="k", right_on=f"r{i}", how=how)
+        if how == "mark":
+            flow = flow.select("a", "k", "s", "d", *[f"m{j}" for j in range(i)], **{f"m{i}": col("mark")})
+    lab.check(flow.aggregate(by=["k"], n=count(), t=sum_("a")))
+    lab.check(flow.filter(col("a") % 500 == 7))
+
+
+def test_left_deep_bushy_and_semi_below_outer(any_lab: Lab) -> None:
+    a, b = any_lab.table(LEFT, rows(60, 0)), any_lab.table(RIGHT, rows(40, 1))
+    c = any_lab.table({"c": "int64", "k3": "int32", "s3": "string", "d3": "decimal(12, 2)"}, rows(30, 2))
+    inner = b.join(c, left_on="k2", right_on="k3", how="left")
+    any_lab.check(a.join(inner, left_on="k", right_on="k2", how="right"))
+    any_lab.check(a.join(b, left_on="k", right_on="k2", how="semi").join(c, left_on="s", right_on="s3", how="full"))
+    any_lab.check(a.join(c, left_on="k", right_on="k3", how="anti").union_all(a).join(inner, left_on="d", right_on="d3"))
+    top = b.top(5, "b")
+    any_lab.check(a.join(top, left_on="k", right_on="k2", how="full").aggregate(by=["s2"], n=count(), t=sum_("a")))
+
+
+def big(n: int, keys: list[int | None]) -> pa.Table:
+    return pa.table({"a": pa.array(range(n), pa.int64()), "k": pa.array(keys, pa.int64())})
+
+
+@pytest.mark.parametrize("how", ["inner", "full", "semi", "anti", "mark"])
+def test_skew_and_large_builds(lab: Lab, how: str) -> None:
+    """A build side larger than the processor's caches' share, and one key that has 90 % of the probing rows."""
+    n, r = 60_000, random.Random(5)
+    skewed: list[int | None] = [7 if r.random() < 0.9 else r.randrange(2 * n) if r.random() < 0.9 else None for _ in range(n)]
+    left = lab.table({"a": "int64", "k": "int64"}, big(n, skewed))
+    right = lab.table({"a": "int64", "k": "int64"}, big(n, [*range(n)])).select(b="a", k2="k")
+    flow = joined(left, right, how, ["k"])
+    measures = {"n": count(), "t": sum_("a")} | ({"u": sum_("b")} if how in ("inner", "full") else {})
+    lab.check(flow.aggregate(**measures))
+    lab.check(joined(right.select(a="b", k="k2"), left.select(b="a", k2="k"), how, ["k"]).aggregate(**measures))
