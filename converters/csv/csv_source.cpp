@@ -121,8 +121,8 @@ class CsvWorker : public SourceWorker {
     return {};
   }
 
-  // Malformed quoting may show far behind its cause, and the ranges of a file are read in any order: the error to report
-  // is the file's first, found by reading it from its start. Without one there, `status` stands.
+  // Malformed quoting may show far behind its cause, and the ranges of a file are read in any order: the error to
+  // report is the file's first, found by reading it from its start. Without one there, `status` stands.
   Status first_fault(Status status) {
     Records records(&source_->dialect);
     records.open(fd_, &path(), layout_->data_begin, layout_->size, true);
@@ -190,8 +190,7 @@ class CsvWorker : public SourceWorker {
     uint8_t* valid = rooms_[c].valid.get();
     auto* out = reinterpret_cast<int64_t*>(rooms_[c].data);
     const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
-    const int64_t limit =
-        spec.type == JG_DEC64 ? static_cast<int64_t>(jg_power_of_ten(spec.precision)) : INT64_MAX;
+    const int64_t limit = spec.type == JG_DEC64 ? static_cast<int64_t>(jg_power_of_ten(spec.precision)) : INT64_MAX;
     for (int k = 0; k < n; k++) {
       const int i = sel ? sel[k] : k;
       int64_t number;
@@ -218,7 +217,8 @@ class CsvWorker : public SourceWorker {
       v = csv::unquoted(v, source_->dialect.quote, &unescaped_.back());
       if (v.data() != unescaped_.back().data()) unescaped_.pop_back();
     }
-    const bool null = quoted || is_text ? !quoted && v == source_->dialect.null : v.empty() || v == source_->dialect.null;
+    const bool null =
+        quoted || is_text ? !quoted && v == source_->dialect.null : v.empty() || v == source_->dialect.null;
     rooms_[c].valid[i] = 1;
     if (null || (v.empty() && !is_text)) {
       rooms_[c].valid[i] = 0;

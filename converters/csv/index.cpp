@@ -62,9 +62,10 @@ uint64_t prefix_xor(uint64_t x) {
 int write_positions(uint64_t bits, int32_t base, int32_t* out) {
   const int count = std::popcount(bits);
 #if defined(__AVX512VBMI2__) && defined(__AVX512BW__)
-  alignas(64) static constexpr char kPlaces[64] = {
-      0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-      32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+  alignas(64) static constexpr char kPlaces[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                                   16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                                   32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                                   48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
   const __m512i places = _mm512_maskz_compress_epi8(bits, _mm512_load_si512(kPlaces));
   const __m512i start = _mm512_set1_epi32(base);
   auto write = [&](int at, __m128i some) {

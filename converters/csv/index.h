@@ -1,5 +1,5 @@
-// Where fields and records end in a piece of CSV text: 64 bytes a step, as bit masks (after Langdale and Lemire, "Parsing
-// gigabytes of JSON per second", 2019, and Ge et al., "Speculative distributed CSV data parsing", 2019).
+// Where fields and records end in a piece of CSV text: 64 bytes a step, as bit masks (after Langdale and Lemire,
+// "Parsing gigabytes of JSON per second", 2019, and Ge et al., "Speculative distributed CSV data parsing", 2019).
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -25,8 +25,8 @@ void index(const char* data, int64_t size, const Dialect& dialect, Index* out);
 // Quotes in a text: quotes come in pairs, so an odd number in front of a place means that it lies inside quotes.
 int64_t count_quotes(const char* data, int64_t size, char quote);
 
-// The position behind the newline that ends the record at `at`, taking malformed quoting as lightly as possible: a quote
-// inside an unquoted field is a letter. -1: it does not end here.
+// The position behind the newline that ends the record at `at`, taking malformed quoting as lightly as possible: a
+// quote inside an unquoted field is a letter. -1: it does not end here.
 int64_t lenient_end(const char* data, int64_t at, int64_t size, const Dialect& dialect);
 
 }  // namespace jg::csv

@@ -47,9 +47,9 @@ Inside judge(std::string_view text, const Dialect& d, int fields, bool to_file_e
 }
 
 Status too_long(const std::string& path, int64_t offset) {
-  return text::at_line("malformed", path, offset,
-                       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) +
-                           " MiB; is a quote missing?");
+  return text::at_line(
+      "malformed", path, offset,
+      "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
 }  // namespace
@@ -161,8 +161,7 @@ Status Layouts::count_to(int fd, int file, int64_t offset, bool* inside) {
   std::vector<char> buffer(kCountBytes);
   while (at < offset) {
     int64_t got;
-    JG_RETURN_IF_ERROR(
-        read_at(fd, options_->files[file], at, std::min(offset - at, kCountBytes), buffer.data(), &got));
+    JG_RETURN_IF_ERROR(read_at(fd, options_->files[file], at, std::min(offset - at, kCountBytes), buffer.data(), &got));
     if (got == 0) break;
     *inside ^= count_quotes(buffer.data(), got, dialect_->quote) & 1;
     at += got;

@@ -33,9 +33,9 @@ class Layouts {
   // where the file breaks the rules of quoting (or where a quoted field holds pages that look like records): so whoever
   // reads up to it must make sure that a record ends there.
   //
-  // Whether `offset` lies inside quotes is told by the first quote behind it that has a letter on one side and could not
-  // be there otherwise; without quotes nearby, by records that have the right number of fields; else by counting the
-  // quotes in front.
+  // Whether `offset` lies inside quotes is told by the first quote behind it that has a letter on one side and could
+  // not be there otherwise; without quotes nearby, by records that have the right number of fields; else by counting
+  // the quotes in front.
   Status record_start(int fd, int file, int64_t offset, int64_t* out);
 
  private:

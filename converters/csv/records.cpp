@@ -65,7 +65,8 @@ Status Records::read_more() {
   base_ += from_;
   from_ = 0;
   have_ = rest;
-  const int64_t more = rest < kPieceBytes / 2 ? kPieceBytes - rest : std::min(rest, text::kLineBytesMax + kPieceBytes - rest);
+  const int64_t more =
+      rest < kPieceBytes / 2 ? kPieceBytes - rest : std::min(rest, text::kLineBytesMax + kPieceBytes - rest);
   const int64_t wanted = std::min(more, end_ - base_ - have_);
   if (static_cast<int64_t>(buffer_.size()) < have_ + wanted + kPadding) buffer_.resize(have_ + wanted + kPadding);
   int64_t got;
@@ -81,9 +82,9 @@ Status Records::read_more() {
 }
 
 Status Records::too_long() const {
-  return text::at_line("malformed", *path_, offset(),
-                       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) +
-                           " MiB; is a quote missing?");
+  return text::at_line(
+      "malformed", *path_, offset(),
+      "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
 // A record that goes on behind the part's end.
@@ -103,7 +104,8 @@ Status Records::pass_over_fault() {
   fault_ = false;
   if (!dialect_->skip_errors)
     return text::at_line("malformed", *path_, offset(),
-                         std::string("a quote ") + dialect_->quote + " stands inside an unquoted field, or text behind a " +
+                         std::string("a quote ") + dialect_->quote +
+                             " stands inside an unquoted field, or text behind a " +
                              "closing one: quote the field and double the quotes in it, or choose another quote");
   while (true) {
     const int64_t end = lenient_end(buffer_.data(), from_, have_, *dialect_);

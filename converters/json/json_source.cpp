@@ -1,12 +1,12 @@
 // JSON lines → batches.
 //
-// Fast: simdjson's first stage finds every token of a chunk. Rows usually have the same fields in the same places, so the
-// places of the wanted keys are remembered as a *shape*; a row fits when each token that a flat object of that many fields
-// must have is where it belongs and the wanted keys are at theirs. Nothing else of a row is looked at, and values stay raw
-// text until they are needed (late columns: only for the rows that survived).
-// General: any other row (nested values, other fields, anything malformed) goes line by line through On-Demand and, if
-// that finds a fault, through the validating parser, so that the error names file, line and byte, or the line is skipped.
-// Names within an object should be unique (RFC 8259, section 4); which of two equal ones counts is unspecified.
+// Fast: simdjson's first stage finds every token of a chunk. Rows usually have the same fields in the same places, so
+// the places of the wanted keys are remembered as a *shape*; a row fits when each token that a flat object of that many
+// fields must have is where it belongs and the wanted keys are at theirs. Nothing else of a row is looked at, and
+// values stay raw text until they are needed (late columns: only for the rows that survived). General: any other row
+// (nested values, other fields, anything malformed) goes line by line through On-Demand and, if that finds a fault,
+// through the validating parser, so that the error names file, line and byte, or the line is skipped. Names within an
+// object should be unique (RFC 8259, section 4); which of two equal ones counts is unspecified.
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -163,7 +163,8 @@ class JsonWorker : public SourceWorker {
         return {"memory", "no memory for the JSON parser"};
     }
     // An unclosed string or text that is not UTF-8: no tokens, so that every line is read for itself.
-    const auto error = stages_->stage1(reinterpret_cast<const uint8_t*>(data_ + at_), size_ - at_, simdjson::stage1_mode::regular);
+    const auto error =
+        stages_->stage1(reinterpret_cast<const uint8_t*>(data_ + at_), size_ - at_, simdjson::stage1_mode::regular);
     if (!error) tokens_found_ = stages_->n_structural_indexes;
     base_ = data_ + at_;
     index_ = stages_->structural_indexes.get();
@@ -268,7 +269,8 @@ class JsonWorker : public SourceWorker {
   int column_of(std::string_view raw) {
     std::string name(raw);
     std::string_view unescaped;
-    if (raw.find('\\') != std::string_view::npos && !unescaper_.parse("\"" + name + "\"").get(unescaped)) name = unescaped;
+    if (raw.find('\\') != std::string_view::npos && !unescaper_.parse("\"" + name + "\"").get(unescaped))
+      name = unescaped;
     const auto& columns = source_->options.columns;
     for (size_t c = 0; c < columns.size(); c++) {
       if (columns[c].name == name) return static_cast<int>(c);
@@ -308,7 +310,8 @@ class JsonWorker : public SourceWorker {
     if (fault) {
       simdjson::dom::element whole;
       if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
-        return text::at_line("malformed", path, offset, std::string("not valid JSON: ") + simdjson::error_message(error));
+        return text::at_line("malformed", path, offset,
+                             std::string("not valid JSON: ") + simdjson::error_message(error));
       return text::at_line("schema", path, offset, fault);
     }
     for (size_t c = 0; c < cols_.size(); c++) {  // a row counts once all of it is known to be right
@@ -380,7 +383,8 @@ class JsonWorker : public SourceWorker {
     valid[i] = 1;
     std::string_view v(t.data, t.size);
     if (v[0] != '"') {
-      if (spec.type == JG_BOOL) return v == "true" || v == "false" ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;
+      if (spec.type == JG_BOOL)
+        return v == "true" || v == "false" ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;
       if (spec.type < JG_DATE && is_number(v)) return text::store(spec, v, rooms_[c].data, i);
       const bool simple = v == "true" || v == "false" || is_number(v);
       return spec.type >= JG_STRING && simple ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;  // 12 is "12"
@@ -422,10 +426,10 @@ class JsonWorker : public SourceWorker {
   size_t last_shape_ = 0;
   std::vector<std::unique_ptr<std::string>> unescaped_;
   std::deque<std::string> kept_;
-  const char* data_ = nullptr;        // the chunk, read up to at_
+  const char* data_ = nullptr;  // the chunk, read up to at_
   int64_t size_ = 0, at_ = 0;
-  const char* base_ = nullptr;        // what index_ counts from
-  const uint32_t* index_ = nullptr;   // the chunk's tokens, consumed up to token_
+  const char* base_ = nullptr;       // what index_ counts from
+  const uint32_t* index_ = nullptr;  // the chunk's tokens, consumed up to token_
   uint32_t token_ = 0, tokens_found_ = 0;
   int rows_ = 0;
 };

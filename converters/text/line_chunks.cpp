@@ -11,6 +11,8 @@
 namespace jg::text {
 namespace {
 
+constexpr int64_t kTailBytes = 16 << 10;  // to find the end of a range's last line in
+
 Status unreadable(const std::string& path, int error) {
   return {"io", "cannot read " + path + ": " + strerror(error), {{"file", path}}};
 }
@@ -71,8 +73,9 @@ Status LineChunks::fill() {
   base_ += end_;
   begin_ = end_ = 0;
   have_ = rest;
-  if (static_cast<int64_t>(buffer_.size()) < have_ + kChunkBytes + kPadding) buffer_.resize(have_ + kChunkBytes + kPadding);
-  int64_t wanted = kChunkBytes;
+  const int64_t left = range_.end - base_ - have_;
+  int64_t wanted = std::min(kChunkBytes, left > 0 ? left + kTailBytes : std::max(kTailBytes, have_));
+  if (static_cast<int64_t>(buffer_.size()) < have_ + wanted + kPadding) buffer_.resize(have_ + wanted + kPadding);
   while (wanted > 0) {
     const ssize_t n = ::pread(fd_, buffer_.data() + have_, wanted, base_ + have_);
     if (n < 0 && errno == EINTR) continue;

@@ -1,5 +1,5 @@
-// Lines of text files in chunks that fit a core's cache: byte-range morsels over all files, dealt to instances and threads.
-// Memory does not depend on the files' size.
+// Lines of text files in chunks that fit a core's cache: byte-range morsels over all files, dealt to instances and
+// threads. Memory does not depend on the files' size.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace jg::text {
 inline constexpr int64_t kMorselBytes = 8 << 20, kChunkBytes = 512 << 10, kLineBytesMax = 64 << 20;
 inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk
 
-// Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every share_count-th.
+// Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every
+// share_count-th.
 class Ranges {
  public:
   // Stats every file; "io" names one that cannot be read.
@@ -42,8 +43,8 @@ class LineChunks {
   explicit LineChunks(Ranges* ranges) : ranges_(ranges) {}
   LineChunks(const LineChunks&) = delete;
   ~LineChunks();
-  // The next chunk of whole lines (the last may lack its newline), or *done. Valid until the next call; kPadding zero bytes
-  // follow it.
+  // The next chunk of whole lines (the last may lack its newline), or *done. Valid until the next call; kPadding zero
+  // bytes follow it.
   Status next(bool* done);
   const char* data() const { return buffer_.data() + begin_; }
   int64_t size() const { return end_ - begin_; }
