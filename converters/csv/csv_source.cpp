@@ -190,7 +190,7 @@ class CsvWorker : public SourceWorker {
     uint8_t* valid = rooms_[c].valid.get();
     auto* out = reinterpret_cast<int64_t*>(rooms_[c].data);
     const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
-    const int64_t limit = spec.type == JG_DEC64 ? static_cast<int64_t>(jg_power_of_ten(spec.precision)) : INT64_MAX;
+    const int64_t limit = spec.type == JG_DEC64 ? text::power_of_ten(spec.precision) : INT64_MAX;
     for (int k = 0; k < n; k++) {
       const int i = sel ? sel[k] : k;
       int64_t number;

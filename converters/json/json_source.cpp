@@ -50,6 +50,13 @@ bool is_number(std::string_view v) {
   return i == v.size();
 }
 
+// Whether a short decimal is written as JSON has it: digits on both sides of a dot, no leading zeros.
+bool is_json(std::string_view v) {
+  const char* p = v.data() + (v[0] == '-');
+  auto digit = [](char c) { return static_cast<unsigned char>(c - '0') < 10; };
+  return digit(p[0]) && digit(v.back()) && !(p[0] == '0' && p + 1 < v.data() + v.size() && digit(p[1]));
+}
+
 // A field's key, raw and with both quotes, for comparing in place: words that may read past the key, under masks.
 class Key {
  public:
@@ -358,8 +365,18 @@ class JsonWorker : public SourceWorker {
   }
 
   Status convert(int c, const int32_t* sel, int n) {
+    const ColumnSpec& spec = source_->options.columns[c];
+    const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
+    const int64_t limit = spec.type == JG_DEC64 ? text::power_of_ten(spec.precision) : INT64_MAX;
     for (int k = 0; k < n; k++) {
       const int i = sel ? sel[k] : k;
+      int64_t number;
+      const std::string_view v(tokens_[c][i].data, tokens_[c][i].size);
+      if (numbers && text::short_decimal(v, spec.scale, &number) && is_json(v) && number < limit && number > -limit) {
+        reinterpret_cast<int64_t*>(rooms_[c].data)[i] = number;
+        rooms_[c].valid[i] = 1;
+        continue;
+      }
       const Parse parsed = convert_one(c, i);
       if (parsed == Parse::kOk) continue;
       const Token t = tokens_[c][i];

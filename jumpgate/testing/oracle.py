@@ -108,14 +108,17 @@ def _sorted_difference(
     def key(row: Row) -> Row:
         return tuple(evaluate(k.expression, row, dialect) for k in root.keys)
 
+    keys = [key(r) for r in everything]
     for i, (have, want) in enumerate(zip(rows, expected, strict=True)):
-        if not _same_row(key(have), key(want), tolerance):
+        if not _same_row(key(have), keys[root.offset + i], tolerance):
             return f"row {i} is {have}, expected a row with sort key {key(want)}, as {want}"
-    for start, stop in _groups([key(r) for r in expected], tolerance):
-        ties = [r for r in everything if _same_row(key(r), key(expected[start]), tolerance)]
-        found = _missing(rows[start:stop], ties, tolerance) if stop - start < len(ties) else \
-            _bag_difference(rows[start:stop], ties, tolerance)
-        if found:
+    for first, last in _groups(keys, tolerance):  # the answer has all rows of a group of ties, or some where it is cut
+        start, stop = max(first - root.offset, 0), min(last - root.offset, len(rows))
+        if start >= stop:
+            continue
+        ties = everything[first:last]
+        compare = _bag_difference if stop - start == len(ties) else _missing
+        if found := compare(rows[start:stop], ties, tolerance):
             return f"rows {start} to {stop}: {found}"
     return ""
 
