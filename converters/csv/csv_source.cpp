@@ -122,8 +122,10 @@ class CsvWorker : public SourceWorker {
   }
 
   // Malformed quoting may show far behind its cause, and the ranges of a file are read in any order: the error to
-  // report is the file's first, found by reading it from its start. Without one there, `status` stands.
+  // report is the file's first, found by reading it from its start. Where that finds none, a range's start was
+  // misjudged.
   Status first_fault(Status status) {
+    if (status.error().code != "malformed") return status;
     Records records(&source_->dialect);
     records.open(fd_, &path(), layout_->data_begin, layout_->size, true);
     for (bool done = false; !done;) {
@@ -134,7 +136,10 @@ class CsvWorker : public SourceWorker {
         if (records.fields(r) != layout_->fields && !is_blank(records, r)) return wrong_fields(records, r);
       }
     }
-    return status;
+    return text::at_line(
+        "malformed", path(), records_.offset(),
+        "a quoted field here holds more than 64 KiB of what looks like records, so that the file cannot "
+        "be read in parts: write it as Parquet or JSON lines");
   }
 
   // Rows of the piece, until the batch is full.

@@ -14,7 +14,7 @@
 namespace jg::csv {
 namespace {
 
-constexpr int64_t kLookBytes = 16 << 10, kLookBytesMax = 1 << 20, kCountBytes = 256 << 10;
+constexpr int64_t kLookBytes = 64 << 10, kLookBytesMax = 1 << 20, kCountBytes = 256 << 10;
 constexpr int kPlainRecords = 2;  // that make a place without quotes nearby believable
 
 enum class Inside { kNo, kYes, kUnknown };

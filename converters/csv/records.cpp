@@ -89,9 +89,7 @@ Status Records::too_long() const {
 
 // A record that goes on behind the part's end.
 Status Records::never_ends() {
-  if (!to_file_end_)
-    return text::at_line("malformed", *path_, offset(),
-                         "quotes do not match, or a quoted field is longer than a mebibyte and holds whole records");
+  if (!to_file_end_) return text::at_line("malformed", *path_, offset(), "quotes do not match");
   if (!dialect_->skip_errors)
     return text::at_line("malformed", *path_, offset(), "a record's quote is not closed before the file's end");
   skipped++;

@@ -75,14 +75,15 @@ inline bool short_decimal(std::string_view v, int scale, int64_t* out) {
   int digits = static_cast<int>(end - p), fraction = 0;
   if (digits > 8) {
     const char* start = p;
-    while (p < end && static_cast<unsigned char>(*p - '0') < 10) number = number * 10 + (*p++ - '0');
+    uint64_t wide = 0;  // 19 digits fit
+    while (p < end && static_cast<unsigned char>(*p - '0') < 10) wide = wide * 10 + (*p++ - '0');
     digits = static_cast<int>(p - start);
     if (p < end && *p == '.') {
-      for (p++; p < end && static_cast<unsigned char>(*p - '0') < 10; p++, fraction++)
-        number = number * 10 + (*p - '0');
+      for (p++; p < end && static_cast<unsigned char>(*p - '0') < 10; p++, fraction++) wide = wide * 10 + (*p - '0');
     }
     digits += fraction;
     if (p != end || digits > 18) return false;
+    number = static_cast<int64_t>(wide);
   } else if (digits == 0 || !packed_digits(p, digits, &number, &fraction)) {
     return false;
   }

@@ -2,7 +2,8 @@
 
 Walking up from a source, a pipeline collects steps and an environment that says how each output column is computed;
 projections cost nothing. It ends where state is needed (a join's build side, an aggregate, a sort) or at the Emit.
-A node that is used twice keeps one state where it has one, and is computed twice where it has none.
+A node that is used twice keeps one state where it has one; where it has none it is computed twice, unless that is
+impossible (an edge is received once) or not the same (a limit chooses rows): then its rows are kept.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Lowering:
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.distinct_tables: dict[int, dict[int, Table]] = {}
         self.keep: list[Operator] = []  # ids in `shared` stay valid while the nodes live
+        self.kept_rows: frozenset[int] = frozenset()
 
     # ---- literals ----
 
@@ -166,6 +168,10 @@ class Lowering:
         if id(node) in self.shared:
             table, env, stage = self.shared[id(node)]
             return [self.drain(table, list(env), stage, f"{node.kind} (shared)")]
+        streams = self._lower(node)
+        return [self._keep_rows(node, streams)] if id(node) in self.kept_rows else streams
+
+    def _lower(self, node: Operator) -> list[Stream]:
         match node:
             case Read():
                 return [self._read(node)]
@@ -203,6 +209,18 @@ class Lowering:
             case UnionAll():
                 return [s for member in node.members for s in self.lower(member)]
         raise TypeError(f"{node.kind} does not belong in a fragment")
+
+    def _keep_rows(self, node: Operator, streams: list[Stream]) -> Stream:
+        """The node's rows in a table (a sort buffer without an order), from which each of its users reads."""
+        table = self.table("sort")
+        table.fields = list(node.schema.types)
+        for s in streams:
+            self.finish(s, [AppendSink(table.id, (), tuple(map(self.literal, s.env)))], "keep")
+        env: list[Expression] = [*self.fields(table, 0)]
+        stage = max(s.stage for s in streams)
+        self.shared[id(node)] = (table, env, stage)
+        self.keep.append(node)
+        return self.drain(table, list(env), stage, f"{node.kind} (kept)")
 
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
@@ -389,6 +407,7 @@ class Lowering:
 
     def emit(self, node: Emit, stage: int) -> Program:
         """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
+        self.kept_rows = _used_twice(node)
         streams = self.lower(node.input)
         stage = max(stage, *(s.stage for s in streams))
         self.program.sinks.append(node.edge)
@@ -420,6 +439,23 @@ def lower_fragment(root: Operator, input_stages: dict[str, int] | None = None, s
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
     return Lowering(input_stages or {}).emit(root, stage)
+
+
+def _used_twice(root: Operator) -> frozenset[int]:
+    """Ids of the nodes that have several users, no state to share, and cannot be computed once more for each user."""
+    users: dict[int, int] = {}
+    once: dict[int, bool] = {}
+
+    def visit(node: Operator) -> bool:
+        users[id(node)] = users.get(id(node), 0) + 1
+        if id(node) not in once:
+            below = [visit(i) for i in node.inputs]
+            kept = isinstance(node, Aggregate | Sort)
+            once[id(node)] = not kept and (isinstance(node, Receive | Limit) or any(below))
+        return once[id(node)]
+
+    visit(root)
+    return frozenset(id for id, count in users.items() if count > 1 and once[id])
 
 
 def _source_columns(schema: Schema) -> list[Expression]:

@@ -309,7 +309,7 @@ def test_borders(tmp_path: Path, seed: int) -> None:
     assert sorted(found, key=lambda row: row[0]) == expected
 
 
-@pytest.mark.parametrize("shift", [-2, -1, 0, 1, 2])
+@pytest.mark.parametrize("shift", [-20_000, -2, -1, 0, 1, 2])
 @pytest.mark.parametrize("what", ["plain", "quoted", "lines", "one column"])
 def test_records_at_the_border(tmp_path: Path, shift: int, what: str) -> None:
     """Records that start just before, at or behind a morsel's border belong to one of both, whatever they hold."""
@@ -324,6 +324,13 @@ def test_records_at_the_border(tmp_path: Path, shift: int, what: str) -> None:
     assert text.index(record) == MORSEL_BYTES + shift
     found = scan(write(tmp_path / "t.csv", text), two() if wide else Schema((Field("a", t.int64),)), threads=2)
     assert sorted(found.columns[0]) == [4] * 3 + [5] * (count + 10) + [6]
+
+
+def test_pages_of_records_in_a_field(tmp_path: Path) -> None:
+    """Where a border lies inside a quoted field that cannot be told from records, there is an error, not wrong rows."""
+    text = "a,b\n" + "1,x\n" * (MORSEL_BYTES // 4 - 50_000) + '2,"' + "7,8\n" * 100_000 + '"\n' + "3,y\n" * 10
+    with pytest.raises(MalformedData, match="a quoted field here holds more than 64 KiB of what looks like records"):
+        scan(write(tmp_path / "t.csv", text), two(), threads=2, select=lambda _rows: [])
 
 
 def test_long_records(tmp_path: Path) -> None:

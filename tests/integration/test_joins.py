@@ -69,7 +69,7 @@ def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
     lab.check(joined(left, right, how, ["k"], where=col("a") < col("b")))
     nulls = lab.table({"b": "int64", "k2": "int64"}, [(i, None) for i in range(5)])
     lab.check(joined(left, nulls, how, ["k"]))
-    lab.check(joined(nulls.select(a="b", k="k2"), nulls, how, ["k"]))
+    lab.check(joined(nulls.select(a=col("b"), k=col("k2")), nulls, how, ["k"]))
 
 
 @pytest.mark.parametrize("types", [
@@ -97,7 +97,7 @@ def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
     any_lab.check(left.join(right, left_on=["a"], right_on=["k2"], how="left"))
     any_lab.check(left.join(right, left_on=[f.char_length(col("s"))], right_on=[col("k2") % 3], how="full"))
     any_lab.check(left.join(right, left_on=["d"], right_on=["b"], how="inner"))
-    any_lab.check(left.join(right.select("b", k="k2"), on="k", how="right"))
+    any_lab.check(left.join(right.select("b", k=col("k2")), on="k", how="right"))
 
 
 @pytest.mark.parametrize("how", JOIN_TYPES)
@@ -153,8 +153,8 @@ def test_skew_and_large_builds(lab: Lab, how: str) -> None:
     n, r = 60_000, random.Random(5)
     skewed: list[int | None] = [7 if r.random() < 0.9 else r.randrange(2 * n) if r.random() < 0.9 else None for _ in range(n)]
     left = lab.table({"a": "int64", "k": "int64"}, big(n, skewed))
-    right = lab.table({"a": "int64", "k": "int64"}, big(n, [*range(n)])).select(b="a", k2="k")
+    right = lab.table({"a": "int64", "k": "int64"}, big(n, [*range(n)])).select(b=col("a"), k2=col("k"))
     flow = joined(left, right, how, ["k"])
     measures = {"n": count(), "t": sum_("a")} | ({"u": sum_("b")} if how in ("inner", "full") else {})
     lab.check(flow.aggregate(**measures))
-    lab.check(joined(right.select(a="b", k="k2"), left.select(b="a", k2="k"), how, ["k"]).aggregate(**measures))
+    lab.check(joined(right.select(a=col("b"), k=col("k2")), left.select(b=col("a"), k2=col("k")), how, ["k"]).aggregate(**measures))

@@ -142,9 +142,12 @@ def test_a_part_that_is_used_twice(any_lab: Lab) -> None:
     """Joins and unions whose inputs share a part, with a state of its own and without."""
     table = any_lab.table(*mixed(600))
     totals = table.aggregate(by=["k"], t=sum_("d"), n=count())
-    any_lab.check(totals.join(totals.select(k2="n", u="t"), left_on="n", right_on="k2", how="left"))
+    any_lab.check(totals.join(totals.select(k2=col("n"), u=col("t")), left_on="n", right_on="k2", how="left"))
     any_lab.check(table.join(totals, on="k", how="inner").filter(col("t") > col("d")).union_all(
         table.join(totals, on="k", how="inner")))
+    some = table.limit(50).select("id")
+    both = some.union_all(some).aggregate(by=["id"], n=count())
+    assert [r["n"] for r in any_lab.run(both).to_pylist()] == [2] * 50, "a limit chooses its rows once"
 
 
 def test_columns_that_are_not_nullable(any_lab: Lab) -> None:
@@ -152,7 +155,7 @@ def test_columns_that_are_not_nullable(any_lab: Lab) -> None:
     table = any_lab.table({"a": required, "b": required, "s": "string"}, [(i % 5, i, f"{i % 3}") for i in range(99)])
     any_lab.check(table.filter(col("a") > 1).select("s", c=col("a") + col("b")).sort("c"))
     any_lab.check(table.aggregate(by=["a"], n=count("b"), t=sum_("b")).top(2, col("t").desc()))
-    any_lab.check(table.join(table.select(a2="a", t="s"), left_on="b", right_on="a2", how="full"))
+    any_lab.check(table.join(table.select(a2=col("a"), t=col("s")), left_on="b", right_on="a2", how="full"))
 
 
 def test_many_columns_and_long_chains(lab: Lab) -> None:
@@ -162,7 +165,7 @@ def test_many_columns_and_long_chains(lab: Lab) -> None:
     for i in range(30):
         flow = flow.filter(col(f"c{i}") >= 0).with_columns(**{f"c{i}": col(f"c{i}") + col("c149") - col("c148")})
     lab.check(flow)
-    lab.check(table.filter(sum((col(n) for n in names[1:]), start=col("c0")).cast("int64") > 100_000))
+    lab.check(table.filter(sum((col(n) for n in names[1:90]), start=col("c0")) > 30_000))
 
 
 def test_globs_directories_and_lists(any_lab: Lab) -> None:

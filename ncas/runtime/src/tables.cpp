@@ -7,7 +7,8 @@ namespace jg {
 namespace {
 
 constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
-constexpr int64_t kSmallMerge = 4096;  // groups below which one thread merges faster than several
+constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
+constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
 
@@ -19,7 +20,13 @@ void link(uint64_t* slot, JgRow* row) {
 }  // namespace
 
 Table::Table(Kind kind, const JgTableInfo& info, bool has_keys, int64_t limit, int64_t offset, Budget* budget)
-    : kind_(kind), info_(info), has_keys_(has_keys), limit_(limit), offset_(offset), budget_(budget) {}
+    : kind_(kind),
+      info_(info),
+      has_keys_(has_keys),
+      limit_(limit),
+      offset_(offset),
+      kept_(std::min(limit, kUnlimited) + std::min(offset, kUnlimited)),
+      budget_(budget) {}
 
 Part* Table::part(int thread) {
   std::lock_guard lock(mutex_);
@@ -83,13 +90,12 @@ void Table::offer(Part* part, const JgRow* row) {
   if (limit_ == 0) return;
   part->rows.push_back(copy_row(&part->arena, row));
   part->sort_memory_rows++;
-  if (limit_ > 0 && static_cast<int64_t>(part->rows.size()) >= 2 * std::min(limit_ + offset_, INT64_MAX / 4) + 1024)
-    shrink_to_limit(part);
+  if (limit_ > 0 && static_cast<int64_t>(part->rows.size()) >= 2 * kept_ + 1024) shrink_to_limit(part);
 }
 
 // Keeps the best limit + offset rows, and the worst of them as the threshold for rows to come.
 void Table::shrink_to_limit(Part* part) {
-  const int64_t n = limit_ + offset_;
+  const int64_t n = kept_;
   auto& rows = part->rows;
   std::nth_element(rows.begin(), rows.begin() + (n - 1), rows.end(),
                    [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; });

@@ -14,10 +14,10 @@ struct Part {
   explicit Part(Budget* budget) : arena(budget) {}
   Arena arena;
   JgGroups groups{};
-  std::vector<uint64_t> slots;            // of the groups' directory
-  std::vector<JgRow*> rows, null_rows;    // join builds and sort buffers
-  const JgRow* threshold = nullptr;       // top-n: rows that are not smaller are of no use
-  int64_t sort_memory_rows = 0;           // rows in the arena, also those dropped since
+  std::vector<uint64_t> slots;          // of the groups' directory
+  std::vector<JgRow*> rows, null_rows;  // join builds and sort buffers
+  const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
+  int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
 };
 
 class Table {
@@ -39,9 +39,7 @@ class Table {
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }
   const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
-  bool matched(const JgRow* row) const {
-    return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0;
-  }
+  bool matched(const JgRow* row) const { return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0; }
 
  private:
   void grow(Part* part);
@@ -53,6 +51,7 @@ class Table {
   const JgTableInfo info_;
   const bool has_keys_;
   const int64_t limit_, offset_;  // sort; limit_ < 0: none
+  const int64_t kept_;            // rows of a top-n that may still matter
   Budget* budget_;
   std::mutex mutex_;  // guards parts_ growing
   std::vector<std::unique_ptr<Part>> parts_;
