@@ -41,7 +41,9 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
         "-I", str(runtime / "include"), "-I", str(runtime / "src"), *map(str, sources),
     ]  # fmt: skip
     digest = hashlib.sha256("\0".join(command).encode())
-    for path in [*sources, *sorted(runtime.rglob("*.h"))]:
+    folders = [runtime, *(Path(folder) for flag, folder in zip(flags, flags[1:], strict=False) if flag == "-I")]
+    headers = [path for folder in folders for path in sorted(folder.rglob("*.h"))]
+    for path in [*sources, *headers]:
         digest.update(path.read_bytes())
     target = cache.folder("test-programs") / f"{name}-{digest.hexdigest()[:24]}"
     with cache.locked(f"test-program-{name}"):

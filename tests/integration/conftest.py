@@ -81,6 +81,7 @@ def four_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def local(one_host: str) -> Iterator[Session]:
     """A session with one host, for all tests."""
     with Session(one_host) as session:
+        session.jobs()  # connects
         yield session
 
 

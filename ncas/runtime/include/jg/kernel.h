@@ -179,7 +179,9 @@ JG_INLINE JgRow* jg_lookup(const JgDirectory* d, uint64_t hash) {
 }
 
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
-JG_INLINE int jg_equal_str(JgStr a, JgStr b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
+JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
+  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
 JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
   uint64_t n = a.size < b.size ? a.size : b.size;
   int c = n ? memcmp(a.data, b.data, n) : 0;
