@@ -294,7 +294,6 @@ class ExpressionWriter:
         overflow_null = self.dialect.on_overflow == "null"
         zero_null = self.dialect.division_by_zero == "null"
         operand = e.args[0].type
-        limits = f"!jg_fits({{out}}, {t.precision})"
         c = cpp_type(t)
         if f in ("add", "subtract", "multiply") and t.is_float:
             op = {"add": "+", "subtract": "-", "multiply": "*"}[f]
@@ -304,10 +303,13 @@ class ExpressionWriter:
             if t.kind == "decimal" and (f == "multiply" or t.precision < 38):  # the result type holds every value
                 op = {"add": "+", "subtract": "-", "multiply": "*"}[f]
                 return self._local(t, f"(({c})({a[0]}) {op} ({c})({a[1]}))", null)
-            check = f"__builtin_{builtin}_overflow(({c})({a[0]}), ({c})({a[1]}), &{{out}})"
-            if t.kind == "decimal":
-                check += f" || {limits}"
-            return self._guarded(e, null, lambda out, fail: [fail(check.format(out=out), "JG_OVERFLOW")], overflow_null)
+
+            def checked(out: str, fail: Callable[[str, str], str]) -> list[str]:
+                wrong = f"__builtin_{builtin}_overflow(({c})({a[0]}), ({c})({a[1]}), &{out})"
+                wrong += f" || !jg_fits({out}, {t.precision})" if t.kind == "decimal" else ""
+                return [fail(wrong, "JG_OVERFLOW")]
+
+            return self._guarded(e, null, checked, overflow_null)
         if f in ("divide", "int_divide", "modulo"):
             return self._division(e, a, null, zero_null, overflow_null)
         if f in ("negate", "abs") and (t.is_float or t.kind == "decimal"):
