@@ -1,44 +1,69 @@
 #include "orc/columns.h"
 
-#ifdef __BMI2__
-#include <immintrin.h>
-#endif
-
 #include <algorithm>
 #include <array>
 
 #include "common/spread.h"
+#include "orc/packed.h"
 
 namespace jg::columnar {
 
-void OrcColumn::start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer) {
+void OrcColumn::start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer,
+                      int64_t group_rows) {
   file_ = file;
   compression_ = compression;
   footer_ = footer;
-  opened_ = false;
+  group_rows_ = group_rows;
+  opened_ = indexed_ = false;
   row_ = 0;
 }
 
-bool OrcColumn::open(StreamKind kind, OrcStream* stream) {
+const OrcStreamPlace* OrcColumn::find(StreamKind kind) const {
   for (const OrcStreamPlace& place : footer_->streams) {
-    if (place.column != id_ || place.kind != kind) continue;
-    stream->reset(file_, compression_, place.offset, place.bytes);
-    return true;
+    if (place.column == id_ && place.kind == kind) return &place;
   }
-  stream->reset(file_, compression_, 0, 0);
-  return false;
+  return nullptr;
+}
+
+bool OrcColumn::open(StreamKind kind, OrcStream* stream) {
+  const OrcStreamPlace* place = find(kind);
+  stream->reset(file_, compression_, place ? place->offset : 0, place ? place->bytes : 0);
+  return place != nullptr;
+}
+
+void OrcColumn::open_streams() {
+  if (id_ >= static_cast<int>(footer_->encodings.size())) malformed("a stripe without the encoding of a column");
+  encoding_ = footer_->encodings[static_cast<size_t>(id_)];
+  has_nulls_ = open(kPresent, &present_stream_);
+  present_.reset(&present_stream_);
+  open_values();
+  opened_ = true;
+}
+
+void OrcColumn::advance(int64_t row) {
+  if (group_rows_ > 0 && row / group_rows_ > row_ / group_rows_) {
+    if (!indexed_) {
+      const OrcStreamPlace* index = find(kRowIndex);
+      index_.clear();
+      if (index) index_ = read_row_positions(*file_, *compression_, *index);
+      indexed_ = true;
+    }
+    size_t group = static_cast<size_t>(row / group_rows_), place = compression_->codec ? 2 : 1;
+    size_t wanted = value_positions(place) + (has_nulls_ ? place + 2 : 0);
+    if (group < index_.size() && index_[group].size() == wanted) {
+      OrcPositions positions(index_[group]);
+      if (has_nulls_) present_.seek(positions);
+      seek_values(positions);
+      row_ = static_cast<int64_t>(group) * group_rows_;
+    }
+  }
+  if (row > row_) skip_values(has_nulls_ ? present_.skip(row - row_) : row - row_);
+  row_ = row;
 }
 
 void OrcColumn::read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) {
-  if (!opened_) {
-    if (id_ >= static_cast<int>(footer_->encodings.size())) malformed("a stripe without the encoding of a column");
-    encoding_ = footer_->encodings[static_cast<size_t>(id_)];
-    has_nulls_ = open(kPresent, &present_stream_);
-    present_.reset(&present_stream_);
-    open_values();
-    opened_ = true;
-  }
-  if (row > row_) skip_values(has_nulls_ ? present_.skip(row - row_) : row - row_);
+  if (!opened_) open_streams();
+  if (row > row_) advance(row);
   row_ = row + rows;
   uint8_t* valid = room.valid.get();
   int32_t count = has_nulls_ ? static_cast<int32_t>(present_.decode(valid, rows)) : rows;
@@ -76,6 +101,8 @@ class Integers final : public Typed<Out> {
     this->open(this->kData, &stream_);
     values_.reset(&stream_, true, this->encoding().version2);
   }
+  size_t value_positions(size_t place) const override { return place + 1; }
+  void seek_values(OrcPositions& positions) override { values_.seek(positions); }
   void skip_values(int64_t n) override { values_.skip(n); }
   void read_values(int32_t n, void* out) override {
     if constexpr (std::is_same_v<Out, int64_t>) {
@@ -102,6 +129,8 @@ class Bytes final : public Typed<Out> {
     this->open(this->kData, &stream_);
     values_.reset(&stream_);
   }
+  size_t value_positions(size_t place) const override { return place + 1; }
+  void seek_values(OrcPositions& positions) override { values_.seek(positions); }
   void skip_values(int64_t n) override { values_.skip(n); }
   void read_values(int32_t n, void* out) override {
     values_.decode(bytes_.data(), n);
@@ -123,6 +152,8 @@ class Bools final : public Typed<uint8_t> {
     open(kData, &stream_);
     values_.reset(&stream_);
   }
+  size_t value_positions(size_t place) const override { return place + 2; }
+  void seek_values(OrcPositions& positions) override { values_.seek(positions); }
   void skip_values(int64_t n) override { values_.skip(n); }
   void read_values(int32_t n, void* out) override { values_.decode(static_cast<uint8_t*>(out), n); }
 
@@ -137,6 +168,8 @@ class Floats final : public Typed<Out> {
 
  private:
   void open_values() override { this->open(this->kData, &stream_); }
+  size_t value_positions(size_t place) const override { return place; }
+  void seek_values(OrcPositions& positions) override { stream_.seek(positions); }
   void skip_values(int64_t n) override { stream_.skip(n * static_cast<int64_t>(sizeof(In))); }
   void read_values(int32_t n, void* out) override {
     const uint8_t* bytes = stream_.read(n * static_cast<int64_t>(sizeof(In)), spare_.data());
@@ -163,40 +196,30 @@ class Decimals final : public Typed<Out> {
     this->open(this->kSecondary, &scale_stream_);
     scales_.reset(&scale_stream_, true, this->encoding().version2);
   }
+  size_t value_positions(size_t place) const override { return 2 * place + 1; }
+  void seek_values(OrcPositions& positions) override {
+    digits_.seek(positions);
+    scales_.seek(positions);
+  }
   void skip_values(int64_t n) override {
     scales_.skip(n);
-    for (; n > 0; --n) {
-      while (digits_.byte() & 0x80) {
-      }
-    }
+    skip_varints(digits_, n);
   }
   void read_values(int32_t n, void* out) override {
-    scales_.decode(scale_.data(), n);
     Out* to = static_cast<Out*>(out);
-    for (int32_t i = 0; i < n; ++i) {
-      jg_i128 value = next();
-      if (scale_[i] != this->column().scale) value = rescaled(value, scale_[i]);
-      to[i] = static_cast<Out>(value);
-      if (sizeof(Out) < sizeof value && to[i] != value) malformed("a decimal with more digits than its precision");
+    int32_t same = static_cast<int32_t>(scales_.skip_equal(this->column().scale, n));
+    for (int32_t i = 0; i < same;) {
+      int32_t got = read_short_varints(digits_, same - i, to + i);
+      i += got;
+      if (got == 0) to[i++] = narrowed(read_decimal(digits_));
     }
+    scales_.decode(scale_.data(), n - same);
+    for (int32_t i = same; i < n; ++i) to[i] = narrowed(rescaled(read_decimal(digits_), scale_[i - same]));
   }
 
-  // Most decimals take few bytes, all in the current block.
-  jg_i128 next() {
-    if (digits_.contiguous() < 8) return read_decimal(digits_);
-    uint64_t word, value = 0;
-    std::memcpy(&word, digits_.position(), 8);
-    uint64_t stops = ~word & 0x8080808080808080;
-    if (stops == 0) return read_decimal(digits_);
-    int bytes = (__builtin_ctzll(stops) >> 3) + 1;
-    if (bytes < 8) word &= (uint64_t{1} << (bytes * 8)) - 1;
-#ifdef __BMI2__
-    value = _pext_u64(word, 0x7F7F7F7F7F7F7F7F);
-#else
-    for (int i = 0; i < 8; ++i) value |= (word >> (8 * i) & 0x7F) << (7 * i);
-#endif
-    digits_.advance(bytes);
-    return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+  static Out narrowed(jg_i128 value) {
+    if (static_cast<Out>(value) != value) malformed("a decimal with more digits than its precision");
+    return static_cast<Out>(value);
   }
 
   jg_i128 rescaled(jg_i128 value, int64_t scale) const {
@@ -233,6 +256,11 @@ class Timestamps final : public Typed<int64_t> {
     open(kSecondary, &nano_stream_);
     seconds_.reset(&second_stream_, true, encoding().version2);
     nanos_.reset(&nano_stream_, false, encoding().version2);
+  }
+  size_t value_positions(size_t place) const override { return 2 * place + 2; }
+  void seek_values(OrcPositions& positions) override {
+    seconds_.seek(positions);
+    nanos_.seek(positions);
   }
   void skip_values(int64_t n) override {
     seconds_.skip(n);
@@ -318,6 +346,12 @@ class Texts final : public Typed<JgStr> {
     return total;
   }
 
+  size_t value_positions(size_t place) const override { return encoding().dictionary ? place + 1 : 2 * place + 1; }
+  void seek_values(OrcPositions& positions) override {
+    if (encoding().dictionary) return indices_.seek(positions);
+    stream_.seek(positions);
+    lengths_.seek(positions);
+  }
   void skip_values(int64_t n) override {
     if (encoding().dictionary) return indices_.skip(n);
     while (n > 0) {

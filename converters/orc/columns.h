@@ -16,13 +16,14 @@ class OrcColumn {
   OrcColumn(const ColumnSpec& column, int id) : column_(column), id_(id) {}
   virtual ~OrcColumn() = default;
 
-  // The stripe that the next calls are about. Reads nothing.
-  void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer);
-  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Throws ReadError.
+  // The stripe that the next calls are about. Reads nothing. `group_rows`: rows of a row group, 0 without row indexes.
+  void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer, int64_t group_rows);
+  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Row groups in front
+  // of it are not read where the file has a row index. Throws ReadError.
   void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out);
 
  protected:
-  enum StreamKind { kPresent = 0, kData = 1, kLength = 2, kDictionaryData = 3, kSecondary = 5 };
+  enum StreamKind { kPresent = 0, kData = 1, kLength = 2, kDictionaryData = 3, kSecondary = 5, kRowIndex = 6 };
 
   // Sets `stream` to the column's stream of that kind; false where the stripe has none.
   bool open(StreamKind kind, OrcStream* stream);
@@ -30,6 +31,9 @@ class OrcColumn {
   const ColumnSpec& column() const { return column_; }
 
   virtual void open_values() = 0;
+  // How many positions of a row index are about the values; `place` of them say where in a stream.
+  virtual size_t value_positions(size_t place) const = 0;
+  virtual void seek_values(OrcPositions& positions) = 0;
   // Values, not rows: NULLs are not among them.
   virtual void skip_values(int64_t n) = 0;
   virtual void read_values(int32_t n, void* out) = 0;
@@ -37,12 +41,18 @@ class OrcColumn {
   const OrcStripeFooter* footer_ = nullptr;
 
  private:
+  const OrcStreamPlace* find(StreamKind kind) const;
+  void open_streams();
+  void advance(int64_t row);
+
   ColumnSpec column_;
   int id_;
   InputFile* file_ = nullptr;
   const OrcCompression* compression_ = nullptr;
   OrcEncoding encoding_;
-  bool opened_ = false, has_nulls_ = false;
+  bool opened_ = false, has_nulls_ = false, indexed_ = false;
+  int64_t group_rows_ = 0;
+  std::vector<std::vector<int64_t>> index_;  // once indexed_: positions of each row group
   OrcStream present_stream_;
   BitRle present_;
   int64_t row_ = 0;

@@ -11,7 +11,7 @@ namespace jg::columnar {
 
 namespace {
 
-constexpr int64_t kMorselRowsMin = 65536;
+constexpr int64_t kMorselRowsMin = 32768;
 
 struct OrcFile {
   std::string path;
@@ -109,9 +109,13 @@ class OrcWorker final : public SourceWorker {
         decoders_.push_back(make_orc_column(source_.options_.columns[i], file.tail, file.ids[i]));
       }
       file_ = morsel.file;
+      part_ = -1;
     }
-    footer_ = read_stripe_footer(*input_, file.tail, file.tail.stripes[morsel.part]);
-    for (auto& decoder : decoders_) decoder->start(input_.get(), &compression_, &footer_);
+    if (part_ != morsel.part || morsel.first < row_ + rows_) {
+      footer_ = read_stripe_footer(*input_, compression_, file.tail.stripes[morsel.part]);
+      for (auto& decoder : decoders_) decoder->start(input_.get(), &compression_, &footer_, file.tail.row_index_stride);
+      part_ = morsel.part;
+    }
     row_ = morsel.first;
     rows_ = 0;
     left_ = morsel.rows;
@@ -131,7 +135,7 @@ class OrcWorker final : public SourceWorker {
   std::vector<std::unique_ptr<OrcColumn>> decoders_;
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
-  int file_ = 0;
+  int file_ = 0, part_ = -1;
   int64_t row_ = 0;   // of the current batch, in its stripe
   int32_t rows_ = 0;  // in the current batch
   int64_t left_ = 0;  // of the morsel, after the current batch

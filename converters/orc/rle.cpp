@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "orc/packed.h"
+
 namespace jg::columnar {
 
 namespace {
-
-int64_t unzigzag(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
 
 // Adds as two's complement does: a damaged file may overflow.
 int64_t wrapping_add(int64_t a, int64_t b) {
@@ -28,6 +28,12 @@ int fixed_width(int bits) {
 }
 
 }  // namespace
+
+void ByteRle::seek(OrcPositions& positions) {
+  stream_->seek(positions);
+  left_ = 0;
+  skip(positions.next());
+}
 
 void ByteRle::next_run() {
   while (left_ == 0) {
@@ -64,6 +70,14 @@ void ByteRle::skip(int64_t n) {
   }
 }
 
+void BitRle::seek(OrcPositions& positions) {
+  bytes_.seek(positions);
+  bits_left_ = 0;
+  int64_t bits = positions.next();
+  if (bits > 8) malformed("a row index with a bit beyond its byte");
+  skip(bits);
+}
+
 int64_t BitRle::decode(uint8_t* out, int64_t n) {
   int64_t ones = 0;
   auto rest = [&] {
@@ -94,14 +108,15 @@ int64_t BitRle::decode(uint8_t* out, int64_t n) {
 }
 
 int64_t BitRle::skip(int64_t n) {
-  int64_t ones = 0;
-  uint8_t bits[256];
-  while (n > 0) {
-    int64_t take = std::min<int64_t>(n, sizeof bits);
-    ones += decode(bits, take);
-    n -= take;
+  uint8_t bits[8], bytes[256];
+  int64_t first = std::min<int64_t>(n, bits_left_), ones = decode(bits, first);
+  for (n -= first; n >= 8;) {
+    int64_t count = std::min<int64_t>(n / 8, sizeof bytes);
+    bytes_.decode(bytes, count);
+    for (int64_t i = 0; i < count; ++i) ones += __builtin_popcount(bytes[i]);
+    n -= count * 8;
   }
-  return ones;
+  return ones + decode(bits, n);
 }
 
 uint64_t IntRle::varint() {
@@ -122,46 +137,26 @@ uint64_t IntRle::big_endian(int bytes) {
   return value;
 }
 
-void IntRle::unpack(int width, int n, int64_t* out) {
-  int64_t bytes = (static_cast<int64_t>(n) * width + 7) / 8;
-  const uint8_t* data = stream_->read(bytes, spare_.data());
-  // Eight bytes are loaded at a time: copy where that would run over the end of the block.
-  if (data != spare_.data() && stream_->contiguous() < 8) {
-    std::memcpy(spare_.data(), data, static_cast<size_t>(bytes));
-    data = spare_.data();
-  }
-  auto load = [data](int64_t at) {
-    uint64_t word;
-    std::memcpy(&word, data + at, 8);
-    return __builtin_bswap64(word);
-  };
-  if (width <= 56) {
-    int64_t bit = 0;
-    for (int i = 0; i < n; ++i, bit += width) {
-      out[i] = static_cast<int64_t>(load(bit >> 3) << (bit & 7) >> (64 - width));
-    }
-  } else {
-    for (int i = 0; i < n; ++i) out[i] = static_cast<int64_t>(load(int64_t{8} * i));
-  }
+const uint8_t* IntRle::packed(int width, int n) {
+  return stream_->read((static_cast<int64_t>(n) * width + 7) / 8, spare_.data());
 }
 
 void IntRle::short_repeat(uint8_t first) {
   int bytes = (first >> 3 & 7) + 1;
   uint64_t value = big_endian(bytes);
   size_ = (first & 7) + 3;
-  std::fill_n(run_.begin(), size_, signed_ ? unzigzag(value) : static_cast<int64_t>(value));
+  repeated_ = true;
+  value_ = signed_ ? unzigzag(value) : static_cast<int64_t>(value);
 }
 
-void IntRle::direct(uint8_t first) {
+void IntRle::direct(uint8_t first, int64_t* to, int64_t skipped) {
   int width = width_of(first >> 1 & 31);
   size_ = ((first & 1) << 8 | stream_->byte()) + 1;
-  unpack(width, size_, run_.data());
-  if (signed_) {
-    for (int i = 0; i < size_; ++i) run_[i] = unzigzag(static_cast<uint64_t>(run_[i]));
-  }
+  if (size_ <= skipped) return stream_->skip((static_cast<int64_t>(size_) * width + 7) / 8);
+  (signed_ ? unpack_bits<true> : unpack_bits<false>)(packed(width, size_), width, size_, to);
 }
 
-void IntRle::patched_base(uint8_t first) {
+void IntRle::patched_base(uint8_t first, int64_t* to) {
   int width = width_of(first >> 1 & 31);
   size_ = ((first & 1) << 8 | stream_->byte()) + 1;
   uint8_t third = stream_->byte(), fourth = stream_->byte();
@@ -171,9 +166,10 @@ void IntRle::patched_base(uint8_t first) {
   uint64_t magnitude = big_endian(base_bytes), sign = uint64_t{1} << (base_bytes * 8 - 1);
   int64_t base = static_cast<int64_t>(magnitude & (sign - 1));
   if (magnitude & sign) base = -base;
-  unpack(width, size_, run_.data());
+  unpack_bits<false>(packed(width, size_), width, size_, to);
   int64_t patch[31];
-  unpack(fixed_width(patch_width + gap_width), patches, patch);
+  int entry_width = fixed_width(patch_width + gap_width);
+  unpack_bits<false>(packed(entry_width, patches), entry_width, patches, patch);
   for (int64_t i = 0, at = 0; i < patches; ++i) {
     uint64_t entry = static_cast<uint64_t>(patch[i]);
     at += static_cast<int64_t>(entry >> patch_width & ((uint64_t{1} << gap_width) - 1));
@@ -181,63 +177,91 @@ void IntRle::patched_base(uint8_t first) {
     if (at >= size_) malformed("a patch beyond its run");
     if (bits == 0) continue;  // only a longer gap
     if (width >= 64) malformed("a patch of more than 64 bits");
-    run_[at] = static_cast<int64_t>(static_cast<uint64_t>(run_[at]) | bits << width);
+    to[at] = static_cast<int64_t>(static_cast<uint64_t>(to[at]) | bits << width);
   }
-  for (int i = 0; i < size_; ++i) run_[i] = wrapping_add(base, run_[i]);
+  for (int i = 0; i < size_; ++i) to[i] = wrapping_add(base, to[i]);
 }
 
-void IntRle::delta(uint8_t first) {
+void IntRle::delta(uint8_t first, int64_t* to, int64_t skipped) {
   int code = first >> 1 & 31;
   size_ = ((first & 1) << 8 | stream_->byte()) + 1;
-  run_[0] = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+  value_ = signed_ ? signed_varint() : static_cast<int64_t>(varint());
   int64_t step = signed_varint();
   if (code == 0) {
-    for (int i = 1; i < size_; ++i) run_[i] = wrapping_add(run_[i - 1], step);
+    repeated_ = step == 0;
+    if (repeated_ || size_ <= skipped) return;
+    int64_t value = value_;
+    for (int i = 0; i < size_; ++i, value = wrapping_add(value, step)) to[i] = value;
     return;
   }
   if (size_ < 2) malformed("a delta run of one value");
-  run_[1] = wrapping_add(run_[0], step);
-  unpack(width_of(code), size_ - 2, run_.data() + 2);
+  int width = width_of(code);
+  if (size_ <= skipped) return stream_->skip((static_cast<int64_t>(size_ - 2) * width + 7) / 8);
+  unpack_bits<false>(packed(width, size_ - 2), width, size_ - 2, to + 2);
+  uint64_t value = static_cast<uint64_t>(value_) + static_cast<uint64_t>(step);
+  to[0] = value_;
+  to[1] = static_cast<int64_t>(value);
   for (int i = 2; i < size_; ++i) {
-    int64_t change = step < 0 ? wrapping_add(0, static_cast<int64_t>(-static_cast<uint64_t>(run_[i]))) : run_[i];
-    run_[i] = wrapping_add(run_[i - 1], change);
+    value = step < 0 ? value - static_cast<uint64_t>(to[i]) : value + static_cast<uint64_t>(to[i]);
+    to[i] = static_cast<int64_t>(value);
   }
 }
 
-void IntRle::next_run_v1() {
+void IntRle::next_run_v1(int64_t* to) {
   uint8_t control = stream_->byte();
   if (control < 0x80) {
     size_ = control + 3;
     int64_t step = static_cast<int8_t>(stream_->byte());
-    int64_t value = signed_ ? signed_varint() : static_cast<int64_t>(varint());
-    for (int i = 0; i < size_; ++i, value = wrapping_add(value, step)) run_[i] = value;
+    value_ = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+    repeated_ = step == 0;
+    if (repeated_) return;
+    int64_t value = value_;
+    for (int i = 0; i < size_; ++i, value = wrapping_add(value, step)) to[i] = value;
   } else {
     size_ = 0x100 - control;
-    for (int i = 0; i < size_; ++i) run_[i] = signed_ ? signed_varint() : static_cast<int64_t>(varint());
+    for (int i = 0; i < size_; ++i) to[i] = signed_ ? signed_varint() : static_cast<int64_t>(varint());
   }
 }
 
-void IntRle::next_run() {
+void IntRle::next_run(int64_t* to, int64_t skipped) {
   at_ = 0;
-  if (!version2_) return next_run_v1();
+  repeated_ = false;
+  if (!version2_) return next_run_v1(to);
   uint8_t first = stream_->byte();
   switch (first >> 6) {
     case 0:
       return short_repeat(first);
     case 1:
-      return direct(first);
+      return direct(first, to, skipped);
     case 2:
-      return patched_base(first);
+      return patched_base(first, to);
     default:
-      return delta(first);
+      return delta(first, to, skipped);
   }
+}
+
+void IntRle::seek(OrcPositions& positions) {
+  stream_->seek(positions);
+  at_ = size_ = 0;
+  skip(positions.next());
 }
 
 void IntRle::decode(int64_t* out, int64_t n) {
   while (n > 0) {
-    if (at_ == size_) next_run();
-    int64_t take = std::min<int64_t>(n, size_ - at_);
-    std::memcpy(out, run_.data() + at_, static_cast<size_t>(take) * sizeof(int64_t));
+    int64_t take;
+    if (at_ == size_ && n >= kRunMax) {
+      next_run(out, 0);
+      take = size_;
+      if (repeated_) std::fill_n(out, take, value_);
+    } else {
+      if (at_ == size_) next_run(run_.data(), 0);
+      take = std::min<int64_t>(n, size_ - at_);
+      if (repeated_) {
+        std::fill_n(out, take, value_);
+      } else {
+        std::memcpy(out, run_.data() + at_, static_cast<size_t>(take) * sizeof(int64_t));
+      }
+    }
     at_ += static_cast<int>(take);
     out += take;
     n -= take;
@@ -246,11 +270,23 @@ void IntRle::decode(int64_t* out, int64_t n) {
 
 void IntRle::skip(int64_t n) {
   while (n > 0) {
-    if (at_ == size_) next_run();
+    if (at_ == size_) next_run(run_.data(), n);
     int64_t take = std::min<int64_t>(n, size_ - at_);
     at_ += static_cast<int>(take);
     n -= take;
   }
+}
+
+int64_t IntRle::skip_equal(int64_t value, int64_t n) {
+  int64_t done = 0;
+  while (done < n) {
+    if (at_ == size_) next_run(run_.data(), 0);
+    if (!repeated_ || value_ != value) break;
+    int64_t take = std::min<int64_t>(n - done, size_ - at_);
+    at_ += static_cast<int>(take);
+    done += take;
+  }
+  return done;
 }
 
 __int128 read_decimal(OrcStream& stream) {

@@ -13,6 +13,7 @@ class ByteRle {
     stream_ = stream;
     left_ = 0;
   }
+  void seek(OrcPositions& positions);
   void decode(uint8_t* out, int64_t n);
   void skip(int64_t n);
 
@@ -31,6 +32,7 @@ class BitRle {
     bytes_.reset(stream);
     bits_left_ = 0;
   }
+  void seek(OrcPositions& positions);
   // One byte, 0 or 1, for each of the next n bits; returns how many are 1.
   int64_t decode(uint8_t* out, int64_t n);
   // Passes over n bits; returns how many are 1.
@@ -50,28 +52,34 @@ class IntRle {
     version2_ = version2;
     at_ = size_ = 0;
   }
+  void seek(OrcPositions& positions);
   void decode(int64_t* out, int64_t n);
   void skip(int64_t n);
+  // Passes over the next values, n at most, while they are runs of `value`; returns how many.
+  int64_t skip_equal(int64_t value, int64_t n);
 
  private:
   static constexpr int kRunMax = 512;
 
-  void next_run();
-  void next_run_v1();
+  // Reads a run to `to`, which has room for kRunMax values; one of at most `skipped` values is passed over unread.
+  void next_run(int64_t* to, int64_t skipped);
+  void next_run_v1(int64_t* to);
   void short_repeat(uint8_t first);
-  void direct(uint8_t first);
-  void patched_base(uint8_t first);
-  void delta(uint8_t first);
-  void unpack(int width, int n, int64_t* out);
+  void direct(uint8_t first, int64_t* to, int64_t skipped);
+  void patched_base(uint8_t first, int64_t* to);
+  void delta(uint8_t first, int64_t* to, int64_t skipped);
+  const uint8_t* packed(int width, int n);
   uint64_t varint();
   int64_t signed_varint();
   uint64_t big_endian(int bytes);
 
   OrcStream* stream_ = nullptr;
   bool signed_ = false, version2_ = false;
-  int at_ = 0, size_ = 0;  // values of the run that were and that are to be passed on
+  int at_ = 0, size_ = 0;  // values of the run: passed on, in all
+  bool repeated_ = false;  // the run is value_, size_ times; nothing was written
+  int64_t value_ = 0;
   std::array<int64_t, kRunMax> run_;
-  std::array<uint8_t, kRunMax * 8 + 16> spare_;
+  std::array<uint8_t, kRunMax * 8> spare_;
 };
 
 // A varint of up to 128 bits, zigzag: the unscaled value of a decimal.

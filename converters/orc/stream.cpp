@@ -5,7 +5,7 @@
 namespace jg::columnar {
 
 namespace {
-constexpr int64_t kWindowBytes = 1 << 20;
+constexpr int64_t kWindowBytes = 256 << 10;
 
 int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {
   if (codec.compression_type() != arrow::Compression::ZSTD)
@@ -32,7 +32,25 @@ void OrcStream::reset(InputFile* file, const OrcCompression* compression, int64_
   offset_ = offset;
   bytes_ = bytes;
   done_ = window_at_ = window_size_ = 0;
-  at_ = end_ = nullptr;
+  begin_ = at_ = end_ = nullptr;
+}
+
+void OrcStream::seek(OrcPositions& positions) {
+  int64_t chunk = positions.next(), inside = compression_->codec ? positions.next() : 0;
+  if (chunk > bytes_) malformed("a row index points outside its stream");
+  if (compression_->codec && begin_ != nullptr && chunk == chunk_ && inside <= end_ - begin_) {
+    at_ = begin_ + inside;
+    return;
+  }
+  int64_t window_start = done_ - window_size_;
+  if (chunk >= window_start && chunk <= done_) {
+    window_at_ = chunk - window_start;
+  } else {
+    done_ = chunk;
+    window_at_ = window_size_ = 0;
+  }
+  begin_ = at_ = end_ = nullptr;
+  skip(inside);
 }
 
 const uint8_t* OrcStream::window(int64_t n) {
@@ -57,9 +75,10 @@ void OrcStream::next_block() {
   do {
     int64_t left = bytes_ - done_ + window_size_ - window_at_;
     if (left == 0) malformed("a stream ends too early");
+    chunk_ = bytes_ - left;
     if (!compression_->codec) {
       int64_t n = std::min(left, window_at_ < window_size_ ? window_size_ - window_at_ : kWindowBytes);
-      at_ = window(n);
+      begin_ = at_ = window(n);
       end_ = at_ + n;
       continue;
     }
@@ -68,13 +87,13 @@ void OrcStream::next_block() {
     int64_t n = word >> 1;
     const uint8_t* chunk = window(n);
     if (word & 1) {  // stored as it is
-      at_ = chunk;
+      begin_ = at_ = chunk;
       end_ = at_ + n;
       continue;
     }
     block_.resize(static_cast<size_t>(compression_->block_bytes));
     int64_t size = decompress(*compression_->codec, chunk, n, block_.data(), static_cast<int64_t>(block_.size()));
-    at_ = block_.data();
+    begin_ = at_ = block_.data();
     end_ = at_ + size;
   } while (at_ == end_);
 }

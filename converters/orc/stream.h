@@ -12,9 +12,27 @@
 
 namespace jg::columnar {
 
+// The numbers that a row index gives for one entry, in the order of the column's streams (ORC specification,
+// "Indexes").
+class OrcPositions {
+ public:
+  explicit OrcPositions(const std::vector<int64_t>& numbers) : numbers_(numbers) {}
+  int64_t next() {
+    if (at_ == numbers_.size()) malformed("a row index with too few positions");
+    return numbers_[at_++];
+  }
+
+ private:
+  const std::vector<int64_t>& numbers_;
+  size_t at_ = 0;
+};
+
 class OrcStream {
  public:
   void reset(InputFile* file, const OrcCompression* compression, int64_t offset, int64_t bytes);
+
+  // Goes to the next position of a row index: reads and decompresses nothing in front of its chunk.
+  void seek(OrcPositions& positions);
 
   uint8_t byte() {
     if (at_ == end_) next_block();
@@ -41,6 +59,8 @@ class OrcStream {
   int64_t offset_ = 0, bytes_ = 0, done_ = 0;  // done_: read into the window so far
   std::vector<uint8_t> window_, block_;
   int64_t window_at_ = 0, window_size_ = 0;
+  int64_t chunk_ = 0;  // where the current block's chunk starts in the stream
+  const uint8_t* begin_ = nullptr;
   const uint8_t* at_ = nullptr;
   const uint8_t* end_ = nullptr;
 };

@@ -188,6 +188,7 @@ OrcTail read_orc_tail(InputFile& file) {
   for (ProtoReader p(footer); p.next();) {
     if (p.field() == 3) tail.stripes.push_back(read_stripe(p.bytes(), file_bytes));
     if (p.field() == 4) tail.types.push_back(read_type(p.bytes()));
+    if (p.field() == 8) tail.row_index_stride = size_of(p.integer(), kRowsMax);
     if (p.field() == 10) throw ReadError("schema", "it is encrypted");
   }
   if (tail.types.empty() || tail.types[0].kind != OrcKind::kStruct) malformed("its root is not a struct");
@@ -218,10 +219,10 @@ std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const 
   return result;
 }
 
-OrcStripeFooter read_stripe_footer(InputFile& file, const OrcTail& tail, const OrcStripe& stripe) {
+OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compression, const OrcStripe& stripe) {
   OrcStripeFooter footer;
   int64_t content = stripe.index_bytes + stripe.data_bytes, at = 0;
-  std::string bytes = read_section(file, tail.compression, stripe.offset + content, stripe.footer_bytes);
+  std::string bytes = read_section(file, compression, stripe.offset + content, stripe.footer_bytes);
   for (ProtoReader p(bytes); p.next();) {
     if (p.field() == 1) {
       OrcStreamPlace place;
@@ -249,6 +250,20 @@ OrcStripeFooter read_stripe_footer(InputFile& file, const OrcTail& tail, const O
     }
   }
   return footer;
+}
+
+std::vector<std::vector<int64_t>> read_row_positions(InputFile& file, const OrcCompression& compression,
+                                                     const OrcStreamPlace& index) {
+  std::vector<std::vector<int64_t>> groups;
+  std::string bytes = read_section(file, compression, index.offset, index.bytes);
+  for (ProtoReader p(bytes); p.next();) {
+    if (p.field() != 1) continue;
+    auto& positions = groups.emplace_back();
+    for (ProtoReader e(p.bytes()); e.next();) {
+      if (e.field() == 1) each_integer(e, [&](uint64_t n) { positions.push_back(size_of(n, kRowsMax)); });
+    }
+  }
+  return groups;
 }
 
 }  // namespace jg::columnar

@@ -81,6 +81,7 @@ struct OrcTail {
   OrcCompression compression;
   std::vector<OrcType> types;  // the root struct first
   std::vector<OrcStripe> stripes;
+  int64_t row_index_stride = 0;  // rows of a row group, which row indexes are about; 0: there are none
   int64_t metadata_offset = 0, metadata_bytes = 0;  // statistics of stripes, compressed
 };
 OrcTail read_orc_tail(InputFile& file);
@@ -104,7 +105,12 @@ struct OrcStripeFooter {
   std::vector<OrcEncoding> encodings;  // by column
   std::string timezone;
 };
-OrcStripeFooter read_stripe_footer(InputFile& file, const OrcTail& tail, const OrcStripe& stripe);
+// `compression`: with the calling thread's codec.
+OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compression, const OrcStripe& stripe);
+
+// A column's row index in a stripe: by row group, the positions in the column's streams.
+std::vector<std::vector<int64_t>> read_row_positions(InputFile& file, const OrcCompression& compression,
+                                                     const OrcStreamPlace& index);
 
 // A new codec, for one thread: some keep state. Throws ReadError "schema" where the wheel has none.
 std::shared_ptr<arrow::util::Codec> make_orc_codec(uint64_t kind);

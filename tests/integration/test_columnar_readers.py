@@ -205,6 +205,40 @@ def test_orc_layouts(tmp_path: Path, codec: str, nulls: str) -> None:
         check([path], data, late=range(len(data.column_names)))
 
 
+@pytest.mark.parametrize("codec", ["uncompressed", "snappy", "zlib"])
+@pytest.mark.parametrize("nulls", ["none", "some", "runs", "all"])
+def test_orc_row_index_seeks(tmp_path: Path, codec: str, nulls: str) -> None:
+    """Every fourth batch, of row groups shorter and longer than a batch, of every encoding."""
+    data = table(18_000, nulls)
+    for options in (
+        {"row_index_stride": 1000}, {"row_index_stride": 3000, "dictionary_key_size_threshold": 1.0},
+        {"row_index_stride": 1500, "file_version": "0.11"},
+    ):
+        path = write(tmp_path / "t.orc", data, compression=codec, **options)
+        batch = 0
+
+        def some(rows: int) -> list[int]:
+            nonlocal batch
+            batch += 1
+            return list(range(0, rows, 50)) if batch % 4 == 0 else []
+
+        compare_selected(path, data, some, late=tuple(range(len(data.column_names))))
+
+
+@pytest.mark.parametrize("codec", ["uncompressed", "snappy"])
+def test_orc_morsels_in_a_stripe_do_not_read_what_lies_before(tmp_path: Path, codec: str) -> None:
+    rng = random.Random(3)
+    numbers = [rng.randrange(2**60) if rng.random() < 0.9 else None for _ in range(140_000)]
+    data = pa.table({"int64": pa.array(numbers, pa.int64())})
+    path = write(tmp_path / "t.orc", data, compression=codec, row_index_stride=10_000)
+    assert orc.ORCFile(path).nstripes == 1
+    scans = [probe.scan("orc", [path], schema_of(data), share=(i, 2)) for i in range(2)]
+    assert scans[0].columns[0] + scans[1].columns[0] == numbers
+    assert scans[1].bytes < 0.6 * Path(path).stat().st_size
+    threads = probe.scan("orc", [path], schema_of(data), threads=2)
+    assert sorted(threads.columns[0], key=str) == sorted(numbers, key=str)
+
+
 def test_duckdb_files(tmp_path: Path) -> None:
     path = tmp_path / "d.parquet"
     duckdb.sql(
@@ -257,7 +291,10 @@ def test_late_columns(tmp_path: Path, data: st.DataObject) -> None:
     names = tuple(rng.sample(list(ARROW_TYPES), 3))
     table_ = table(rows, rng.choice(["none", "some", "runs", "all"]), rng.randrange(1000), names)
     if data.draw(st.booleans()):
-        path = write(tmp_path / "t.orc", table_, stripe_size=rng.choice([2048, 1 << 20]), compression="snappy")
+        path = write(
+            tmp_path / "t.orc", table_, stripe_size=rng.choice([2048, 1 << 20]), compression="snappy",
+            row_index_stride=rng.choice([700, 10_000]), dictionary_key_size_threshold=rng.choice([0.0, 1.0]),
+        )
     else:
         path = write(
             tmp_path / "t.parquet", table_, row_group_size=rng.choice([300, 4000, 100_000]),
