@@ -10,7 +10,7 @@ import click
 from jumpgate.cli import output
 from jumpgate.cli.options import json_option
 from jumpgate.nca.interface import NCA
-from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.nca.registry import Registry
 
 
 @click.group("nca")
@@ -21,12 +21,9 @@ def command() -> None:
 def registry() -> Registry:
     """Installed accelerators and those of jumpgate.toml."""
     from jumpgate.hosts.config import load
+    from jumpgate.service.embedded import configured_registry
 
-    found = default_registry()
-    for name, path in load().ncas:
-        if name not in found:
-            found.load(name, path)
-    return found
+    return configured_registry(load())
 
 
 def _about(nca: NCA) -> dict[str, str]:
@@ -71,18 +68,25 @@ def show(name: str, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, name: str, cases: int, as_json: bool) -> None:
-    """Run the conformance kit: random data and dataflows against a reference engine. Exit code 1 if it fails."""
+    """Run the conformance kit: random dataflows against a reference engine, and instances that are killed or misused.
+
+    Exit code 1 if anything is found.
+    """
     import jumpgate.client as client
     from jumpgate.dataflow.builder import Dataflow
-    from jumpgate.hosts.config import this_machine
+    from jumpgate.hosts.config import load, this_machine
     from jumpgate.nca.conformance.kit import check as run_kit
+    from jumpgate.testing.live import agents
     from jumpgate.testing.rig import LocalRig
 
     found = registry()
     nca = found.get(name)
+    devices = (this_machine().device, *load().devices)
     with (
         client.connect(prefer=(name,)) as session,
-        LocalRig(found, [this_machine().device], runs=lambda plan, root: session.run(Dataflow(root)).to_arrow()) as rig,
+        LocalRig(
+            found, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents
+        ) as rig,
     ):
         report = run_kit(nca, rig, cases)
     if as_json:

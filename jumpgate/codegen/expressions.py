@@ -203,7 +203,7 @@ class ExpressionWriter:
         return Value(v, n)
 
     def _logic(self, e: Call) -> Value:
-        """AND and OR, left to right; a term is computed only while the outcome is open, so later failures do not count."""
+        """AND and OR, left to right; a term is computed only while the outcome is open: later failures do not count."""
         decisive = "false" if e.function == "and" else "true"
         v, n = self.name("e"), self.name("n") if e.type.nullable else None
         neutral = "true" if e.function == "and" else "false"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from jumpgate.compiler.describe import partitioning, tree
-from jumpgate.compiler.plan import Candidate, Plan
+from jumpgate.compiler.plan import Candidate, Mapped, Plan
+from jumpgate.compiler.tree import unique
 
 
 def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
-    """Chosen graph, instances, edges, stages, losing candidates, refusals; `trace` holds the plan after each pass."""
+    """Chosen NCAs, instances, edges, stages, losing candidates, refusals; `trace` holds the plan after each pass."""
     best = plan.chosen
     assert best is not None
     fragments: dict[str, dict[str, Any]] = {}
@@ -21,6 +22,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
         entry["instances"].append({"id": i.id, "device": i.device.name})
     return {
         "stages": plan.stages,
+        "ncas": sorted({box.match.nca for box in unique(best.root) if isinstance(box, Mapped)}),
         "fragments": fragments,
         "edges": [
             {

@@ -193,7 +193,8 @@ class JobContext:
 
 class LifeCycle(Protocol):
     """How one instance is run. Called by the orchestrator in this order; any verb may be followed by destroy, which
-    may be called twice. compile may run long before, and is idempotent."""
+    may be called twice and succeeds also if the instance has died. compile may run long before, and is idempotent.
+    Any other verb out of order or twice raises a typed error at once, and changes nothing."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
         """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by

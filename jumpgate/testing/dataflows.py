@@ -45,7 +45,9 @@ from jumpgate.testing.oracle import arrow_schema
 
 TYPES = (
     *(DataType(k) for k in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")),
-    decimal(7, 2), decimal(25, 3), *(DataType(k) for k in ("date", "timestamp", "string")),
+    decimal(7, 2),
+    decimal(25, 3),
+    *(DataType(k) for k in ("date", "timestamp", "string")),
 )
 ROWS = (0, 1, 2, 5, 40, 300)
 WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
@@ -83,7 +85,10 @@ class Generator:
             return self.join(left, right)
         node = self._node(operators - 1)
         changes: dict[str, Callable[[Operator], Operator]] = {
-            "filter": self.filter, "project": self.project, "aggregate": self.aggregate, "distinct": Distinct,
+            "filter": self.filter,
+            "project": self.project,
+            "aggregate": self.aggregate,
+            "distinct": Distinct,
             "union": self.union,
         }
         return changes[kind](node)
@@ -139,15 +144,21 @@ class Generator:
     def join(self, left: Operator, right: Operator) -> Operator:
         type = self.random.choice(JOIN_TYPES)
         pairs = [
-            (i, j) for i, a in enumerate(left.schema) for j, b in enumerate(right.schema)
+            (i, j)
+            for i, a in enumerate(left.schema)
+            for j, b in enumerate(right.schema)
             if a.type.same(b.type) and not a.type.is_float
         ]
         keys = self.random.sample(pairs, min(len(pairs), self.random.choice((1, 1, 2))))
         both = Schema((*left.schema, *right.schema))
         residual = self.predicate(both, 1) if not keys or self.random.random() < 0.2 else None
         return Join(
-            left, right, type,
-            tuple(column(left.schema, i) for i, _ in keys), tuple(column(right.schema, j) for _, j in keys), residual,
+            left,
+            right,
+            type,
+            tuple(column(left.schema, i) for i, _ in keys),
+            tuple(column(right.schema, j) for _, j in keys),
+            residual,
         )
 
     def aggregate(self, node: Operator) -> Operator:

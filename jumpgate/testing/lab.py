@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.orc
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from jumpgate.client.session import Session
 
 #: how tables in text formats are written and read
-OPTIONS: dict[str, dict[str, object]] = {"csv": {"header": True, "null": "\\N"}}
+OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "null": "\\N"}}
 #: small, so that small tables have several
 ROW_GROUP_ROWS = 4096
 
-Rows = Sequence[Sequence[Any]] | pa.Table
+Rows: TypeAlias = "Sequence[Sequence[Any]] | pa.Table"
 
 
 class Lab:
@@ -46,8 +46,11 @@ class Lab:
     def table(self, types: Mapping[str, DataType | str], rows: Rows, files: int = 1) -> Dataflow:
         """A new table of those rows (values as Literal holds them), spread over `files` files. Columns are nullable
         unless their type is a DataType that says otherwise."""
-        schema = Schema(tuple(
-            Field(n, t if isinstance(t, DataType) else parse_type(t).with_nullable(True)) for n, t in types.items()))
+        schema = Schema(
+            tuple(
+                Field(n, t if isinstance(t, DataType) else parse_type(t).with_nullable(True)) for n, t in types.items()
+            )
+        )
         whole = rows if isinstance(rows, pa.Table) else _arrow(schema, rows)
         name = f"t{self._tables}"
         self._tables += 1
@@ -68,7 +71,7 @@ class Lab:
         self._truths[flow.root.files] = tuple(map(str, truths))
         return flow
 
-    def _options(self) -> dict[str, object]:
+    def _options(self) -> dict[str, Any]:
         return OPTIONS.get(self.format, {})
 
     def run(self, flow: Dataflow, dialect: Dialect = DEFAULT) -> pa.Table:

@@ -49,12 +49,13 @@ class Watch:
         return None if fields["State"].startswith(("Z", "X")) else Process(pid, fields["Name"])
 
 
-def descriptors() -> list[str]:
-    """What this process has open: sockets, pipes and files, by what /proc calls them."""
+def descriptors(process: int | str = "self") -> list[str]:
+    """What a process (by its pid; this one) has open: sockets, pipes and files, by what /proc calls them."""
     found = []
-    for entry in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):
-            found.append(os.readlink(f"/proc/self/fd/{entry}"))
+    with contextlib.suppress(FileNotFoundError):  # it has ended
+        for entry in os.listdir(f"/proc/{process}/fd"):
+            with contextlib.suppress(OSError):
+                found.append(os.readlink(f"/proc/{process}/fd/{entry}"))
     return [f for f in found if not f.startswith("/proc/")]
 
 

@@ -1,7 +1,7 @@
 """The oracle: runs a dataflow in DuckDB, and compares a result with it, ties and floating point included.
 
-    expected = oracle.run(root)
-    oracle.assert_same(actual, root)
+expected = oracle.run(root)
+oracle.assert_same(actual, root)
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ Row = tuple[Any, ...]
 TOLERANCE = 1e-9
 
 _ARROW = {
-    "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
-    "float32": pa.float32(), "float64": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
-    "string": pa.string(), "binary": pa.binary(),
+    "bool": pa.bool_(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "string": pa.string(),
+    "binary": pa.binary(),
 }
 
 
@@ -52,7 +60,8 @@ def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Tabl
     with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
         for i, read in enumerate(translator.orc):
             tables = [pyarrow.orc.ORCFile(f).read() for f in read.files]
-            connection.register(f"orc_{i}", pa.concat_tables(tables))
+            connection.register("arrow", pa.concat_tables(tables))
+            connection.execute(f"CREATE TEMP TABLE orc_{i} AS SELECT * FROM arrow")  # an Arrow scan lacks some filters
         found = connection.sql(statement).to_arrow_table()
     schema = root.schema
     columns = [found.column(i).cast(arrow_type(f.type)) for i, f in enumerate(schema)]
@@ -97,9 +106,7 @@ def _rows(table: pa.Table) -> list[Row]:
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
-def _sorted_difference(
-    rows: list[Row], everything: list[Row], root: Sort, dialect: Dialect, tolerance: float
-) -> str:
+def _sorted_difference(rows: list[Row], everything: list[Row], root: Sort, dialect: Dialect, tolerance: float) -> str:
     end = None if root.limit is None else root.offset + root.limit
     expected = everything[root.offset : end]
     if len(rows) != len(expected):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ import pyarrow as pa
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import FORMATS, Operator
-from jumpgate.errors import Cancelled
-from jumpgate.nca.interface import Device, Host, JobPlan
+from jumpgate.errors import InstanceFailed, InternalError
+from jumpgate.nca.conformance import LiveHosts
+from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import Generator
@@ -26,19 +29,27 @@ OPERATORS = 5
 
 @dataclass
 class FakeInstance:
-    """An instance that answers every verb as a live one would, and knows whether it was ended."""
+    """An instance that answers every verb as a live one would, knows its state, and whether it was ended."""
 
-    host: FakeHost
     name: str
     alive: bool = True
+    configured: bool = False
+    stage: int = 0
 
     async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
-        if not self.alive:
-            if verb == "destroy":
-                return {}
-            raise Cancelled(f"{self.name} was destroyed", instance=self.name)
         if verb == "destroy":
             self.alive = False
+            return {}
+        if not self.alive:
+            raise InstanceFailed(f"{self.name} has ended", instance=self.name)
+        if verb == "configure":
+            if self.configured:
+                raise InternalError("configure was called twice", instance=self.name)
+            self.configured = True
+        if verb == "execute":
+            if not self.configured or arguments["stage"] != self.stage + 1:
+                raise InternalError(f"execute of stage {arguments['stage']} is out of order", instance=self.name)
+            self.stage += 1
         return {"port": 9} if verb == "allocate" else {}
 
 
@@ -57,32 +68,51 @@ class FakeHost:
         return self.artifacts.get(key)
 
     async def spawn(self, job: str, instance: str) -> FakeInstance:
-        self.instances.append(FakeInstance(self, instance))
+        self.instances.append(FakeInstance(instance))
         return self.instances[-1]
 
     async def release(self, job: str) -> None:
+        self.kill()
+
+    def kill(self) -> None:
         for instance in self.instances:
             instance.alive = False
 
 
+class FakeHosts:
+    """Made-up hosts of all devices (conformance.LiveHosts)."""
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self.hosts = {d.name: FakeHost(d) for d in devices}
+
+    def kill(self) -> None:
+        for host in self.hosts.values():
+            host.kill()
+
+    def leftovers(self) -> Sequence[str]:
+        return [f"instance {i.name}" for h in self.hosts.values() for i in h.instances if i.alive]
+
+
+@contextlib.asynccontextmanager
+async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
+    yield FakeHosts(devices)
+
+
 class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on
-    `hosts` (by default made-up ones); `watch` names what was left behind. Close it, or use it as a context."""
+    `live_hosts` (by default made-up ones; `live.agents` gives real ones). Close it, or use it as a context."""
 
     def __init__(
         self, registry: Registry, devices: Sequence[Device], *,
         runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
-        hosts: Mapping[str, Host] | None = None,
-        watch: Callable[[], Sequence[str]] | None = None,
+        live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
         formats: Sequence[str] = FORMATS,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)
         self.formats = formats
         self._runs = runs or (lambda plan, root: interpret(plan))
-        self._fakes = {d.name: FakeHost(d) for d in devices}
-        self._hosts = hosts
-        self._watch = watch
+        self._live_hosts = live_hosts
         self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-conformance-")
 
     def __enter__(self) -> LocalRig:
@@ -108,9 +138,5 @@ class LocalRig:
     def difference(self, result: pa.Table, root: Operator) -> str:
         return oracle.difference(result, root)
 
-    def hosts(self) -> Mapping[str, Host]:
-        return self._hosts if self._hosts is not None else self._fakes
-
-    def leftovers(self) -> Sequence[str]:
-        alive = [f"instance {i.name}" for h in self._fakes.values() for i in h.instances if i.alive]
-        return [*alive, *(self._watch() if self._watch else ())]
+    def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
+        return self._live_hosts(self.devices)

@@ -39,8 +39,14 @@ def table_of(rows: int, nulls: float, seed: int = 1) -> tuple[dict[str, str], li
     """A group `g`, an `id`, and a column of every type."""
     r = random.Random(seed)
     types = {"id": "int64", "g": "int32"} | {f"c{i}": t for i, t in enumerate(VALUES)}
-    data = [[i, None if r.random() < 0.1 else r.randrange(9),
-             *(None if r.random() < nulls else r.choice(v) for v in VALUES.values())] for i in range(rows)]
+    data = [
+        [
+            i,
+            None if r.random() < 0.1 else r.randrange(9),
+            *(None if r.random() < nulls else r.choice(v) for v in VALUES.values()),
+        ]
+        for i in range(rows)
+    ]
     return types, data
 
 
@@ -73,7 +79,9 @@ def test_keys_of_all_types(any_lab: Lab) -> None:
             any_lab.check(table.aggregate(by=[f"c{i}"], n=count(), t=sum_("id")))
     any_lab.check(table.aggregate(by=["c0", "c11", "g"], n=count(), t=sum_("c7"), m=min_("c10")))
     any_lab.check(table.aggregate(by=["c9", "c8"]))
-    any_lab.check(table.aggregate(by=[f.char_length(col("c11")).alias("n"), (col("g") % 2).alias("odd")], m=max_("c11")))
+    any_lab.check(
+        table.aggregate(by=[f.char_length(col("c11")).alias("n"), (col("g") % 2).alias("odd")], m=max_("c11"))
+    )
 
 
 def test_float_keys(lab: Lab) -> None:
@@ -99,7 +107,18 @@ def test_extremes_of_floats(lab: Lab) -> None:
 
 def test_deviation_of_few_and_of_large_values(lab: Lab) -> None:
     """NULL for none and one, 0 for equal ones; values far from zero lose no digits."""
-    rows = [(0, None), (1, 4.0), (2, 4.0), (2, 6.0), (3, 1e9), (3, 1e9 + 1), (3, 1e9 + 2), (4, 5.0), (4, 5.0), (4, None)]
+    rows = [
+        (0, None),
+        (1, 4.0),
+        (2, 4.0),
+        (2, 6.0),
+        (3, 1e9),
+        (3, 1e9 + 1),
+        (3, 1e9 + 2),
+        (4, 5.0),
+        (4, 5.0),
+        (4, None),
+    ]
     table = lab.table({"g": "int32", "x": "float64"}, rows)
     found = lab.check(table.aggregate(by=["g"], s=stddev("x")).sort("g")).to_pylist()
     assert [r["s"] for r in found] == pytest.approx([None, None, 2**0.5, 1.0, 0.0])
@@ -107,9 +126,17 @@ def test_deviation_of_few_and_of_large_values(lab: Lab) -> None:
 
 def test_measures_of_expressions(any_lab: Lab) -> None:
     table = any_lab.table(*table_of(500, 0.2))
-    any_lab.check(table.aggregate(
-        by=["g"], a=sum_(col("c7") * col("c1")), b=avg(col("c4") - col("id")), c=max_(f.concat(col("c11"), "!")),
-        d=count_distinct(col("id") % 5), e=min_(f.year(col("c9"))), f=stddev(col("c3").cast("float64") / 2)))
+    any_lab.check(
+        table.aggregate(
+            by=["g"],
+            a=sum_(col("c7") * col("c1")),
+            b=avg(col("c4") - col("id")),
+            c=max_(f.concat(col("c11"), "!")),
+            d=count_distinct(col("id") % 5),
+            e=min_(f.year(col("c9"))),
+            f=stddev(col("c3").cast("float64") / 2),
+        )
+    )
     any_lab.check(table.aggregate(by=["g"], n=count()).aggregate(t=sum_("n"), groups=count(), most=max_("n")))
     any_lab.check(table.filter(col("id") < 0).aggregate(by=["g"], n=count()).aggregate(t=sum_("n"), groups=count()))
 
@@ -119,8 +146,18 @@ def test_not_nullable_input(lab: Lab) -> None:
     table = lab.table({"g": required, "x": required}, [(i % 3, i) for i in range(100)])
     for rows in (table, table.filter(col("x") < 0)):
         for by in ([], ["g"]):
-            lab.check(rows.aggregate(by=by, s=sum_("x"), a=avg("x"), lo=min_("x"), hi=max_("x"), n=count("x"), d=stddev("x"),
-                                     u=count_distinct("x")))
+            lab.check(
+                rows.aggregate(
+                    by=by,
+                    s=sum_("x"),
+                    a=avg("x"),
+                    lo=min_("x"),
+                    hi=max_("x"),
+                    n=count("x"),
+                    d=stddev("x"),
+                    u=count_distinct("x"),
+                )
+            )
 
 
 def test_sums_at_the_edge_of_their_types(any_lab: Lab) -> None:
@@ -128,9 +165,20 @@ def test_sums_at_the_edge_of_their_types(any_lab: Lab) -> None:
     top, sixes, nines = 2**63 - 1, Decimal("6" * 38), Decimal("9" * 38)
     table = any_lab.table(
         {"g": "int32", "i": "int64", "d": "decimal(38, 0)"},
-        [(0, top, sixes), (0, top, sixes), (0, -top, Decimal("-" + "6" * 38)), (0, -top, Decimal("-" + "6" * 38)),
-         (1, top, nines), (2, -top, None), (2, -1, None), (3, top, Decimal(0)), (3, 1, nines), (4, None, nines),
-         (4, 1, Decimal(1))])
+        [
+            (0, top, sixes),
+            (0, top, sixes),
+            (0, -top, Decimal("-" + "6" * 38)),
+            (0, -top, Decimal("-" + "6" * 38)),
+            (1, top, nines),
+            (2, -top, None),
+            (2, -1, None),
+            (3, top, Decimal(0)),
+            (3, 1, nines),
+            (4, None, nines),
+            (4, 1, Decimal(1)),
+        ],
+    )
     fits = any_lab.run(table.filter(col("g") < 3).aggregate(by=["g"], i=sum_("i"), d=sum_("d"))).to_pylist()
     assert sorted((r["g"], r["i"], r["d"]) for r in fits) == [(0, 0, Decimal(0)), (1, top, nines), (2, -top - 1, None)]
     for group, measure in ((3, sum_("i")), (4, sum_("d"))):
@@ -145,11 +193,18 @@ def test_many_groups_and_one(lab: Lab, groups: int) -> None:
     """More groups than any cache holds, spread over threads, with text in them; and a single one."""
     n = 400_000
     keys = [(i * 7919) % groups for i in range(n)]
-    whole = pa.table({"k": pa.array(keys, pa.int64()), "x": pa.array([i % 1000 for i in range(n)], pa.int32()),
-                      "s": pa.array([f"text {k % 3000}" for k in keys])})
+    whole = pa.table(
+        {
+            "k": pa.array(keys, pa.int64()),
+            "x": pa.array([i % 1000 for i in range(n)], pa.int32()),
+            "s": pa.array([f"text {k % 3000}" for k in keys]),
+        }
+    )
     table = lab.table({"k": "int64", "x": "int32", "s": "string"}, whole, files=4)
     inner = table.aggregate(by=["k"], n=count(), t=sum_("x"), m=max_("s"))
-    lab.check(inner.aggregate(n=count(), a=sum_("n"), b=sum_("t"), c=max_("m"), d=min_("n"), e=sum_(col("k") * col("t"))))
+    lab.check(
+        inner.aggregate(n=count(), a=sum_("n"), b=sum_("t"), c=max_("m"), d=min_("n"), e=sum_(col("k") * col("t")))
+    )
     lab.check(inner.top(50, col("t").desc(), "k"))
     lab.check(table.select("k", "s").distinct().aggregate(n=count(), t=sum_("k")))
     lab.check(table.aggregate(k=count_distinct("k"), s=count_distinct("s"), x=count_distinct("x")))

@@ -55,7 +55,8 @@ def nothing_stays(local: Session, tmp_path: Path) -> Iterator[None]:
     kept = {p for p in tmp_path.rglob("*") if p.suffix not in (".json", ".csv", ".parquet", ".orc") and p.is_file()}
     assert not kept
     assert wait_until(lambda: instances() <= before and len(descriptors()) <= open_before), (
-        f"left: {instances() - before}, {len(descriptors()) - open_before} descriptors")
+        f"left: {instances() - before}, {len(descriptors()) - open_before} descriptors"
+    )
 
 
 def fails(session: Session, flow: Dataflow) -> JumpgateError:
@@ -115,7 +116,9 @@ def test_unreadable(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_: Any, **__: Any) -> Any:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr(os if what == "directory" else "builtins.open", *(("scandir", refuse) if what == "directory" else (refuse,)))
+    monkeypatch.setattr(
+        os if what == "directory" else "builtins.open", *(("scandir", refuse) if what == "directory" else (refuse,))
+    )
     target = tmp_path if what == "directory" else tmp_path / "t.json"
     with pytest.raises(FileUnreadable, match="Permission denied") as raised:
         read(target, schema=SCHEMA)
@@ -128,7 +131,9 @@ def test_truncated_files(local: Session, tmp_path: Path, format: str, kept: str)
     table = Lab(local, tmp_path, format).table(SCHEMA, [(i, f"text {i}") for i in range(5000)])
     path = tmp_path / f"t0-0.{format}"
     whole = path.read_bytes()
-    path.write_bytes({"half": whole[: len(whole) // 2], "magic": whole[:6], "nothing": b"", "text": b"no such file\n" * 99}[kept])
+    path.write_bytes(
+        {"half": whole[: len(whole) // 2], "magic": whole[:6], "nothing": b"", "text": b"no such file\n" * 99}[kept]
+    )
     error = fails(local, table.aggregate(t=sum_("a")))
     has(error, MalformedData, str(path), file=path)
 
@@ -160,7 +165,11 @@ def test_a_wrong_schema(local: Session, tmp_path: Path, format: str) -> None:
     assert str(path) in str(error) and "a" in str(error) and "int64" in str(error)
     assert error.fields["file"] == str(path) and error.fields["column"] == "a"
     if format != "json":  # where an absent key is NULL
-        other = {"a": "string", "nowhere": "string"} if format != "csv" else {"a": "string", "s": "string", "nowhere": "int32"}
+        other = (
+            {"a": "string", "nowhere": "string"}
+            if format != "csv"
+            else {"a": "string", "s": "string", "nowhere": "int32"}
+        )
         has(fails(local, read(path, schema=other, **options)), SchemaMismatch, "nowhere", file=path)
 
 
@@ -197,8 +206,9 @@ def test_malformed_json_is_skipped_and_counted(local: Session, million: Path) ->
     ("bool", "3", MalformedData), ("float64", '"x"', MalformedData), ("decimal(38, 0)", "1" + "0" * 38, Overflow),
 ])  # fmt: skip
 @pytest.mark.parametrize("format", ["json", "csv"])
-def test_values_that_do_not_fit_their_column(local: Session, tmp_path: Path, format: str, type: str, text: str,
-                                             kind: type[JumpgateError]) -> None:
+def test_values_that_do_not_fit_their_column(
+    local: Session, tmp_path: Path, format: str, type: str, text: str, kind: type[JumpgateError]
+) -> None:
     """The error names file, line and column; `skip` leaves the row out instead."""
     if format == "json":
         path = lines(tmp_path / "t.json", '{"a": null}', f'{{"a": {text}}}', '{"a": null}')
@@ -231,7 +241,11 @@ def test_overflow_division_and_casts(local: Session, tmp_path: Path) -> None:
     has(fails(local, table.select(x=col("a").cast("int8"))), Overflow, "cast(a")
     has(fails(local, table.aggregate(t=sum_("a"))), Overflow, "sum")
     other = table.select(b=col("a"), y=col("z"))
-    has(fails(local, table.join(other, left_on="z", right_on="y", where=col("a") / col("z") > 1)), DivisionByZero, "divide(")
+    has(
+        fails(local, table.join(other, left_on="z", right_on="y", where=col("a") / col("z") > 1)),
+        DivisionByZero,
+        "divide(",
+    )
     has(fails(local, table.sort(f.int_divide(col("a"), col("z")))), DivisionByZero, "int_divide(a, z)")
 
 

@@ -40,28 +40,62 @@ VALUES: dict[str, list[Value]] = {
     "int64": [None, 0, 1, -1, 36, -40, 10**18, 2**63 - 1, -(2**63)],
     "float32": [None, 0.0, 1.0, -0.5, 0.25, 2.5, 3.4028234663852886e38, math.inf, math.nan],
     "float64": [None, 0.0, -0.0, 0.5, 1.5, -2.5, 2.675, 1e18, -1.7976931348623157e308, math.inf, -math.inf, math.nan],
-    "decimal(4, 2)": [None, Decimal("0.00"), Decimal("1.25"), Decimal("-1.25"), Decimal("0.50"), Decimal("99.99"),
-                      Decimal("-99.99")],
+    "decimal(4, 2)": [
+        None,
+        Decimal("0.00"),
+        Decimal("1.25"),
+        Decimal("-1.25"),
+        Decimal("0.50"),
+        Decimal("99.99"),
+        Decimal("-99.99"),
+    ],
     "decimal(18, 0)": [None, Decimal(0), Decimal(5), Decimal(-15), Decimal(10**18 - 1), Decimal(-(10**18) + 1)],
-    "decimal(30, 10)": [None, Decimal("0E-10"), Decimal("0.5000000000"), Decimal("-2.5000000000"),
-                        Decimal("12345678901234567890.1234567891"), Decimal("-99999999999999999999.9999999999")],
+    "decimal(30, 10)": [
+        None,
+        Decimal("0E-10"),
+        Decimal("0.5000000000"),
+        Decimal("-2.5000000000"),
+        Decimal("12345678901234567890.1234567891"),
+        Decimal("-99999999999999999999.9999999999"),
+    ],
     "decimal(38, 0)": [None, Decimal(0), Decimal(-1), Decimal(NINES), Decimal("-" + NINES)],
-    "decimal(38, 38)": [None, Decimal("0E-38"), Decimal(FRACTION + "1"), Decimal(f"-{FRACTION}1"),
-                        Decimal("0." + NINES), Decimal("0.5" + "0" * 37)],
-    "date": [None, DAY(1970, 1, 1), DAY(1969, 12, 31), DAY(2000, 2, 29), DAY(1, 1, 1), DAY(9999, 12, 31),
-             DAY(2024, 11, 24)],
-    "timestamp": [None, TIME(1970, 1, 1), TIME(1969, 12, 31, 23, 59, 59, 999999), TIME(1, 1, 1),
-                  TIME(9999, 12, 31, 23, 59, 59, 999999), TIME(2000, 2, 29, 12, 34, 56, 789000)],
+    "decimal(38, 38)": [
+        None,
+        Decimal("0E-38"),
+        Decimal(FRACTION + "1"),
+        Decimal(f"-{FRACTION}1"),
+        Decimal("0." + NINES),
+        Decimal("0.5" + "0" * 37),
+    ],
+    "date": [
+        None,
+        DAY(1970, 1, 1),
+        DAY(1969, 12, 31),
+        DAY(2000, 2, 29),
+        DAY(1, 1, 1),
+        DAY(9999, 12, 31),
+        DAY(2024, 11, 24),
+    ],
+    "timestamp": [
+        None,
+        TIME(1970, 1, 1),
+        TIME(1969, 12, 31, 23, 59, 59, 999999),
+        TIME(1, 1, 1),
+        TIME(9999, 12, 31, 23, 59, 59, 999999),
+        TIME(2000, 2, 29, 12, 34, 56, 789000),
+    ],
     "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b", "a_c\0", "100%"],
     "binary": [None, b"", b"a", b"\xff\x00", "é".encode()],
 }
 #: texts that casts read
 TEXTS = [
     "", " ", "0", "-0", "+7", " 12 ", "127", "128", "-128", "-129", "9223372036854775807", "9223372036854775808", "1.5",
-    "-2.5", ".5", "5.", ".", "+-1", "1e3", "-1E-400", "1e400", "inf", "-Infinity", "nan", "NaN(1)", "0x10", "1 2", "1_0",
-    "99.994", "99.995", "9" * 38, "9" * 39, "0." + "4" * 60, "true", "F", "1", "yes", "2000-02-29", "1999-02-29",
-    " 1970-01-01 ", "0000-01-01", "10000-01-01", "1970-1-1", "1970-01-01 23:59:59", "1970-01-01T00:00:00.5",
-    "1970-01-01 24:00:00", "1970-01-01 00:00:00.1234567", "1970-01-01 00:00", "1970-01-01 00:00:00.", "\u0661", "1\0", "\t1",
+    "-2.5", ".5", "5.", ".", "+-1", "1e3", "-1E-400", "1e400", "inf", "-Infinity", "nan", "NaN(1)", "0x10",
+    "1 2", "1_0", "99.994", "99.995", "9" * 38, "9" * 39, "0." + "4" * 60, "true", "F", "1", "yes", "2000-02-29",
+    "1999-02-29",
+       " 1970-01-01 ", "0000-01-01", "10000-01-01", "1970-1-1", "1970-01-01 23:59:59", "1970-01-01T00:00:00.5",
+    "1970-01-01 24:00:00", "1970-01-01 00:00:00.1234567", "1970-01-01 00:00", "1970-01-01 00:00:00.", "\u0661", "1\0",
+    "\t1",
 ]  # fmt: skip
 NUMBERS = tuple(t for t in VALUES if t.startswith(("int", "float", "decimal")))
 DIALECTS = {
@@ -77,7 +111,7 @@ MIXED = [
 LITERALS: dict[str, list[tuple[Value, ...]]] = {
     "round": [(), *((d,) for d in (-38, -20, -2, -1, 0, 1, 2, 12, 38))],
     "like": [(p,) for p in ("", "%", "a%", "%c", "_", "a_c", "%a%", "__", "%_%", "a%%c", "a\nc", "é", "%😀_", "a_c\0")]
-            + [("a!%c", "!"), ("!%", "!"), ("%!%", "!"), ("a!_c%", "!"), ("!!%", "!"), ("100\\%", "\\")],
+    + [("a!%c", "!"), ("!%", "!"), ("%!%", "!"), ("a!_c%", "!"), ("!!%", "!"), ("100\\%", "\\")],
     "substring": [(1,), (2,), (4,), (1, 0), (2, 1), (1, 9), (9, 9), (2**62, 2**62)],
 }
 ROWS_PAIRED = len(VALUES["float64"])  # the longest list
@@ -129,8 +163,14 @@ def casts(columns: dict[str, tuple[Expression, Expression]]) -> Iterator[Express
 class Program:
     """Expressions over one table, as one projection whose guards choose what is computed."""
 
-    def __init__(self, lab: Lab, table: Dataflow, rows: Sequence[Sequence[Value]], expressions: Sequence[Expression],
-                 dialect: Dialect) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        table: Dataflow,
+        rows: Sequence[Sequence[Value]],
+        expressions: Sequence[Expression],
+        dialect: Dialect,
+    ) -> None:
         self.lab, self.table, self.rows, self.dialect = lab, table, rows, dialect
         self.expressions = expressions
 
@@ -183,8 +223,9 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def make(lab: Lab, types: Sequence[str], rows: Sequence[Sequence[Value]], nullable: bool) -> tuple[
-        Dataflow, list[list[Value]], list[ColumnRef]]:
+def make(
+    lab: Lab, types: Sequence[str], rows: Sequence[Sequence[Value]], nullable: bool
+) -> tuple[Dataflow, list[list[Value]], list[ColumnRef]]:
     """The rows as a table after a leading column `row`; without those that hold NULL unless nullable."""
     kept = [r for r in rows if nullable or None not in r]
     numbered: list[list[Value]] = [[i, *r] for i, r in enumerate(kept)]
@@ -193,8 +234,14 @@ def make(lab: Lab, types: Sequence[str], rows: Sequence[Sequence[Value]], nullab
     return table, numbered, [ColumnRef(t, i, n) for i, (n, t) in enumerate(declared.items(), 1)]
 
 
-def check_all(lab: Lab, table: Dataflow, rows: Sequence[Sequence[Value]], expressions: Sequence[Expression],
-              dialect: Dialect, batch: int = 80) -> None:
+def check_all(
+    lab: Lab,
+    table: Dataflow,
+    rows: Sequence[Sequence[Value]],
+    expressions: Sequence[Expression],
+    dialect: Dialect,
+    batch: int = 80,
+) -> None:
     assert expressions
     for start in range(0, len(expressions), batch):
         Program(lab, table, rows, expressions[start : start + batch], dialect).check()
@@ -210,8 +257,20 @@ GROUPS = {
     "logic": ("and", "or", "not", "coalesce", "null_if"),
     "arithmetic": ("add", "subtract", "multiply", "divide", "int_divide", "modulo", "negate", "abs", "sqrt"),
     "rounding": ("round", "floor", "ceil"),
-    "strings": ("like", "substring", "concat", "upper", "lower", "trim", "ltrim", "rtrim", "char_length", "starts_with",
-                "ends_with", "contains"),
+    "strings": (
+        "like",
+        "substring",
+        "concat",
+        "upper",
+        "lower",
+        "trim",
+        "ltrim",
+        "rtrim",
+        "char_length",
+        "starts_with",
+        "ends_with",
+        "contains",
+    ),
     "dates": ("year", "quarter", "month", "day", "day_of_week", "hour", "minute", "second", "date_add_days"),
 }
 
@@ -239,16 +298,33 @@ def test_functions(shared: Lab, group: str, dialect: str, nullable: bool) -> Non
 def test_casts_of_text(shared: Lab, dialect: str) -> None:
     table, rows, (column,) = make(shared, ["string"], [[None], *([t] for t in TEXTS)], True)
     targets = [parse_type(t) for t in (*VALUES, "decimal(3, 1)", "decimal(38, 2)")]
-    expressions = [Cast(cast_type(column.type, t, on_failure), column, on_failure)
-                   for t in targets for on_failure in ("error", "null") if can_cast(column.type, t)]
+    expressions = [
+        Cast(cast_type(column.type, t, on_failure), column, on_failure)
+        for t in targets
+        for on_failure in ("error", "null")
+        if can_cast(column.type, t)
+    ]
     check_all(shared, table, rows, expressions, DIALECTS[dialect])
 
 
 def test_casts_of_binary(shared: Lab) -> None:
-    blobs = [None, b"", b"abc", "é😀".encode(), b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"a\x80"]
+    blobs = [
+        None,
+        b"",
+        b"abc",
+        "é😀".encode(),
+        b"\xff",
+        b"\xc0\x80",
+        b"\xed\xa0\x80",
+        b"\xf4\x90\x80\x80",
+        b"\xe2\x82",
+        b"a\x80",
+    ]
     table, rows, (column,) = make(shared, ["binary"], [[b] for b in blobs], True)
     to = parse_type("string")
-    check_all(shared, table, rows, [Cast(cast_type(column.type, to, f), column, f) for f in ("error", "null")], Dialect())
+    check_all(
+        shared, table, rows, [Cast(cast_type(column.type, to, f), column, f) for f in ("error", "null")], Dialect()
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -286,8 +362,11 @@ def test_case_and_coalesce_compute_only_what_is_asked(shared: Lab) -> None:
 def test_literals_are_exact(shared: Lab) -> None:
     """Each edge value as a literal comes back as it was."""
     table, rows, _ = make(shared, ["int8"], [[0]], True)
-    expressions = [Literal(DataType(t.kind, t.precision, t.scale, v is None), v)
-                   for t, values in ((parse_type(t), vs) for t, vs in VALUES.items()) for v in values]
+    expressions = [
+        Literal(DataType(t.kind, t.precision, t.scale, v is None), v)
+        for t, values in ((parse_type(t), vs) for t, vs in VALUES.items())
+        for v in values
+    ]
     check_all(shared, table, rows, expressions, Dialect(), batch=len(expressions))
 
 

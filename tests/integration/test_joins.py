@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jumpgate.client import Dataflow, col, count, f, sum_
+from jumpgate.client import Dataflow, col, count, f, sum_, when
 from jumpgate.dataflow.operators import JOIN_TYPES
 from jumpgate.dataflow.types import int64
 from jumpgate.testing.lab import Lab
@@ -27,8 +27,15 @@ def rows(n: int, seed: int, keys: int = 6, nulls: float = 0.2) -> list[tuple[Any
     def some(value: Any) -> Any:
         return None if r.random() < nulls else value
 
-    return [(i, some(r.randrange(seed, keys + seed)), some(r.choice("abc") * r.randrange(3)),
-             some(Decimal(r.randrange(seed, 5 + seed)))) for i in range(n)]
+    return [
+        (
+            i,
+            some(r.randrange(seed, keys + seed)),
+            some(r.choice("abc") * r.randrange(3)),
+            some(Decimal(r.randrange(seed, 5 + seed))),
+        )
+        for i in range(n)
+    ]
 
 
 def joined(left: Dataflow, right: Dataflow, how: str, keys: Sequence[str], **more: Any) -> Dataflow:
@@ -84,9 +91,13 @@ def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
 def test_key_types(lab: Lab, types: tuple[str, list[Any]]) -> None:
     """Inner and full joins; two keys of the type, and with a number beside."""
     type, values = types
-    left = lab.table({"a": "int64", "x": type, "y": type},
-                     [(i, v, w) for i, (v, w) in enumerate((v, w) for v in (None, *values) for w in (*values, None))])
-    right = lab.table({"b": "int64", "x2": type, "y2": type}, [(i, v, values[0]) for i, v in enumerate([*values, None] * 2)])
+    left = lab.table(
+        {"a": "int64", "x": type, "y": type},
+        [(i, v, w) for i, (v, w) in enumerate((v, w) for v in (None, *values) for w in (*values, None))],
+    )
+    right = lab.table(
+        {"b": "int64", "x2": type, "y2": type}, [(i, v, values[0]) for i, v in enumerate([*values, None] * 2)]
+    )
     for how in ("inner", "full"):
         lab.check(joined(left, right, how, ["x"]))
         lab.check(joined(left, right, how, ["y", "x"]))
@@ -104,8 +115,10 @@ def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
 def test_many_matches_per_row(lab: Lab, how: str) -> None:
     """Each row of the left has more matches than a chunk holds; few columns survive, which come late."""
     n = 5000
-    left = lab.table({"a": "int64", "k": "int32", "s": "string", "late": "string"},
-                     [(i, i % 3, f"s{i}", f"late {i}") for i in range(12)])
+    left = lab.table(
+        {"a": "int64", "k": "int32", "s": "string", "late": "string"},
+        [(i, i % 3, f"s{i}", f"late {i}") for i in range(12)],
+    )
     right = lab.table({"b": "int64", "k2": "int32", "s2": "string"}, [(i, i % 2, f"t{i % 50}") for i in range(n)])
     flow = joined(left.filter(col("a") != 4), right, how, ["k"])
     lab.check(flow.aggregate(by=["late", "s"], n=count(), t=sum_("a")))
@@ -121,8 +134,13 @@ def test_many_matches_per_row(lab: Lab, how: str) -> None:
 def test_chains_of_joins(lab: Lab, how: str) -> None:
     """Three probes in one pass, each of which may drop, keep or multiply rows; then an aggregate."""
     left = lab.table(LEFT, rows(3000, 0, keys=40))
-    dimensions = [lab.table({f"b{i}": "int64", f"r{i}": "int32", f"t{i}": "string", f"e{i}": "decimal(12, 2)"},
-                            rows(25 + i, i, keys=20, nulls=0.1)) for i in range(3)]
+    dimensions = [
+        lab.table(
+            {f"b{i}": "int64", f"r{i}": "int32", f"t{i}": "string", f"e{i}": "decimal(12, 2)"},
+            rows(25 + i, i, keys=20, nulls=0.1),
+        )
+        for i in range(3)
+    ]
     flow = left
     for i, dimension in enumerate(dimensions):
         flow = flow.join(dimension, left_on="k", right_on=f"r{i}", how=how)
@@ -138,9 +156,26 @@ def test_left_deep_bushy_and_semi_below_outer(any_lab: Lab) -> None:
     inner = b.join(c, left_on="k2", right_on="k3", how="left")
     any_lab.check(a.join(inner, left_on="k", right_on="k2", how="right"))
     any_lab.check(a.join(b, left_on="k", right_on="k2", how="semi").join(c, left_on="s", right_on="s3", how="full"))
-    any_lab.check(a.join(c, left_on="k", right_on="k3", how="anti").union_all(a).join(inner, left_on="d", right_on="d3"))
+    any_lab.check(
+        a.join(c, left_on="k", right_on="k3", how="anti").union_all(a).join(inner, left_on="d", right_on="d3")
+    )
     top = b.top(5, "b")
     any_lab.check(a.join(top, left_on="k", right_on="k2", how="full").aggregate(by=["s2"], n=count(), t=sum_("a")))
+
+
+@pytest.mark.parametrize("how", ["left", "right", "full"])
+def test_expressions_over_columns_without_a_match(lab: Lab, how: str) -> None:
+    """Everything can be computed from a column that a join filled with NULL."""
+    left, right = lab.table(LEFT, rows(40, 0)), lab.table(RIGHT, rows(30, 3))
+    flow = joined(left, right, how, ["k"]).select(
+        "a", "b", add=col("b") + col("k2"), times=col("d2") * col("d"), less=col("b") - col("a"), minus=-col("b"),
+        quotient=f.int_divide(col("b"), col("a") + 1), text=f.concat(col("s2"), col("s")),
+        part=f.substring(col("s2"), 2), some=f.coalesce(col("s2"), col("s"), "-"), cast=col("k2").cast("int8"),
+        listed=col("b").isin([1, 2, None]), case=when(col("b") > 9).then(col("k2")).otherwise(col("k")),
+        same=f.is_not_distinct(col("d2"), col("d")), rounded=f.round(col("d2"), 1), known=col("b").is_not_null(),
+        either=(col("b") > 3) | (col("a") > 3))  # fmt: skip
+    lab.check(flow)
+    lab.check(flow.aggregate(by=["text", "known"], n=count("add"), t=sum_("times")))
 
 
 def big(n: int, keys: list[int | None]) -> pa.Table:
@@ -151,10 +186,16 @@ def big(n: int, keys: list[int | None]) -> pa.Table:
 def test_skew_and_large_builds(lab: Lab, how: str) -> None:
     """A build side larger than the processor's caches' share, and one key that has 90 % of the probing rows."""
     n, r = 60_000, random.Random(5)
-    skewed: list[int | None] = [7 if r.random() < 0.9 else r.randrange(2 * n) if r.random() < 0.9 else None for _ in range(n)]
+    skewed: list[int | None] = [
+        7 if r.random() < 0.9 else r.randrange(2 * n) if r.random() < 0.9 else None for _ in range(n)
+    ]
     left = lab.table({"a": "int64", "k": "int64"}, big(n, skewed))
     right = lab.table({"a": "int64", "k": "int64"}, big(n, [*range(n)])).select(b=col("a"), k2=col("k"))
     flow = joined(left, right, how, ["k"])
     measures = {"n": count(), "t": sum_("a")} | ({"u": sum_("b")} if how in ("inner", "full") else {})
     lab.check(flow.aggregate(**measures))
-    lab.check(joined(right.select(a=col("b"), k=col("k2")), left.select(b=col("a"), k2=col("k")), how, ["k"]).aggregate(**measures))
+    lab.check(
+        joined(right.select(a=col("b"), k=col("k2")), left.select(b=col("a"), k2=col("k")), how, ["k"]).aggregate(
+            **measures
+        )
+    )

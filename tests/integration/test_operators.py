@@ -18,8 +18,12 @@ from jumpgate.testing.lab import OPTIONS, Lab
 
 #: three-valued logic over every combination
 LOGIC = {"i": "int32", "a": "bool", "b": "bool", "c": "bool"}
-LOGIC_ROWS = [(i, a, b, c) for i, (a, b, c) in enumerate(
-    (a, b, c) for a in (None, False, True) for b in (None, False, True) for c in (None, False, True))]
+LOGIC_ROWS = [
+    (i, a, b, c)
+    for i, (a, b, c) in enumerate(
+        (a, b, c) for a in (None, False, True) for b in (None, False, True) for c in (None, False, True)
+    )
+]
 WORDS = ["", "a", "b", "ab", "a\nb", "Zebra", "é", "日本", "it's", "😀", None]
 
 
@@ -32,8 +36,16 @@ def mixed(rows: int, seed: int = 0) -> tuple[dict[str, str], list[tuple[Any, ...
         return None if r.random() < 0.15 else value
 
     return types, [
-        (i, some(r.randrange(7)), some(r.randrange(20) / 2), some(Decimal(r.randrange(-50, 50)) / 4),
-         some(Decimal(r.randrange(-9, 9)) * 10**20), some(r.choice(WORDS))) for i in range(rows)]
+        (
+            i,
+            some(r.randrange(7)),
+            some(r.randrange(20) / 2),
+            some(Decimal(r.randrange(-50, 50)) / 4),
+            some(Decimal(r.randrange(-9, 9)) * 10**20),
+            some(r.choice(WORDS)),
+        )
+        for i in range(rows)
+    ]
 
 
 def test_filter_keeps_what_is_true(any_lab: Lab) -> None:
@@ -99,8 +111,12 @@ def test_top(any_lab: Lab) -> None:
 def test_top_of_ordered_input(lab: Lab, order: str) -> None:
     """Input that makes a heap or a threshold work hardest: every row is better than all before, or equal."""
     n = 40_000
-    keys = {"ascending": range(n), "descending": range(n, 0, -1), "same": [7] * n,
-            "organ pipe": [min(i, n - i) for i in range(n)]}[order]
+    keys = {
+        "ascending": range(n),
+        "descending": range(n, 0, -1),
+        "same": [7] * n,
+        "organ pipe": [min(i, n - i) for i in range(n)],
+    }[order]
     table = lab.table({"k": "int64", "s": "string"}, [(k, f"text {k % 1000}") for k in keys])
     lab.check(table.top(20, "k", offset=3))
     lab.check(table.top(20, col("k").desc(), "s"))
@@ -143,8 +159,11 @@ def test_a_part_that_is_used_twice(any_lab: Lab) -> None:
     table = any_lab.table(*mixed(600))
     totals = table.aggregate(by=["k"], t=sum_("d"), n=count())
     any_lab.check(totals.join(totals.select(k2=col("n"), u=col("t")), left_on="n", right_on="k2", how="left"))
-    any_lab.check(table.join(totals, on="k", how="inner").filter(col("t") > col("d")).union_all(
-        table.join(totals, on="k", how="inner")))
+    any_lab.check(
+        table.join(totals, on="k", how="inner")
+        .filter(col("t") > col("d"))
+        .union_all(table.join(totals, on="k", how="inner"))
+    )
     some = table.limit(50).select("id")
     both = some.union_all(some).aggregate(by=["id"], n=count())
     assert [r["n"] for r in any_lab.run(both).to_pylist()] == [2] * 50, "a limit chooses its rows once"
@@ -174,7 +193,10 @@ def test_globs_directories_and_lists(any_lab: Lab) -> None:
     any_lab.check(table.aggregate(by=["s"], n=count(), t=sum_("a")))
     schema = {"a": "int64", "s": "string"}
     options = OPTIONS.get(any_lab.format, {})
-    for paths in (any_lab.folder / f"t0-*.{any_lab.format}", [any_lab.folder / f"t0-{i}.{any_lab.format}" for i in range(5)]):
+    for paths in (
+        any_lab.folder / f"t0-*.{any_lab.format}",
+        [any_lab.folder / f"t0-{i}.{any_lab.format}" for i in range(5)],
+    ):
         flow = read(paths, schema=schema, **options)
         assert any_lab.run(flow.aggregate(t=sum_("a"))).to_pylist() == [{"t": 499_500}]
     if any_lab.format != "parquet":  # where DuckDB's copies lie

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import itertools
 import subprocess
@@ -14,7 +15,9 @@ import pytest
 
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator
 from jumpgate.errors import ConfigError
-from jumpgate.nca.conformance import Report, check
+from jumpgate.nca.conformance import Report, breaks, check
+from jumpgate.nca.conformance.breaks import WAYS
+from jumpgate.nca.conformance.kit import BROKEN_PLANS
 from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
@@ -74,7 +77,7 @@ class FakeLifecycle:
 def test_partial_and_pruning_ones_pass(nca: NCA) -> None:
     report = checked(nca, 30)
     assert report.passed, "\n".join(map(str, report.findings))
-    assert report.broken_off == 4
+    assert report.broken_off == BROKEN_PLANS * len(WAYS)
 
 
 def findings(nca: NCA, cases: int = CASES) -> str:
@@ -138,13 +141,15 @@ def test_a_wrong_result_is_found() -> None:
     assert any(f.part == "results" and "rows, expected" in f.what for f in report.findings)
 
 
-def test_what_is_left_behind_is_found() -> None:
+def test_what_is_left_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaks, "GONE_S", 0.02)
+
     class Leaky(Runs):
         async def destroy(self, handle: Any) -> None:
             pass
 
     found = findings(Filters("leaky", runs=Leaky()), 30)
-    assert "broken off after allocate: left behind: instance" in found
+    assert "destroyed after allocate: left behind: instance" in found
 
 
 def test_a_destroy_that_fails_the_second_time_is_found() -> None:
@@ -154,7 +159,7 @@ def test_a_destroy_that_fails_the_second_time_is_found() -> None:
                 raise RuntimeError("gone")
             await handle.call("destroy")
 
-    assert "destroy raises RuntimeError the second time: gone" in findings(Filters("once", runs=Once()), 30)
+    assert "destroy (the second time) raises RuntimeError: gone" in findings(Filters("once", runs=Once()), 30)
 
 
 def test_a_compile_that_is_not_repeatable_is_found() -> None:
@@ -170,7 +175,33 @@ def test_an_untyped_error_of_execute_is_found() -> None:
         async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
             raise KeyError("stage")
 
-    assert "execute raises KeyError when destroyed" in findings(Filters("raw", runs=Raw()), 30)
+    assert "execute raises KeyError when it is ended" in findings(Filters("raw", runs=Raw()), 30)
+
+
+def test_verbs_out_of_order_that_are_not_refused_are_found() -> None:
+    class Patient(Runs):
+        async def configure(self, handle: Any, instance: Any, artifact: Any, context: Any) -> None:
+            handle.configured = True
+
+        async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+            return {}
+
+    found = findings(Filters("patient", runs=Patient()), 30)
+    assert "misused after allocate: execute before configure is not refused" in found
+    assert "misused after configure: a second configure is not refused" in found
+    assert "misused after configure: stage 2 before stage 1 is not refused" in found
+    assert "misused after execute: execute after destroy is not refused" in found
+
+
+def test_an_execute_that_hangs_after_a_kill_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(Runs):
+        async def execute(self, handle: Any, stage: int) -> dict[str, Any]:
+            await handle.call("execute", stage=stage)
+            return await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(breaks, "LIMIT_S", 0.05)
+    found = findings(Filters("deaf", runs=Deaf()), 30)
+    assert "killed after execute: execute does not return when its instance has ended" in found
 
 
 def test_nothing_compared_is_no_pass() -> None:

@@ -15,13 +15,12 @@ NOWHERE = Device("nowhere", "a kind that does not exist")
 
 def ask(
     nca: NCA, root: Operator, devices: tuple[Device, ...], matched: dict[str, int], refused: dict[str, int]
-) -> tuple[list[str], int]:
-    """Asks about every node of `root` on every device. Returns what is wrong, and how many matches there were.
+) -> list[str]:
+    """Asks about every node of `root` on every device. Returns what is wrong.
 
     `matched` counts answers by the operators' names, `refused` by reasons.
     """
     problems: list[str] = []
-    claims = 0
     for node in _nodes(root):
         if nca.operators.match_operations(node, NOWHERE) is not None:
             problems.append(f"claims {node.kind} on a device that it cannot know")
@@ -34,11 +33,10 @@ def ask(
                 if not answer.reason:
                     problems.append(f"refuses {node.kind} without a reason")
             elif isinstance(answer, Match):
-                claims += 1
                 name = f"{answer.completeness.value} " + " ← ".join(o.kind for o in answer.operators)
                 matched[name] = matched.get(name, 0) + 1
                 problems += [f"{name}: {p}" for p in _unsound(nca, answer, node, device)]
-    return problems, claims
+    return problems
 
 
 def _nodes(root: Operator) -> Iterator[Operator]:

@@ -1,70 +1,176 @@
-"""The life-cycle broken off after every verb: whatever has happened, destroy (twice) must end it."""
+"""Life-cycles broken off after every verb, by destroy and by a kill, and misused: nothing may hang or be left behind."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+import socket
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import Host, InstancePlan, JobContext, JobPlan, LifeCycle
 
-#: after which verb the job is given up; `execute` is given up while it runs
 VERBS = ("compile", "allocate", "configure", "execute")
-#: how long any verb may take
-LIMIT_S = 60.0
+#: for everything that is done to one instance after it was compiled, and again for its end
+LIMIT_S = 10.0
+#: for what an ended instance held to be gone
+GONE_S = 5.0
+POLL_S = 0.01
 
 
-async def break_off(
-    lifecycle: LifeCycle, plan: JobPlan, nca: str, last: str, hosts: Mapping[str, Host]
-) -> list[str]:
-    """Drives the accelerator's instances of `plan` up to the verb `last`, then destroys them. Returns what went wrong.
+class Way(NamedTuple):
+    """After which verb an instance is given up, and how: destroyed, killed first, or misused first."""
 
-    Only this accelerator's instances run, so a stage cannot end: their neighbours are missing, as after a failure.
+    verb: str
+    end: str
+
+    def __str__(self) -> str:
+        return f"{self.end} after {self.verb}"
+
+
+#: `execute` is broken off while it runs; after `compile` there is no instance yet
+WAYS = (
+    *(Way(verb, "destroyed") for verb in VERBS),
+    *(Way(verb, end) for end in ("killed", "misused") for verb in VERBS[1:]),
+)
+
+
+class LiveHosts(Protocol):
+    """Hosts to drive life-cycles on."""
+
+    hosts: Mapping[str, Host]
+
+    def kill(self) -> None:
+        """Ends every instance process as the system would: SIGKILL, without a word to anybody."""
+
+    def leftovers(self) -> Sequence[str]:
+        """Processes, sockets and files of instances that are there now."""
+
+
+async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, live: LiveHosts) -> list[str]:
+    """Drives the accelerator's instances of `plan` up to a verb and breaks them off. Returns what went wrong.
+
+    Their neighbours are mute: they accept connections and never say a word, so that no stage can end.
     """
-    mine = [i for i in plan.instances if i.nca == nca]
-    context = JobContext("conformance", "0" * 32, plan, dict(hosts))
-    context.addresses.update({i.id: "127.0.0.1:9" for i in plan.instances})  # the discard port: nobody answers
     problems: list[str] = []
-    for instance in mine:
-        async with asyncio.timeout(LIMIT_S):
-            problems += await _one(lifecycle, instance, last, context)
+    job = f"conformance-{way.end}-{way.verb}"
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        edges = tuple(e if e.consumers else replace(e, endpoints=(address,)) for e in plan.edges)
+        context = JobContext(job, "0" * 32, replace(plan, edges=edges), dict(live.hosts))
+        context.addresses.update({i.id: address for i in plan.instances})
+        for instance in (i for i in plan.instances if i.nca == nca):
+            problems += await _one(lifecycle, instance, way, context, live)
+    problems += [f"left behind: {thing}" for thing in await _left(live)]
+    for host in live.hosts.values():
+        await host.release(job)
     return problems
 
 
-async def _one(lifecycle: LifeCycle, instance: InstancePlan, last: str, context: JobContext) -> list[str]:
-    host = context.hosts[instance.device.name]
+async def _one(
+    lifecycle: LifeCycle, instance: InstancePlan, way: Way, context: JobContext, live: LiveHosts
+) -> list[str]:
+    host: Any = context.hosts.get(instance.device.name)  # None: a device without an agent
     problems: list[str] = []
-    artifact = await lifecycle.compile(instance, host)
-    if await lifecycle.compile(instance, host) != artifact:
-        problems.append("compile gives another artifact the second time")
-    if last == "compile":
-        return problems
-    handle = await lifecycle.allocate(instance, context)
-    running: asyncio.Task[Any] | None = None
     try:
-        if last != "allocate":
-            await lifecycle.configure(handle, instance, artifact, context)
-        if last == "execute":
-            running = asyncio.ensure_future(lifecycle.execute(handle, 1))
-            await asyncio.sleep(0)
-    finally:
-        for time in ("first", "second"):
-            try:
-                await lifecycle.destroy(handle)
-            except Exception as error:  # whatever it raises, it must not
-                problems.append(f"destroy raises {type(error).__name__} the {time} time: {error}")
+        artifact = await lifecycle.compile(instance, host)
+        if await lifecycle.compile(instance, host) != artifact:
+            problems.append("compile gives another artifact the second time")
+        if way.verb == "compile":
+            return problems
+        handle = await asyncio.wait_for(lifecycle.allocate(instance, context), LIMIT_S)
+    except Exception as error:  # whatever a verb raises is the finding
+        return [*problems, _raised("the way to allocate", error)]
+    running: asyncio.Task[None] | None = None
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            if way.verb != "allocate":
+                await lifecycle.configure(handle, instance, artifact, context)
+            if way.verb == "execute":
+                running = asyncio.create_task(_stages(lifecycle, handle, context.plan.stages))
+                await asyncio.sleep(0)  # it has asked
+                await lifecycle.stats(handle)  # it runs: answered meanwhile, and after the request to execute
+            if way.end == "misused":
+                again = lifecycle.configure(handle, instance, artifact, context)
+                problems += await _misused(lifecycle, handle, way.verb, again)
+            if way.end == "killed":
+                live.kill()
+    except Exception as error:
+        problems.append(_raised(f"the way to {way.verb}", error))
+    problems += await _destroyed(lifecycle, handle)
+    if way.end == "misused":
+        problems += await _refused("execute after destroy", lifecycle.execute(handle, 1))
     if running is not None:
         problems += await _ended(running)
     return problems
 
 
-async def _ended(running: asyncio.Task[Any]) -> list[str]:
-    """An execute whose instance was destroyed must come back: with counters, or with a typed error."""
+async def _stages(lifecycle: LifeCycle, handle: Any, count: int) -> None:
+    for stage in range(1, count + 1):
+        await lifecycle.execute(handle, stage)
+
+
+async def _misused(lifecycle: LifeCycle, handle: Any, verb: str, configure: Awaitable[None]) -> list[str]:
+    """Verbs that cannot follow `verb`; `configure` is that verb, not yet awaited."""
+    if verb == "allocate":
+        problems = await _refused("execute before configure", lifecycle.execute(handle, 1))
+        await configure  # which is in order now, too
+        return problems
+    problems = await _refused("a second configure", configure)
+    if verb == "configure":
+        problems += await _refused("stage 2 before stage 1", lifecycle.execute(handle, 2))
+    else:
+        problems += await _refused("execute while a stage runs", lifecycle.execute(handle, 1))
+        await lifecycle.stats(handle)  # it still runs
+    return problems
+
+
+async def _refused(what: str, call: Awaitable[Any]) -> list[str]:
+    """A verb out of order must raise a typed error at once."""
     try:
-        await running
+        await asyncio.wait_for(call, LIMIT_S)
     except JumpgateError:
         return []
+    except TimeoutError:
+        return [f"{what} does not return"]
     except Exception as error:
-        return [f"execute raises {type(error).__name__} when destroyed, which is no JumpgateError: {error}"]
+        return [f"{what} raises {type(error).__name__}, which is no JumpgateError: {error}"]
+    return [f"{what} is not refused"]
+
+
+async def _destroyed(lifecycle: LifeCycle, handle: Any) -> list[str]:
+    problems = []
+    for time in ("first", "second"):
+        try:
+            await asyncio.wait_for(lifecycle.destroy(handle), LIMIT_S)
+        except Exception as error:  # whatever it raises, it must not
+            problems.append(_raised(f"destroy (the {time} time)", error))
+    return problems
+
+
+async def _ended(running: asyncio.Task[None]) -> list[str]:
+    """An execute whose instance was ended must come back: with counters, or with a typed error."""
+    try:
+        await asyncio.wait_for(running, LIMIT_S)
+    except JumpgateError:
+        return []
+    except TimeoutError:
+        return ["execute does not return when its instance has ended"]
+    except Exception as error:
+        return [f"execute raises {type(error).__name__} when it is ended, which is no JumpgateError: {error}"]
     return []
+
+
+def _raised(what: str, error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"{what} does not return"
+    return f"{what} raises {type(error).__name__}: {error}"
+
+
+async def _left(live: LiveHosts) -> Sequence[str]:
+    """What is still there after a moment."""
+    deadline = asyncio.get_running_loop().time() + GONE_S
+    while (left := live.leftovers()) and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(POLL_S)
+    return left

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace, JumpgateError
 from jumpgate.nca.conformance.answers import ask
-from jumpgate.nca.conformance.breaks import VERBS, break_off
-from jumpgate.nca.interface import NCA, Device, Host, JobPlan
+from jumpgate.nca.conformance.breaks import WAYS, LiveHosts, break_off
+from jumpgate.nca.interface import NCA, Device, JobPlan
+
+#: plans whose life-cycles are broken off in every way
+BROKEN_PLANS = 2
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,11 @@ class Finding:
 
 @dataclass
 class Report:
-    """What the kit saw. An accelerator passes when nothing was found and something was run."""
+    """What the kit saw. An accelerator passes when nothing was found, and it was run and broken off.
+
+    asked: dataflows about whose nodes it was asked; matched and refused count its answers. compared: results that it
+    took part in. broken_off: life-cycles of its instances that did not come to their end.
+    """
 
     nca: str
     asked: int = 0
@@ -40,7 +48,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        return not self.findings and self.compared > 0
+        return not self.findings and self.compared > 0 and self.broken_off > 0
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -67,11 +75,8 @@ class Rig(Protocol):
     def difference(self, result: Any, root: Operator) -> str:
         """How `result` differs from the reference engine's; empty when it does not."""
 
-    def hosts(self) -> Mapping[str, Host]:
-        """By device name, for driving life-cycles."""
-
-    def leftovers(self) -> Sequence[str]:
-        """Processes, sockets and files that runs left behind."""
+    def live_hosts(self) -> AbstractAsyncContextManager[LiveHosts]:
+        """Hosts of all devices that have one, for driving life-cycles; they end with the context."""
 
 
 def check(nca: NCA, rig: Rig, cases: int = 50) -> Report:
@@ -79,19 +84,24 @@ def check(nca: NCA, rig: Rig, cases: int = 50) -> Report:
     report = Report(nca.name)
     for seed in range(cases):
         root = rig.dataflow(seed)
-        problems, claims = ask(nca, root, rig.devices, report.matched, report.refused)
+        problems = ask(nca, root, rig.devices, report.matched, report.refused)
         report.asked += 1
         report.findings += [Finding("answers", f"seed {seed}", p) for p in problems]
-        if claims:
-            _compare(nca, rig, seed, root, report)
+        plan = _planned(nca, rig, root)
+        if plan is not None and nca.name in plan.explain["ncas"]:
+            _compare(rig, seed, plan, root, report)
+    asyncio.run(_break_off(nca, rig, cases, report))
     return report
 
 
-def _compare(nca: NCA, rig: Rig, seed: int, root: Operator, report: Report) -> None:
+def _planned(nca: NCA, rig: Rig, root: Operator) -> JobPlan | None:
     try:
-        plan = rig.plan(root, nca.name)
+        return rig.plan(root, nca.name)
     except CannotPlace:
-        return  # the rest of the dataflow found no place: nothing said about this accelerator
+        return None  # the rest of the dataflow found no place: nothing said about this accelerator
+
+
+def _compare(rig: Rig, seed: int, plan: JobPlan, root: Operator, report: Report) -> None:
     try:
         wrong = rig.difference(rig.run(plan, root), root)
     except JumpgateError as error:
@@ -99,9 +109,32 @@ def _compare(nca: NCA, rig: Rig, seed: int, root: Operator, report: Report) -> N
     report.compared += 1
     if wrong:
         report.findings.append(Finding("results", f"seed {seed}", wrong))
-    if report.broken_off < len(VERBS):
-        verb = VERBS[report.broken_off]
-        report.broken_off += 1
-        problems = asyncio.run(break_off(nca.lifecycle, plan, nca.name, verb, rig.hosts()))
-        problems += [f"left behind: {thing}" for thing in rig.leftovers()]
-        report.findings += [Finding("life-cycle", f"seed {seed}, broken off after {verb}", p) for p in problems]
+
+
+async def _break_off(nca: NCA, rig: Rig, cases: int, report: Report) -> None:
+    plans = list(_own(nca, rig, cases))
+    if not plans:
+        return
+    async with rig.live_hosts() as live:
+        for seed, plan in plans:
+            for way in WAYS:
+                problems = await break_off(nca.lifecycle, plan, nca.name, way, live)
+                report.broken_off += 1
+                report.findings += [Finding("life-cycle", f"seed {seed}, {way}", p) for p in problems]
+            if any(f.part == "life-cycle" for f in report.findings):
+                return  # another plan would show the same, at the cost of every wait
+
+
+def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[int, JobPlan]]:
+    """The first plans with instances of this accelerator. Parts of dataflows are planned, too: where it is fused with
+    others, the life-cycle of the topmost one is used."""
+    found = 0
+    for seed in range(cases):
+        for node in rig.dataflow(seed).walk():
+            plan = _planned(nca, rig, node)
+            if plan is not None and any(i.nca == nca.name for i in plan.instances):
+                yield seed, plan
+                found += 1
+                break
+        if found == BROKEN_PLANS:
+            return

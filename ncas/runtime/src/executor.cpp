@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "config.h"
+#include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
 #include "tables.h"
@@ -125,7 +126,9 @@ class Executor : public Instance {
   };
   std::vector<StageSpan> stages_;
   std::mutex stats_mutex_;
+  bool configuring_ = false;
   std::atomic<bool> configured_{false};
+  int last_stage_ = 0;
 };
 
 // What a JgTask's impl points at: the thread's streams and scratch memory.
@@ -165,9 +168,11 @@ int64_t PipelineWork::more() {
 Status PipelineWork::run(int thread) {
   int64_t expected = 0;
   span.start_ns.compare_exchange_strong(expected, now_ns());
-  const int64_t start = now_ns(CLOCK_MONOTONIC);
+  const int64_t start = now_ns(CLOCK_MONOTONIC), cpu_start = now_ns(CLOCK_THREAD_CPUTIME_ID);
   Status status = process(thread);
-  busy_ns += now_ns(CLOCK_MONOTONIC) - start;
+  const int64_t busy = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
+  busy_ns += busy;
+  wait_ns += std::max<int64_t>(0, now_ns(CLOCK_MONOTONIC) - start - busy);
   return status;
 }
 
@@ -252,8 +257,6 @@ Status PipelineWork::finish() {
   for (int s : executor->config.pipelines[id].sinks) {
     if (--executor->open_sinks[s] == 0) JG_RETURN_IF_ERROR(executor->emitters[s]->finish());
   }
-  const auto& c = executor->config.pipelines[id];
-  if (c.source_kind == "edge" || c.source_kind == "files") wait_ns = executor->sources[c.source]->counters.wait_ns.load();
   span.end_ns = now_ns();
   return {};
 }
@@ -284,20 +287,16 @@ Status TableWork::finish() {
 
 Status Executor::allocate(const std::string& json, std::string* answer) {
   std::string bind;
-  bool expects_edges = false;
-  JG_RETURN_IF_ERROR(parse_allocate(json, &bind, &expects_edges));
-  int port = 0;
-  if (expects_edges) {
-    if (listener_) return {"internal", "allocate was called twice"};
-    JG_RETURN_IF_ERROR(make_edge_listener(bind, &listener_));
-    port = listener_->port();
-  }
-  *answer = "{\"port\": " + std::to_string(port) + "}";
+  JG_RETURN_IF_ERROR(parse_allocate(json, &bind));
+  if (listener_) return {"internal", "allocate was called twice"};
+  JG_RETURN_IF_ERROR(make_edge_listener(bind, &listener_));
+  *answer = "{\"port\": " + std::to_string(listener_->port()) + "}";
   return {};
 }
 
 Status Executor::configure(const std::string& json) {
-  if (program) return {"internal", "configure was called twice"};
+  if (configuring_) return {"internal", "configure was called twice"};
+  configuring_ = true;  // also if it fails: half a configuration is not completed by another one
   JG_RETURN_IF_ERROR(parse_config(json, &config));
   budget.limit = config.memory_limit_bytes;
   JG_RETURN_IF_ERROR(load_artifact());
@@ -437,6 +436,11 @@ void Executor::worker(int thread) {
 
 Status Executor::execute(int stage) {
   if (!configured_) return {"internal", "execute was called before configure"};
+  if (stage != last_stage_ + 1) {
+    return {"internal", "stage " + std::to_string(stage) + " cannot follow stage " + std::to_string(last_stage_) +
+                            ": stages are executed once, in order"};
+  }
+  last_stage_ = stage;
   const int64_t start = now_ns();
   std::vector<int> to_open;
   {
@@ -497,6 +501,7 @@ std::string Executor::stats() {
   json.member("pid", static_cast<int64_t>(getpid()));
   json.member("rss_peak_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
   json.member("held_bytes", budget.held.load());
+  json.member("cpu_ns", work_cpu_ns());
   json.begin_array("stages");
   {
     std::lock_guard lock(stats_mutex_);
@@ -519,7 +524,7 @@ std::string Executor::stats() {
     json.member("stage", static_cast<int64_t>(p.stage));
     json.member("start_ns", p.span.start_ns.load());
     json.member("end_ns", p.span.end_ns.load());
-    json.member("busy_ns", std::max<int64_t>(0, p.busy_ns - p.wait_ns));
+    json.member("busy_ns", p.busy_ns.load());
     json.member("wait_ns", p.wait_ns.load());
     json.member("rows_in", p.rows_in.load());
     json.member("rows_out", p.rows_out.load());

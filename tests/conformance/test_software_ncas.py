@@ -1,0 +1,213 @@
+"""The conformance kit on real agents: every accelerator here passes, and each kind of liar is found out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from jumpgate.client.session import Session
+from jumpgate.codegen import toolchain
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.operators import Aggregate, Filter, Limit, Operator, Project
+from jumpgate.hosts.config import local_hosts
+from jumpgate.nca.conformance import Report, breaks, check
+from jumpgate.nca.conformance.breaks import WAYS
+from jumpgate.nca.conformance.kit import BROKEN_PLANS
+from jumpgate.nca.interface import NCA, Completeness, Host, InstancePlan, JobContext, JobPlan, Match
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.nca.scaffold import scaffold
+from jumpgate.ncas.runtime.lifecycle import Artifact, Live, SoftwareLifecycle
+from jumpgate.service import embedded
+from jumpgate.testing.fakes import FakeNCA
+from jumpgate.testing.live import agents
+from jumpgate.testing.rig import LocalRig
+
+CASES = 40
+#: for liars: enough dataflows that each finds its operator
+FEW = 15
+
+
+@contextlib.contextmanager
+def service(registry: Registry) -> Iterator[str]:
+    """The address of a service on this machine that knows these accelerators."""
+    service = embedded.start(local_hosts(1), registry)
+    try:
+        yield service.address
+    finally:
+        service.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    toolchain.runtime()
+    with service(default_registry()) as address:
+        yield address
+
+
+def checked(nca: NCA, registry: Registry, address: str, cases: int) -> Report:
+    (host,) = local_hosts(1).hosts
+    with Session(address, prefer=(nca.name,)) as session:
+
+        def run(plan: JobPlan, root: Operator) -> pa.Table:
+            return session.run(Dataflow(root)).to_arrow()
+
+        with LocalRig(registry, (host.device,), runs=run, live_hosts=agents) as rig:
+            return check(nca, rig, cases)
+
+
+#: the operators at the ends of each one's matches; all of them must have been claimed
+ENDS = {
+    "scan_json": {"read"}, "scan_orc": {"read"}, "scan_parquet": {"read"}, "scan_csv": {"read"}, "join": {"join"},
+    "aggregate": {"aggregate", "distinct"}, "sort": {"sort", "limit"}, "shuffle": {"filter", "project", "union_all"},
+}
+
+
+def test_all_of_ours_are_checked() -> None:
+    assert set(ENDS) == set(default_registry().names)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_ours_pass(name: str, address: str) -> None:
+    registry = default_registry()
+    report = checked(registry.get(name), registry, address, CASES)
+    assert report.passed, "\n".join(map(str, report.findings)) or "nothing was run"
+    assert report.compared >= CASES // 4
+    assert report.broken_off == BROKEN_PLANS * len(WAYS)
+    assert ENDS[name] <= {match.split()[-1] for match in report.matched}
+
+
+# ---- liars ----------------------------------------------------------------------------------------------------------
+
+
+class Filters(FakeNCA):
+    """Filters on a host, honestly: in a generated program of its own."""
+
+    def answer(self, node: Operator) -> Match | None:
+        return Match(self.name, (node,), Completeness.FULL, node.schema) if isinstance(node, Filter) else None
+
+
+class Distincts(FakeNCA):
+    """Claims to remove duplicates (a group-by without measures, once the compiler has normalised it)."""
+
+    def answer(self, node: Operator) -> Match | None:
+        mine = isinstance(node, Aggregate) and node.phase == "full" and not node.measures
+        return Match(self.name, (node,), Completeness.FULL, node.schema) if mine else None
+
+
+class Changed(SoftwareLifecycle):
+    """Generates another program than the one that was matched."""
+
+    def __init__(self, change: Callable[[Operator], Operator]) -> None:
+        self._change = change
+
+    async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
+        body = self._change(instance.root.inputs[0])
+        return await super().compile(replace(instance, root=instance.root.with_inputs((body,))), host)
+
+
+def found(nca: NCA) -> dict[str, str]:
+    """What the kit finds, as a text for each part."""
+    registry = Registry([*default_registry(), nca])
+    with service(registry) as address:
+        report = checked(nca, registry, address, FEW)
+    assert not report.passed
+    texts: dict[str, str] = {}
+    for finding in report.findings:
+        texts[finding.part] = texts.get(finding.part, "") + f"{finding}\n"
+    return texts
+
+
+def test_an_honest_one_passes(address: str) -> None:
+    nca = Filters("honest", "host", runs=SoftwareLifecycle())
+    registry = Registry([*default_registry(), nca])
+    with service(registry) as own:
+        report = checked(nca, registry, own, FEW)
+    assert report.passed, "\n".join(map(str, report.findings))
+
+
+def test_one_that_loses_a_row_is_found(address: str) -> None:
+    def lose(body: Operator) -> Operator:
+        return Limit(body, 1 << 62, 1)
+
+    findings = found(Filters("loses", "host", runs=Changed(lose)))
+    assert set(findings) == {"results"}
+    assert "rows, expected" in findings["results"]
+
+
+def test_one_that_claims_what_it_does_not_do_is_found(address: str) -> None:
+    def skip(body: Operator) -> Operator:
+        return Project(body.input, body.keys, body.key_names) if isinstance(body, Aggregate) else body
+
+    findings = found(Distincts("claims", "host", runs=Changed(skip)))
+    assert set(findings) == {"results"}
+    assert "rows, expected" in findings["results"]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not end need not be awaited for long."""
+    monkeypatch.setattr(breaks, "LIMIT_S", 1.0)
+    monkeypatch.setattr(breaks, "GONE_S", 0.2)
+
+
+def test_one_that_keeps_its_instance_is_found(address: str, impatient: None) -> None:
+    class Keeps(SoftwareLifecycle):
+        async def destroy(self, handle: Live) -> None:
+            pass
+
+    findings = found(Filters("keeps", "host", runs=Keeps()))
+    assert set(findings) == {"life-cycle"}
+    text = findings["life-cycle"]
+    assert "destroyed after allocate: left behind: process" in text
+    assert "destroyed after execute: execute does not return when its instance has ended" in text
+    assert "killed after execute: left behind" not in text, "the kill has ended it"
+
+
+def test_one_that_keeps_a_process_of_its_own_is_found(address: str, impatient: None) -> None:
+    helpers: list[subprocess.Popen[bytes]] = []
+
+    class Helped(SoftwareLifecycle):
+        async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
+            helpers.append(subprocess.Popen(["sleep", "600"]))
+            return await super().allocate(instance, context)
+
+    try:
+        findings = found(Filters("helped", "host", runs=Helped()))
+    finally:
+        for helper in helpers:
+            helper.kill()
+            helper.wait()
+    assert set(findings) == {"life-cycle"}
+    left = {f"left behind: process {helper.pid} (sleep)" for helper in helpers}
+    assert any(f"destroyed after allocate: {process}" in findings["life-cycle"] for process in left)
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def jumpgate(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from jumpgate.cli.main import main; main()", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment})
+
+
+def test_a_new_nca_passes_the_command(tmp_path: Path, address: str) -> None:
+    """As an author does it, but for pip: the configuration names the package."""
+    scaffold("my_device", tmp_path)
+    (tmp_path / "jumpgate.toml").write_text('[[nca]]\nname = "my_device"\npath = "my_device:NCA"\n')
+    words = ("nca", "check", "my_device", "--cases", "10", "--json")
+    done = jumpgate(tmp_path, *words, PYTHONPATH=str(tmp_path / "my_device"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"] and report["findings"] == []
+    assert report["compared"] > 0
+    assert report["broken_off"] == BROKEN_PLANS * len(WAYS)
