@@ -87,7 +87,9 @@ def _common_schema(footers: list[Footer]) -> Schema:
                 raise SchemaMismatch(
                     f"files of one read differ at column {i + 1}: {_describe(first.path, ours)}, "
                     f"{_describe(other.path, found)}. Read them separately and combine them with union_all.",
-                    file=other.path, other=first.path, column=(ours or found).name,  # type: ignore[union-attr]
+                    file=other.path,
+                    other=first.path,
+                    column=(ours or found).name,  # type: ignore[union-attr]
                 )
             if found.type.nullable:
                 fields[i] = Field(ours.name, ours.type.with_nullable(True))
@@ -125,8 +127,11 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
         if column.path != column.name or column.max_definition_level > 1 or column.max_repetition_level > 0:
             continue
         type_ = _parquet_type(
-            column.physical_type, column.logical_type.type, column.logical_type.to_json(),
-            column.precision, column.scale,
+            column.physical_type,
+            column.logical_type.type,
+            column.logical_type.to_json(),
+            column.precision,
+            column.scale,
         )
         if type_ is not None:
             fields.append(Field(column.name, type_.with_nullable(column.max_definition_level == 1)))
@@ -134,8 +139,13 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
     sizes = {n: sum(g.column(i).total_compressed_size for g in groups) for n, i in leaves.items()}
     kinds = {f.name: f.type for f in fields}
-    return Footer(path, Schema(tuple(fields)), metadata.num_rows, sizes,
-                  lambda name: _parquet_range(groups, leaves[name], kinds[name]))
+    return Footer(
+        path,
+        Schema(tuple(fields)),
+        metadata.num_rows,
+        sizes,
+        lambda name: _parquet_range(groups, leaves[name], kinds[name]),
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -149,8 +159,14 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         return DataType(f"int{bits}") if bits <= 64 else None
     if logical == "NONE":
         return {
-            "BOOLEAN": t.bool_, "INT32": t.int32, "INT64": t.int64, "INT96": t.timestamp, "FLOAT": t.float32,
-            "DOUBLE": t.float64, "BYTE_ARRAY": t.binary, "FIXED_LEN_BYTE_ARRAY": t.binary,
+            "BOOLEAN": t.bool_,
+            "INT32": t.int32,
+            "INT64": t.int64,
+            "INT96": t.timestamp,
+            "FLOAT": t.float32,
+            "DOUBLE": t.float64,
+            "BYTE_ARRAY": t.binary,
+            "FIXED_LEN_BYTE_ARRAY": t.binary,
         }.get(physical)
     if logical in ("STRING", "ENUM", "JSON"):
         return t.string
@@ -222,8 +238,16 @@ def _orc_type(arrow: Any) -> DataType | None:
     if at.is_fixed_size_binary(arrow):  # what Arrow makes of ORC's char
         return t.string
     return {
-        "bool": t.bool_, "int8": t.int8, "int16": t.int16, "int32": t.int32, "int64": t.int64, "float": t.float32,
-        "double": t.float64, "date32[day]": t.date, "string": t.string, "binary": t.binary,
+        "bool": t.bool_,
+        "int8": t.int8,
+        "int16": t.int16,
+        "int32": t.int32,
+        "int64": t.int64,
+        "float": t.float32,
+        "double": t.float64,
+        "date32[day]": t.date,
+        "string": t.string,
+        "binary": t.binary,
     }.get(str(arrow))
 
 

@@ -132,7 +132,8 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
                     raise SchemaMismatch(
                         f"files of one read differ: '{first}' has the columns {', '.join(seen)}, '{file}' has "
                         f"{', '.join(names)}. Give read() a schema of the columns that they share.",
-                        file=file, other=first,
+                        file=file,
+                        other=first,
                     )
                 if header:
                     continue
@@ -140,7 +141,8 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
                 if options.get("on_error") == "skip" or (not row and len(names) > 1):
                     continue
                 raise MalformedData(
-                    f"{file}: line {number}: {len(row)} fields where {len(names)} are expected", file=file, line=number)
+                    f"{file}: line {number}: {len(row)} fields where {len(names)} are expected", file=file, line=number
+                )
             for name, text in zip(names, row, strict=True):
                 if text not in ("", null):
                     seen[name].add(text.strip() if text.strip() else text)

@@ -32,8 +32,22 @@ if TYPE_CHECKING:
     from jumpgate.client.session import Session
 
 __all__ = [
-    "Dataflow", "Dialect", "avg", "col", "connect", "count", "count_distinct", "f", "lit", "max_", "min_", "read",
-    "run", "stddev", "sum_", "when",
+    "Dataflow",
+    "Dialect",
+    "avg",
+    "col",
+    "connect",
+    "count",
+    "count_distinct",
+    "f",
+    "lit",
+    "max_",
+    "min_",
+    "read",
+    "run",
+    "stddev",
+    "sum_",
+    "when",
 ]
 
 

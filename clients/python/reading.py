@@ -10,8 +10,14 @@ from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.types import DataType, Schema
 
 
-def read(paths: Paths, *, format: str | None = None, schema: Schema | Mapping[str, DataType | str] | None = None,
-         columns: Sequence[str] | None = None, **options: object) -> Dataflow:
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    schema: Schema | Mapping[str, DataType | str] | None = None,
+    columns: Sequence[str] | None = None,
+    **options: object,
+) -> Dataflow:
     """Files of one format: a path, a glob, a directory, or a list of them. See jumpgate.dataflow.builder.read.
 
     schema: None reads it from the files: exact for Parquet and ORC; JSON and CSV are sampled, so give a schema where

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from jumpgate import debug
 from jumpgate.errors import Cancelled, JumpgateError
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 #: how long a stream that broke off waits for the service to say why
 CAUSE_WAIT_S = 5.0
+#: of a result, at the top of the debugging ladder
+SHOWN_ROWS = 5
 
 
 class Stream(Protocol):
@@ -61,8 +64,9 @@ class Result:
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
     """
 
-    def __init__(self, job: str, schema: pa.Schema, stream: Stream, execution: Execution,
-                 cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, job: str, schema: pa.Schema, stream: Stream, execution: Execution, cancel: Callable[[], None]
+    ) -> None:
         self.job = job
         self.schema = schema
         self._stream = stream
@@ -84,7 +88,10 @@ class Result:
             raise ValueError("a result can be iterated once; use to_arrow() to read it again")
         self._iterated = True
         try:
-            yield from self._stream
+            for number, batch in enumerate(self._stream):
+                if number == 0 and debug.level() >= 5:
+                    debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
+                yield batch
             self._execution.ended.wait()
         except JumpgateError as broken:
             self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause

@@ -60,8 +60,17 @@ class Session:
     each instance's tables (0: none). prefer: accelerators to use wherever they match.
     """
 
-    def __init__(self, address: str | None = None, *, host: str = "127.0.0.1", parallelism: int = 0, threads: int = 0,
-                 timeout_ms: int = 0, memory_limit_bytes: int = 0, prefer: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        host: str = "127.0.0.1",
+        parallelism: int = 0,
+        threads: int = 0,
+        timeout_ms: int = 0,
+        memory_limit_bytes: int = 0,
+        prefer: tuple[str, ...] = (),
+    ) -> None:
         self._service = None
         if address is None:
             from jumpgate.service import embedded
@@ -70,10 +79,15 @@ class Session:
             address = self._service.address
         self.address = address
         self._host = host
-        self._options = pb.Options(parallelism=parallelism, threads=threads, timeout_ms=timeout_ms,
-                                   memory_limit_bytes=memory_limit_bytes, prefer=prefer)
+        self._options = pb.Options(
+            parallelism=parallelism,
+            threads=threads,
+            timeout_ms=timeout_ms,
+            memory_limit_bytes=memory_limit_bytes,
+            prefer=prefer,
+        )
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
-        self._stub = JumpgateStub(self._channel)
+        self._stub = JumpgateStub(self._channel)  # type: ignore[no-untyped-call]
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
         self._closed = False
 
@@ -85,8 +99,9 @@ class Session:
             request = proto.encode(Send(root, (endpoint.address,)), dialect or DEFAULT)
             job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=self._options))
             descriptor = Descriptor.from_proto(job.format)
-            endpoint.expect(job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor,
-                            producers=job.producers)
+            endpoint.expect(
+                job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
+            )
             call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id))
         except BaseException:
             endpoint.close()
@@ -100,8 +115,9 @@ class Session:
         """How the dataflow would be run, and why: nothing is compiled or run. verbose: the plan after each pass."""
         return str(self._explained(dataflow, dialect, verbose).text)
 
-    def explain_data(self, dataflow: Dataflow, dialect: Dialect | None = None, *,
-                     verbose: bool = False) -> dict[str, Any]:
+    def explain_data(
+        self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False
+    ) -> dict[str, Any]:
         """What `explain` says, for programs."""
         data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
@@ -139,8 +155,9 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _ask(self, method: Callable[[Any], T], message: Any) -> T:
@@ -177,8 +194,11 @@ def _typed(error: Any, address: str) -> JumpgateError:
         if key == "jumpgate-error":
             return from_dict(json.loads(value))
     if error.code() == grpc.StatusCode.UNAVAILABLE:
-        return Unreachable(f"no Jumpgate service answers at {address} ({error.details()}); "
-                           "start one with `jumpgate serve`, or connect() without an address", address=address)
+        return Unreachable(
+            f"no Jumpgate service answers at {address} ({error.details()}); "
+            "start one with `jumpgate serve`, or connect() without an address",
+            address=address,
+        )
     cls = _STATUSES.get(error.code(), ProtocolError)
     return cls(f"the service at {address} answered {error.code().name}: {error.details()}", address=address)
 

@@ -36,8 +36,9 @@ struct JgProbeOption {
 
 // Never null; jg_probe_error tells whether opening went well.
 Probe* jg_probe_open(const char* format, const char* const* files, int32_t file_count, const JgProbeColumn* columns,
-                     int32_t column_count, const JgProbeBound* bounds, int32_t bound_count, const JgProbeOption* settings,
-                     int32_t setting_count, int32_t share_index, int32_t share_count, int32_t threads) {
+                     int32_t column_count, const JgProbeBound* bounds, int32_t bound_count,
+                     const JgProbeOption* settings, int32_t setting_count, int32_t share_index, int32_t share_count,
+                     int32_t threads) {
   jg::FileSourceOptions options;
   options.format = format;
   options.files.assign(files, files + file_count);

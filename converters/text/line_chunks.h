@@ -52,7 +52,6 @@ class LineChunks {
   int64_t offset() const { return base_ + begin_; }  // of data() in the file
   bool at_file_start() const { return offset() == 0; }
   int64_t bytes_read = 0;
-  int64_t wait_ns = 0;
 
  private:
   Status open_range(bool* done);

@@ -16,12 +16,15 @@ from jumpgate.errors import InvalidDataflow, JumpgateError
 #: subcommand → (module with a click command `command`, help in the list)
 COMMANDS = {
     "demo": ("demo", "TPC-DS query 3 from JSON, ORC, Parquet and CSV files, beside DuckDB."),
+    "sql": ("sql", "Run a SQL query over files and print or save its result."),
     "run": ("run", "Run a dataflow and print or save its result."),
     "explain": ("explain", "Show how a dataflow would be run, and why."),
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),
     "nca": ("nca", "List, show, check and create accelerators."),
     "data": ("data", "Generate test data."),
+    "calibrate": ("calibrate", "Measure what this machine reads how fast, for offload = auto."),
+    "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),
     "doctor": ("doctor", "Check this machine: compiler, cores, memory, cache, ports."),
 }
 EXIT_ERROR = 1

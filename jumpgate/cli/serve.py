@@ -30,14 +30,11 @@ def command(host: str, port: int, config: Path | None, as_json: bool) -> None:
 
 async def _serve(host: str, port: int, config: Path | None, as_json: bool) -> None:
     from jumpgate.hosts.config import load
-    from jumpgate.nca.registry import default_registry
+    from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
     configuration = load(config)
-    registry = default_registry()
-    for name, path in configuration.ncas:
-        registry.load(name, path)
-    server, engine, bound = await serve(configuration, registry, host, port)
+    server, engine, bound = await serve(configuration, configured_registry(configuration), host, port)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

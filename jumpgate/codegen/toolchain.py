@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.errors import BuildError
 
@@ -131,7 +132,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
             done = subprocess.run(command, input=source, capture_output=True, text=True, env=_environment(work))
         except OSError as error:
             raise BuildError(f"the C++ compiler {compiler()} does not run: {error}", compiler=compiler()) from error
-        if done.returncode != 0 or _debug() >= 4:
+        if done.returncode != 0 or debug.level() >= 4:
             kept = cache.folder("sources") / f"{target.stem}.cpp"
             with cache.explained():
                 kept.write_text(source)
@@ -156,11 +157,6 @@ def _failure(what: str, output: str, kept: Path) -> BuildError:
     first = next((line for line in lines if re.search(r"\berror\b|undefined reference", line)), None)
     first = first or next((line for line in reversed(lines) if line.strip()), "the compiler gave no message")
     return BuildError(f"{what} did not compile: {first.strip()} (see {kept})", log=kept)
-
-
-def _debug() -> int:
-    value = os.environ.get("JUMPGATE_DEBUG", "")
-    return int(value) if value.isdigit() else 0
 
 
 def _say(text: str) -> None:

@@ -27,7 +27,15 @@ Pass = Callable[[Plan], Plan]
 
 #: prune_columns runs again to keep what nobody needs off the edges that parallelise has made
 PASSES: tuple[Pass, ...] = (
-    normalise, push_filters, order_joins, prune_columns, map_operators, choose, parallelise, prune_columns, cut,
+    normalise,
+    push_filters,
+    order_joins,
+    prune_columns,
+    map_operators,
+    choose,
+    parallelise,
+    prune_columns,
+    cut,
 )
 
 

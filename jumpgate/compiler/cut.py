@@ -41,9 +41,7 @@ def cut(plan: Plan) -> Plan:
     consumers = {edge: f for f in fragments for edge in f.inputs}
     edges = tuple(_edge(plan, f, consumers.get(f.root.edge)) for f in fragments)
     load = _load(fragments)
-    instances = tuple(
-        _instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count)
-    )
+    instances = tuple(_instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count))
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 

@@ -15,10 +15,17 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
     assert best is not None
     fragments: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
-        entry = fragments.setdefault(i.fragment, {
-            "nca": i.nca, "stage": i.stage, "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
-            "threads": i.threads, "instances": [], "plan": tree(i.root),
-        })
+        entry = fragments.setdefault(
+            i.fragment,
+            {
+                "nca": i.nca,
+                "stage": i.stage,
+                "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
+                "threads": i.threads,
+                "instances": [],
+                "plan": tree(i.root),
+            },
+        )
         entry["instances"].append({"id": i.id, "device": i.device.name})
     return {
         "stages": plan.stages,
@@ -26,8 +33,12 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
         "fragments": fragments,
         "edges": [
             {
-                "id": e.id, "from": list(e.producers), "to": list(e.consumers or e.endpoints) or ["client"],
-                "partitioning": partitioning(e.partitioning), "layout": e.ntf.layout, "transport": e.transport,
+                "id": e.id,
+                "from": list(e.producers),
+                "to": list(e.consumers or e.endpoints) or ["client"],
+                "partitioning": partitioning(e.partitioning),
+                "layout": e.ntf.layout,
+                "transport": e.transport,
                 "fingerprint": e.ntf.fingerprint(),
             }
             for e in plan.edges
@@ -41,8 +52,11 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _cost(candidate: Candidate) -> dict[str, Any]:
     return {
-        "seconds": candidate.seconds, "money": candidate.money, "fragments": candidate.fragments,
-        "matches": candidate.matches, "overloaded": candidate.overloaded,
+        "seconds": candidate.seconds,
+        "money": candidate.money,
+        "fragments": candidate.fragments,
+        "matches": candidate.matches,
+        "overloaded": candidate.overloaded,
     }
 
 

@@ -55,9 +55,7 @@ def map_operators(plan: Plan) -> Plan:
     found = mapper.alternatives(plan.root.input)
     if not found:
         raise mapper.error(plan.root.input)
-    candidates = tuple(
-        Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded) for a in found
-    )
+    candidates = tuple(Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded) for a in found)
     return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
 
 

@@ -133,8 +133,11 @@ class _Orderer:
             place = numbered.placed(place, chosen, len(current.schema))
             order.append(chosen)
             current, equal, terms = numbered.closed(joined, place, equal, terms)
-        if order == [*range(len(leaves))] and all(a is b for a, b in zip(leaves, chain.leaves, strict=True)) \
-                and _left_deep(node, len(leaves)):
+        if (
+            order == [*range(len(leaves))]
+            and all(a is b for a, b in zip(leaves, chain.leaves, strict=True))
+            and _left_deep(node, len(leaves))
+        ):
             return node
         refs = references(current.schema)
         output = tuple(e.remap(lambda i: refs[place[i]]) for e in chain.output)
@@ -175,7 +178,11 @@ class _Numbered:
         return place | {c: offset + c - start for c in range(start, end)}
 
     def join(
-        self, current: Operator, place: dict[int, int], leaf: Operator, index: int,
+        self,
+        current: Operator,
+        place: dict[int, int],
+        leaf: Operator,
+        index: int,
         equal: list[tuple[Expression, Expression]],
     ) -> Join | None:
         """The join of what is there with one more leaf, by all keys that connect them; None without any."""

@@ -91,18 +91,18 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
         case Read():
             return _read(node, need)
         case Project():
-            (input, where), = inputs
+            ((input, where),) = inputs
             if len(need) == len(node.names) and input is node.input:
                 return node, _positions(need)
             expressions = tuple(_moved(node.expressions[i], input, where) for i in need)
             return project(input, expressions, tuple(node.names[i] for i in need)), _positions(need)
         case Filter():
-            (input, where), = inputs
+            ((input, where),) = inputs
             if input is node.input:
                 return node, where
             return Filter(input, _moved(node.predicate, input, where)), where
         case Sort():
-            (input, where), = inputs
+            ((input, where),) = inputs
             if input is node.input:
                 return node, where
             keys = tuple(replace(k, expression=_moved(k.expression, input, where)) for k in node.keys)
@@ -116,7 +116,7 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
         case Shuffle() | Exchange():
             return _moved_rows(node, need, *inputs[0])
         case Limit():
-            (input, where), = inputs
+            ((input, where),) = inputs
             return _over(node, input), where
     whole = [_exactly(i, w, [*range(len(o.schema))]) for (i, w), o in zip(inputs, node.inputs, strict=True)]
     return _over(node, *whole), {i: i for i in range(len(node.schema))}

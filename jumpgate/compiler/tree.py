@@ -16,15 +16,17 @@ Change = Callable[[Expression], Expression]
 def unique(root: Operator) -> Iterator[Operator]:
     """Every node of the graph once, inputs before those that use them."""
     seen: set[int] = set()
+    found: list[Operator] = []
 
-    def visit(node: Operator) -> Iterator[Operator]:
+    def visit(node: Operator) -> None:
         if id(node) not in seen:
             seen.add(id(node))
             for child in node.inputs:
-                yield from visit(child)
-            yield node
+                visit(child)
+            found.append(node)
 
-    return visit(root)
+    visit(root)
+    return iter(found)
 
 
 def uses(root: Operator) -> Counter[int]:

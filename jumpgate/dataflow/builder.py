@@ -1,6 +1,6 @@
 """The fluent way to write a dataflow. Every step checks names and types and raises all its problems at once.
 
-    read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregate(by=["ss_item_sk"], n=count())
+read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregate(by=["ss_item_sk"], n=count())
 """
 
 from __future__ import annotations
@@ -92,9 +92,17 @@ class Dataflow:
             merged[at : at + 1] = [(name, expression)]
         return self._then(_project(self.root, merged))
 
-    def join(self, other: Dataflow, on: Columns | None = None, *, left_on: Columns | None = None,
-             right_on: Columns | None = None, how: str = "inner", where: Named | None = None,
-             suffix: str | None = None) -> Dataflow:
+    def join(
+        self,
+        other: Dataflow,
+        on: Columns | None = None,
+        *,
+        left_on: Columns | None = None,
+        right_on: Columns | None = None,
+        how: str = "inner",
+        where: Named | None = None,
+        suffix: str | None = None,
+    ) -> Dataflow:
         """Equi-join; `other` is the build side, best the smaller one.
 
         on: columns of that name on both sides, of which the result holds one. left_on/right_on: keys by position; the
@@ -102,8 +110,9 @@ class Dataflow:
         of self with a match), anti (without), mark (self and a column `mark`: SQL's IN). A column name that both sides
         have is refused unless `suffix` is given, which then renames other's.
         """
-        root = join_operator(self.root, other.root, on=on, left_on=left_on, right_on=right_on, how=how, where=where,
-                             suffix=suffix)
+        root = join_operator(
+            self.root, other.root, on=on, left_on=left_on, right_on=right_on, how=how, where=where, suffix=suffix
+        )
         return Dataflow(root, _deeper(max(self.depth, other.depth), 2))
 
     def aggregate(self, *measures: Aggregation, by: Columns = (), **named: Aggregation) -> Dataflow:
@@ -163,8 +172,9 @@ class Dataflow:
         """Spreads the rows over `count` partitions: by the keys' hash (hash, murmur3), round_robin or broadcast."""
         return self._then(Shuffle(self.root, self._partitioning("shuffle", kind, keys, count)))
 
-    def send(self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None,
-             layout: str = "columnar") -> Dataflow:
+    def send(
+        self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None, layout: str = "columnar"
+    ) -> Dataflow:
         """Delivers the result to `endpoints` (host:port), partitioned by the columns `by` if there are several.
 
         Only for clients that receive by themselves; jumpgate.client adds its own endpoint.
@@ -212,8 +222,14 @@ class Dataflow:
         return Partitioning(kind, tuple(r.index for r in references if r is not None), count)
 
 
-def read(paths: Paths, *, format: str | None = None, schema: Schema | Mapping[str, DataType | str] | Inference,
-         columns: Sequence[str] | None = None, **options: object) -> Dataflow:
+def read(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    schema: Schema | Mapping[str, DataType | str] | Inference,
+    columns: Sequence[str] | None = None,
+    **options: object,
+) -> Dataflow:
     """Files of one format: a path, a glob, a directory, or a list of them (files.list_files).
 
     format: json, csv, parquet or orc; from the suffix if not given. schema: the files' schema, {name: type}, or a
@@ -252,7 +268,9 @@ def _schema_of(scope: Scope, types: Mapping[str, DataType | str]) -> Schema:
 
 
 def _named_columns(
-    scope: Scope, columns: Iterable[object], named: Mapping[str, object],
+    scope: Scope,
+    columns: Iterable[object],
+    named: Mapping[str, object],
 ) -> list[tuple[str, Expression]]:
     """(name, typed expression) of each; problems noted for what has no name or does not resolve."""
     wanted = [(None, as_column(c)) for c in columns] + [(n, as_named(e)) for n, e in named.items()]

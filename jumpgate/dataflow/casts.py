@@ -221,7 +221,8 @@ def _parse(text: str, target: DataType) -> Value:
             raise invalid
         return body.lower() in ("true", "t", "1")
     pattern = {"decimal": _DECIMAL, "date": _DATE, "timestamp": _TIMESTAMP}.get(
-        target.kind, _FLOAT if target.is_float else _INTEGER)
+        target.kind, _FLOAT if target.is_float else _INTEGER
+    )
     if not pattern.fullmatch(body):
         raise invalid
     try:

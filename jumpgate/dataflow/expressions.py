@@ -26,9 +26,11 @@ class Expression:
 
     def walk(self) -> Iterator[Expression]:
         """This expression and all below it, parents first."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        pending: list[Expression] = [self]
+        while pending:
+            expression = pending.pop()
+            yield expression
+            pending += reversed(expression.children)
 
     def columns(self) -> frozenset[int]:
         """Positions of all input columns that this expression reads."""

@@ -12,7 +12,12 @@ from jumpgate.errors import FileUnreadable, InvalidDataflow
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
 
 SUFFIXES = {
-    ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet", ".pq": "parquet", ".orc": "orc",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".orc": "orc",
     ".csv": "csv",
 }
 
@@ -56,8 +61,11 @@ def _in_directory(path: str, format: str | None) -> list[str]:
     found = []
     for folder, folders, names in os.walk(path, onerror=unreadable):
         folders[:] = sorted(f for f in folders if not f.startswith((".", "_")))
-        found += [os.path.join(folder, n) for n in names
-                  if not n.startswith((".", "_")) and os.path.splitext(n)[1].lower() in suffixes]
+        found += [
+            os.path.join(folder, n)
+            for n in names
+            if not n.startswith((".", "_")) and os.path.splitext(n)[1].lower() in suffixes
+        ]
     if not found:
         listed = ", ".join(sorted(suffixes))
         raise FileUnreadable(f"read: directory {path!r} holds no files with suffix {listed}", file=path)
@@ -78,7 +86,11 @@ def _format_of(files: list[str]) -> str:
         return str(formats.pop())
     if None in formats:
         strange = next(f for f in files if os.path.splitext(f)[1].lower() not in SUFFIXES)
-        raise InvalidDataflow(f"read: the suffix of {strange!r} tells no format; give format={' | '.join(FORMATS)}",
-                              operator="read")
-    raise InvalidDataflow(f"read: files of several formats ({', '.join(sorted(f for f in formats if f))}); "
-                          "read each with its own read and union_all them", operator="read")
+        raise InvalidDataflow(
+            f"read: the suffix of {strange!r} tells no format; give format={' | '.join(FORMATS)}", operator="read"
+        )
+    raise InvalidDataflow(
+        f"read: files of several formats ({', '.join(sorted(f for f in formats if f))}); "
+        "read each with its own read and union_all them",
+        operator="read",
+    )

@@ -262,16 +262,24 @@ def _round_literals(*digits: Value) -> None:
 
 
 _LITERAL_RULES: dict[str, Callable[..., None]] = {
-    "like": _like_literals, "substring": _substring_literals, "round": _round_literals,
+    "like": _like_literals,
+    "substring": _substring_literals,
+    "round": _round_literals,
 }
 
 _B, _S = bool_, string
 _DAY, _CLOCK = _temporal("date", "timestamp"), _temporal("timestamp")
 
 
-def _declare(name: str, doc: str, arity: tuple[int, int | None], operands: Callable[[Types], Types],
-             result: Callable[[Types, tuple[Value, ...]], DataType], body: Callable[..., Value],
-             **rest: object) -> Function:
+def _declare(
+    name: str,
+    doc: str,
+    arity: tuple[int, int | None],
+    operands: Callable[[Types], Types],
+    result: Callable[[Types, tuple[Value, ...]], DataType],
+    body: Callable[..., Value],
+    **rest: object,
+) -> Function:
     return Function(name, doc, arity, operands, result, body, **rest)  # type: ignore[arg-type]
 
 
@@ -284,53 +292,169 @@ _TABLE = (
     _declare("le", "a <= b", (2, 2), _common, _is(_B), bodies.le),
     _declare("gt", "a > b", (2, 2), _common, _is(_B), bodies.gt),
     _declare("ge", "a >= b", (2, 2), _common, _is(_B), bodies.ge),
-    _declare("is_distinct", "a <> b where NULL is a value of its own", (2, 2), _common, _never_null,
-             bodies.is_distinct, strict=False),
-    _declare("is_not_distinct", "a = b where NULL equals NULL", (2, 2), _common, _never_null,
-             bodies.is_not_distinct, strict=False),
+    _declare(
+        "is_distinct",
+        "a <> b where NULL is a value of its own",
+        (2, 2),
+        _common,
+        _never_null,
+        bodies.is_distinct,
+        strict=False,
+    ),
+    _declare(
+        "is_not_distinct",
+        "a = b where NULL equals NULL",
+        (2, 2),
+        _common,
+        _never_null,
+        bodies.is_not_distinct,
+        strict=False,
+    ),
     _declare("is_null", "whether the argument is NULL", (1, 1), _any, _never_null, bodies.is_null, strict=False),
-    _declare("is_not_null", "whether the argument has a value", (1, 1), _any, _never_null, bodies.is_not_null,
-             strict=False),
+    _declare(
+        "is_not_null", "whether the argument has a value", (1, 1), _any, _never_null, bodies.is_not_null, strict=False
+    ),
     # logic, three-valued
-    _declare("and", "FALSE if any is FALSE, else NULL if any is NULL, else TRUE", (2, None), _all_of(_B), _three_valued,
-             bodies.and_, strict=False),
-    _declare("or", "TRUE if any is TRUE, else NULL if any is NULL, else FALSE", (2, None), _all_of(_B), _three_valued,
-             bodies.or_, strict=False),
+    _declare(
+        "and",
+        "FALSE if any is FALSE, else NULL if any is NULL, else TRUE",
+        (2, None),
+        _all_of(_B),
+        _three_valued,
+        bodies.and_,
+        strict=False,
+    ),
+    _declare(
+        "or",
+        "TRUE if any is TRUE, else NULL if any is NULL, else FALSE",
+        (2, None),
+        _all_of(_B),
+        _three_valued,
+        bodies.or_,
+        strict=False,
+    ),
     _declare("not", "negation; NULL stays NULL", (1, 1), _all_of(_B), _is(_B), bodies.not_),
     # arithmetic: integers and decimals by the dialect's on_overflow, floats by IEEE 754
-    _declare("add", "a + b; decimals: equal scales, precision + 1 (at most 38)", (2, 2), _common_numeric, _sum_type,
-             bodies.add, fallible=True),
+    _declare(
+        "add",
+        "a + b; decimals: equal scales, precision + 1 (at most 38)",
+        (2, 2),
+        _common_numeric,
+        _sum_type,
+        bodies.add,
+        fallible=True,
+    ),
     _declare("subtract", "a - b; types as add", (2, 2), _common_numeric, _sum_type, bodies.subtract, fallible=True),
-    _declare("multiply", "a * b; decimals: decimal(p1 + p2, s1 + s2), p at most 38", (2, 2), _product, _product_type,
-             bodies.multiply, fallible=True),
-    _declare("divide", "a / b as a float: integers and decimals are cast to float64 first", (2, 2), _quotient, _first,
-             bodies.divide, fallible=True),
-    _declare("int_divide", "integer a / b, truncated towards zero", (2, 2), _integers, _first, bodies.int_divide,
-             fallible=True),
-    _declare("modulo", "the rest of a / b with the sign of a (floats: C's fmod)", (2, 2), _common_numeric, _first,
-             bodies.modulo, fallible=True),
+    _declare(
+        "multiply",
+        "a * b; decimals: decimal(p1 + p2, s1 + s2), p at most 38",
+        (2, 2),
+        _product,
+        _product_type,
+        bodies.multiply,
+        fallible=True,
+    ),
+    _declare(
+        "divide",
+        "a / b as a float: integers and decimals are cast to float64 first",
+        (2, 2),
+        _quotient,
+        _first,
+        bodies.divide,
+        fallible=True,
+    ),
+    _declare(
+        "int_divide",
+        "integer a / b, truncated towards zero",
+        (2, 2),
+        _integers,
+        _first,
+        bodies.int_divide,
+        fallible=True,
+    ),
+    _declare(
+        "modulo",
+        "the rest of a / b with the sign of a (floats: C's fmod)",
+        (2, 2),
+        _common_numeric,
+        _first,
+        bodies.modulo,
+        fallible=True,
+    ),
     _declare("negate", "-a", (1, 1), _numeric, _first, bodies.negate, fallible=True),
     _declare("abs", "|a|", (1, 1), _numeric, _first, bodies.abs_, fallible=True),
-    _declare("round", "to `digits` (0) decimal places, halves away from zero; decimals get that scale; floats: "
-             "C's round(a * 10^digits) / 10^digits, for negative digits round(a / 10^-digits) * 10^-digits, and a "
-             "itself where that is not finite", (1, 2), _round_operands, _round_type, bodies.round_, fallible=True,
-             literals=(1,)),
-    _declare("floor", "the largest integer not above a; decimal(p, 0) for decimals", (1, 1), _numeric, _whole_type,
-             bodies.floor),
-    _declare("ceil", "the smallest integer not below a; decimal(p, 0) for decimals", (1, 1), _numeric, _whole_type,
-             bodies.ceil),
-    _declare("sqrt", "square root in float64; of a negative number: an error (`compute`)", (1, 1), _to_float64,
-             _is(float64), bodies.sqrt),
+    _declare(
+        "round",
+        "to `digits` (0) decimal places, halves away from zero; decimals get that scale; floats: "
+        "C's round(a * 10^digits) / 10^digits, for negative digits round(a / 10^-digits) * 10^-digits, and a "
+        "itself where that is not finite",
+        (1, 2),
+        _round_operands,
+        _round_type,
+        bodies.round_,
+        fallible=True,
+        literals=(1,),
+    ),
+    _declare(
+        "floor",
+        "the largest integer not above a; decimal(p, 0) for decimals",
+        (1, 1),
+        _numeric,
+        _whole_type,
+        bodies.floor,
+    ),
+    _declare(
+        "ceil",
+        "the smallest integer not below a; decimal(p, 0) for decimals",
+        (1, 1),
+        _numeric,
+        _whole_type,
+        bodies.ceil,
+    ),
+    _declare(
+        "sqrt",
+        "square root in float64; of a negative number: an error (`compute`)",
+        (1, 1),
+        _to_float64,
+        _is(float64),
+        bodies.sqrt,
+    ),
     # strings: UTF-8; positions and lengths count code points
-    _declare("like", "SQL LIKE: % any run, _ one code point; optional escape, only before %, _ or itself",
-             (2, 3), _all_of(_S), _is(_B), bodies.like, literals=(1, 2)),
-    _declare("substring", "from code point `start` (1 is the first), at most `length` (all) code points", (2, 3),
-             _exactly(_S, int64, int64), _is(_S), bodies.substring, literals=(1, 2)),
+    _declare(
+        "like",
+        "SQL LIKE: % any run, _ one code point; optional escape, only before %, _ or itself",
+        (2, 3),
+        _all_of(_S),
+        _is(_B),
+        bodies.like,
+        literals=(1, 2),
+    ),
+    _declare(
+        "substring",
+        "from code point `start` (1 is the first), at most `length` (all) code points",
+        (2, 3),
+        _exactly(_S, int64, int64),
+        _is(_S),
+        bodies.substring,
+        literals=(1, 2),
+    ),
     _declare("concat", "all arguments joined; NULL if any is NULL", (1, None), _all_of(_S), _is(_S), bodies.concat),
-    _declare("upper", "ASCII letters in upper case; text with a byte above 127 is an error (`compute`)", (1, 1),
-             _all_of(_S), _is(_S), bodies.upper),
-    _declare("lower", "ASCII letters in lower case; text with a byte above 127 is an error (`compute`)", (1, 1),
-             _all_of(_S), _is(_S), bodies.lower),
+    _declare(
+        "upper",
+        "ASCII letters in upper case; text with a byte above 127 is an error (`compute`)",
+        (1, 1),
+        _all_of(_S),
+        _is(_S),
+        bodies.upper,
+    ),
+    _declare(
+        "lower",
+        "ASCII letters in lower case; text with a byte above 127 is an error (`compute`)",
+        (1, 1),
+        _all_of(_S),
+        _is(_S),
+        bodies.lower,
+    ),
     _declare("trim", "without spaces (U+0020) at both ends", (1, 1), _all_of(_S), _is(_S), bodies.trim),
     _declare("ltrim", "without leading spaces (U+0020)", (1, 1), _all_of(_S), _is(_S), bodies.ltrim),
     _declare("rtrim", "without trailing spaces (U+0020)", (1, 1), _all_of(_S), _is(_S), bodies.rtrim),
@@ -339,8 +463,9 @@ _TABLE = (
     _declare("ends_with", "whether a ends with b", (2, 2), _all_of(_S), _is(_B), bodies.ends_with),
     _declare("contains", "whether b occurs in a", (2, 2), _all_of(_S), _is(_B), bodies.contains),
     # NULLs
-    _declare("coalesce", "the first argument that is not NULL", (1, None), _common, _coalesced, bodies.coalesce,
-             strict=False),
+    _declare(
+        "coalesce", "the first argument that is not NULL", (1, None), _common, _coalesced, bodies.coalesce, strict=False
+    ),
     _declare("null_if", "NULL if a = b, else a", (2, 2), _common, _nullable_first, bodies.null_if, strict=False),
     # dates (proleptic Gregorian, years 1 to 9999) and timestamps
     _declare("year", "calendar year", (1, 1), _DAY, _is(int64), bodies.year),
@@ -351,8 +476,15 @@ _TABLE = (
     _declare("hour", "0 to 23", (1, 1), _CLOCK, _is(int64), bodies.hour),
     _declare("minute", "0 to 59", (1, 1), _CLOCK, _is(int64), bodies.minute),
     _declare("second", "whole seconds, 0 to 59", (1, 1), _CLOCK, _is(int64), bodies.second),
-    _declare("date_add_days", "the date n days later (earlier if negative); outside years 1 to 9999: overflow", (2, 2),
-             _exactly(date, int32), _is(date), bodies.date_add_days, fallible=True),
+    _declare(
+        "date_add_days",
+        "the date n days later (earlier if negative); outside years 1 to 9999: overflow",
+        (2, 2),
+        _exactly(date, int32),
+        _is(date),
+        bodies.date_add_days,
+        fallible=True,
+    ),
 )
 
 #: name → declaration

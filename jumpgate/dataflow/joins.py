@@ -17,8 +17,17 @@ Columns = str | Named | Sequence["str | Named"]
 _LEFT_ONLY = ("semi", "anti", "mark")
 
 
-def join_operator(left: Operator, right: Operator, *, on: Columns | None, left_on: Columns | None,
-                  right_on: Columns | None, how: str, where: Named | None, suffix: str | None) -> Operator:
+def join_operator(
+    left: Operator,
+    right: Operator,
+    *,
+    on: Columns | None,
+    left_on: Columns | None,
+    right_on: Columns | None,
+    how: str,
+    where: Named | None,
+    suffix: str | None,
+) -> Operator:
     """A Join, under a Project where `on` or `suffix` ask for other output columns. Raises InvalidDataflow."""
     scope = Scope("join", left.schema)
     if how not in JOIN_TYPES:
@@ -32,8 +41,10 @@ def join_operator(left: Operator, right: Operator, *, on: Columns | None, left_o
     duplicates = [n for n in right.schema.names if n in left.schema.names and n not in shared]
     if how not in _LEFT_ONLY and suffix is None and duplicates:
         listed = ", ".join(map(repr, duplicates))
-        scope.problem(f"join: both inputs have a column {listed}; pass suffix=\"_right\" to rename the right one, "
-                      "or select fewer columns first")
+        scope.problem(
+            f'join: both inputs have a column {listed}; pass suffix="_right" to rename the right one, '
+            "or select fewer columns first"
+        )
     residual = _residual(scope, left.schema, right.schema, where, suffix, shared, duplicates)
     scope.done()
     node = Join(left, right, how, left_keys, right_keys, residual)
@@ -43,8 +54,12 @@ def join_operator(left: Operator, right: Operator, *, on: Columns | None, left_o
     return _output(scope, node, len(left.schema), shared, suffix)
 
 
-def _key_lists(scope: Scope, on: Columns | None, left_on: Columns | None, right_on: Columns | None,
-               ) -> tuple[list[Named], list[Named]]:
+def _key_lists(
+    scope: Scope,
+    on: Columns | None,
+    left_on: Columns | None,
+    right_on: Columns | None,
+) -> tuple[list[Named], list[Named]]:
     if on is not None and (left_on is not None or right_on is not None):
         scope.problem("join: give either on= or left_on= and right_on=")
     left = _listed(on if on is not None else left_on)
@@ -66,8 +81,13 @@ def _shared(keys: list[Named]) -> tuple[str, ...]:
     return tuple(k.name for k in keys if isinstance(k, NamedColumn))
 
 
-def _keys(scope: Scope, left: Schema, right: Schema, left_names: list[Named], right_names: list[Named],
-          ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+def _keys(
+    scope: Scope,
+    left: Schema,
+    right: Schema,
+    left_names: list[Named],
+    right_names: list[Named],
+) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
     sides = (Scope("join (left input)", left), Scope("join (right input)", right))
     pairs: list[tuple[Expression, Expression]] = []
     for a, b in zip(left_names, right_names, strict=True):
@@ -85,8 +105,15 @@ def _keys(scope: Scope, left: Schema, right: Schema, left_names: list[Named], ri
     return tuple(x for x, _ in pairs), tuple(y for _, y in pairs)
 
 
-def _residual(scope: Scope, left: Schema, right: Schema, where: Named | None, suffix: str | None,
-              shared: tuple[str, ...], duplicates: list[str]) -> Expression | None:
+def _residual(
+    scope: Scope,
+    left: Schema,
+    right: Schema,
+    where: Named | None,
+    suffix: str | None,
+    shared: tuple[str, ...],
+    duplicates: list[str],
+) -> Expression | None:
     """The condition over left ++ right; a name of both means left's if it is a shared key or there is a suffix."""
     if where is None:
         return None
@@ -128,5 +155,8 @@ def _output(scope: Scope, node: Join, width: int, shared: tuple[str, ...], suffi
 def _refuse_duplicates(scope: Scope, schema: Schema) -> None:
     again = [n for i, n in enumerate(schema.names) if n in schema.names[:i]]
     if again:
-        raise InvalidDataflow(f"join: the result would have two columns called {again[0]!r}; rename one first",
-                              operator="join", column=again[0])
+        raise InvalidDataflow(
+            f"join: the result would have two columns called {again[0]!r}; rename one first",
+            operator="join",
+            column=again[0],
+        )

@@ -12,8 +12,18 @@ from jumpgate.dataflow.types import DataType, binary, bool_, date, decimal, floa
 from jumpgate.errors import ComputeError
 
 _PYTHON = {
-    "bool": bool, "int8": int, "int16": int, "int32": int, "int64": int, "float32": float, "float64": float,
-    "decimal": pydecimal.Decimal, "date": datetime.date, "timestamp": datetime.datetime, "string": str, "binary": bytes,
+    "bool": bool,
+    "int8": int,
+    "int16": int,
+    "int32": int,
+    "int64": int,
+    "float32": float,
+    "float64": float,
+    "decimal": pydecimal.Decimal,
+    "date": datetime.date,
+    "timestamp": datetime.datetime,
+    "string": str,
+    "binary": bytes,
 }
 
 
@@ -81,8 +91,11 @@ def coerce(value: Value, target: DataType) -> Literal:
     source, plain = natural_type(value), target.with_nullable(False)
     if source.same(target):
         return Literal(plain, value)
-    implied = source.is_numeric and target.is_numeric or (source.kind, target.kind) in (
-        ("string", "date"), ("string", "timestamp"), ("date", "timestamp"))
+    implied = (
+        source.is_numeric
+        and target.is_numeric
+        or (source.kind, target.kind) in (("string", "date"), ("string", "timestamp"), ("date", "timestamp"))
+    )
     if not implied:
         raise TypeMismatch(f"{value!r} ({source.kind}) cannot be used as {target.name}")
     try:
@@ -92,8 +105,11 @@ def coerce(value: Value, target: DataType) -> Literal:
         converted = cast_value(value, source, target)
     except (ComputeError, TypeMismatch, pydecimal.InvalidOperation):
         raise TypeMismatch(f"{value!r} does not fit {plain}") from None
-    exact = converted == value or source.kind == "string" or (source.kind, target.kind) in (
-        ("date", "timestamp"), ("decimal", "float64"), ("float64", "float64"))
+    exact = (
+        converted == value
+        or source.kind == "string"
+        or (source.kind, target.kind) in (("date", "timestamp"), ("decimal", "float64"), ("float64", "float64"))
+    )
     if not exact:
         raise TypeMismatch(f"{value!r} does not fit {plain} exactly")
     return Literal(plain, converted)
@@ -105,8 +121,11 @@ def holds(literal: Literal) -> str | None:
     if value is None:
         return None if type.nullable else f"NULL in a literal of type {type}"
     python = _PYTHON[type.kind]
-    if not isinstance(value, python) or (python is int and isinstance(value, bool)) or (
-            python is datetime.date and isinstance(value, datetime.datetime)):
+    if (
+        not isinstance(value, python)
+        or (python is int and isinstance(value, bool))
+        or (python is datetime.date and isinstance(value, datetime.datetime))
+    ):
         return f"{value!r} is not a value of type {type}"
     if isinstance(value, int) and type.is_integer and not fits(value, type):
         return f"{value} is out of the range of {type}"
@@ -118,4 +137,3 @@ def holds(literal: Literal) -> str | None:
         if rest or not fits(shifted, type):
             return f"{value} is out of the range of {type}"
     return None
-

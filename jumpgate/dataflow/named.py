@@ -271,8 +271,10 @@ def call(function: str, *args: object) -> Named:
 def as_named(value: object) -> Named:
     """Expressions as they are, anything else as a literal."""
     if isinstance(value, Aggregation | Order | When):
-        raise InvalidDataflow(f"{type(value).__name__.lower()} cannot be part of an expression; "
-                              "compute on a measure with with_columns after aggregate")
+        raise InvalidDataflow(
+            f"{type(value).__name__.lower()} cannot be part of an expression; "
+            "compute on a measure with with_columns after aggregate"
+        )
     return value if isinstance(value, Named) else NamedLiteral(value)  # type: ignore[arg-type]
 
 

@@ -125,25 +125,48 @@ class _Writer:
         out = pb.Operator(inputs=[self.indices[id(i)] for i in node.inputs])
         match node:
             case Read():
-                out.read.CopyFrom(pb.Read(
-                    files=node.files, format=node.format, file_schema=_schema(node.file_schema), columns=node.columns,
-                    options=dict(node.options), predicate=self._optional(node.predicate)))
+                out.read.CopyFrom(
+                    pb.Read(
+                        files=node.files,
+                        format=node.format,
+                        file_schema=_schema(node.file_schema),
+                        columns=node.columns,
+                        options=dict(node.options),
+                        predicate=self._optional(node.predicate),
+                    )
+                )
             case Filter():
                 out.filter.CopyFrom(pb.Filter(predicate=self.expression(node.predicate)))
             case Project():
                 out.project.CopyFrom(pb.Project(expressions=self._all(node.expressions), names=node.names))
             case Join():
-                out.join.CopyFrom(pb.Join(
-                    type=node.type, left_keys=self._all(node.left_keys), right_keys=self._all(node.right_keys),
-                    residual=self._optional(node.residual)))
+                out.join.CopyFrom(
+                    pb.Join(
+                        type=node.type,
+                        left_keys=self._all(node.left_keys),
+                        right_keys=self._all(node.right_keys),
+                        residual=self._optional(node.residual),
+                    )
+                )
             case Aggregate():
-                measures = [pb.Measure(function=m.function, argument=self._optional(m.argument), type=_type(m.type),
-                                       name=m.name) for m in node.measures]
-                out.aggregate.CopyFrom(pb.Aggregate(
-                    keys=self._all(node.keys), key_names=node.key_names, measures=measures, phase=node.phase))
+                measures = [
+                    pb.Measure(
+                        function=m.function, argument=self._optional(m.argument), type=_type(m.type), name=m.name
+                    )
+                    for m in node.measures
+                ]
+                out.aggregate.CopyFrom(
+                    pb.Aggregate(
+                        keys=self._all(node.keys), key_names=node.key_names, measures=measures, phase=node.phase
+                    )
+                )
             case Sort():
-                keys = [pb.SortKey(expression=self.expression(k.expression), descending=k.descending,
-                                   nulls_first=k.nulls_first) for k in node.keys]
+                keys = [
+                    pb.SortKey(
+                        expression=self.expression(k.expression), descending=k.descending, nulls_first=k.nulls_first
+                    )
+                    for k in node.keys
+                ]
                 out.sort.CopyFrom(pb.Sort(keys=keys, limit=node.limit, offset=node.offset))
             case Limit():
                 out.limit.CopyFrom(pb.Limit(count=node.count, offset=node.offset))
@@ -154,8 +177,9 @@ class _Writer:
             case Shuffle():
                 out.shuffle.CopyFrom(pb.Shuffle(partitioning=_partitioning(node.partitioning)))
             case Send():
-                out.send.CopyFrom(pb.Send(endpoints=node.endpoints, partitioning=_partitioning(node.partitioning),
-                                          layout=node.layout))
+                out.send.CopyFrom(
+                    pb.Send(endpoints=node.endpoints, partitioning=_partitioning(node.partitioning), layout=node.layout)
+                )
             case _:
                 raise InvalidDataflow(f"{node.kind} is the compiler's own and no part of a request", operator=node.kind)
         self.message.operators.append(out)
@@ -345,17 +369,27 @@ class _Reader:
 
 _READERS: dict[str, Callable[[_Reader, Any, list[Operator], str], Operator]] = {
     "read": lambda r, m, i, w: Read(
-        tuple(m.files), m.format, _read_schema(m.file_schema, w), tuple(m.columns), tuple(sorted(m.options.items())),
-        r.optional(m, "predicate", w)),
+        tuple(m.files),
+        m.format,
+        _read_schema(m.file_schema, w),
+        tuple(m.columns),
+        tuple(sorted(m.options.items())),
+        r.optional(m, "predicate", w),
+    ),
     "filter": lambda r, m, i, w: Filter(i[0], r.at(m.predicate, w)),
     "project": lambda r, m, i, w: Project(i[0], r.all(m.expressions, w), tuple(m.names)),
     "join": lambda r, m, i, w: Join(
-        i[0], i[1], m.type, r.all(m.left_keys, w), r.all(m.right_keys, w), r.optional(m, "residual", w)),
+        i[0], i[1], m.type, r.all(m.left_keys, w), r.all(m.right_keys, w), r.optional(m, "residual", w)
+    ),
     "aggregate": lambda r, m, i, w: Aggregate(
-        i[0], r.all(m.keys, w), tuple(m.key_names), tuple(r.measure(x, w) for x in m.measures), m.phase),
+        i[0], r.all(m.keys, w), tuple(m.key_names), tuple(r.measure(x, w) for x in m.measures), m.phase
+    ),
     "sort": lambda r, m, i, w: Sort(
-        i[0], tuple(SortKey(r.at(k.expression, w), k.descending, k.nulls_first) for k in m.keys),
-        m.limit if m.HasField("limit") else None, m.offset),
+        i[0],
+        tuple(SortKey(r.at(k.expression, w), k.descending, k.nulls_first) for k in m.keys),
+        m.limit if m.HasField("limit") else None,
+        m.offset,
+    ),
     "limit": lambda r, m, i, w: Limit(i[0], m.count, m.offset),
     "distinct": lambda r, m, i, w: Distinct(i[0]),
     "union_all": lambda r, m, i, w: UnionAll(tuple(i)),

@@ -200,8 +200,21 @@ def name_of(expression: Named) -> str | None:
     return None
 
 
-_SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "add": "+", "subtract": "-",
-            "multiply": "*", "divide": "/", "modulo": "%", "and": "&", "or": "|"}
+_SYMBOLS = {
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "modulo": "%",
+    "and": "&",
+    "or": "|",
+}
 
 
 def describe(expression: Named) -> str:
@@ -239,4 +252,3 @@ def suggest(name: str, known: Iterable[str]) -> str:
         return f"; did you mean {close[0]!r}?"
     shown = ", ".join(repr(n) for n in names[:8]) + (", …" if len(names) > 8 else "")
     return f"; it has {shown}" if names else "; it has no columns"
-

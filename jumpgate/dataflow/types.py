@@ -6,8 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 KINDS = (
-    "bool", "int8", "int16", "int32", "int64", "float32", "float64",
-    "decimal", "date", "timestamp", "string", "binary",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "decimal",
+    "date",
+    "timestamp",
+    "string",
+    "binary",
 )
 INTEGERS = ("int8", "int16", "int32", "int64")
 FLOATS = ("float32", "float64")
@@ -56,8 +66,19 @@ class DataType:
         """Bytes of one fixed-width value in memory; 16 for the (pointer, length) of string and binary."""
         if self.kind == "decimal":
             return 8 if self.precision <= 18 else 16
-        return {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4, "float64": 8,
-                "date": 4, "timestamp": 8, "string": 16, "binary": 16}[self.kind]
+        return {
+            "bool": 1,
+            "int8": 1,
+            "int16": 2,
+            "int32": 4,
+            "int64": 8,
+            "float32": 4,
+            "float64": 8,
+            "date": 4,
+            "timestamp": 8,
+            "string": 16,
+            "binary": 16,
+        }[self.kind]
 
     @property
     def name(self) -> str:
@@ -86,7 +107,7 @@ def parse_type(text: str) -> DataType:
     nullable = text.endswith("?")
     body = text.rstrip("?").strip()
     if body.startswith("decimal"):
-        precision, _, scale = body[len("decimal"):].strip("() ").partition(",")
+        precision, _, scale = body[len("decimal") :].strip("() ").partition(",")
         return decimal(int(precision), int(scale or 0), nullable)
     return DataType(body, nullable=nullable)
 

@@ -38,15 +38,21 @@ from jumpgate.dataflow.types import Schema, bool_
 DEPTH_MAX = 200
 PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
 READ_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "quote", "header", "null", "on_error"), "json": ("on_error",), "parquet": (), "orc": (),
+    "csv": ("delimiter", "quote", "header", "null", "on_error"),
+    "json": ("on_error",),
+    "parquet": (),
+    "orc": (),
 }
 
 
 def option_problems(format: str, options: Mapping[str, str]) -> list[str]:
     """What is wrong with a read's options."""
     known = READ_OPTIONS[format]
-    found = [f"read: {format} has no option {n!r}{suggest(n, known) if known else '; it has none'}"
-             for n in options if n not in known]
+    found = [
+        f"read: {format} has no option {n!r}{suggest(n, known) if known else '; it has none'}"
+        for n in options
+        if n not in known
+    ]
     for name in ("delimiter", "quote"):
         if len(options.get(name, ",").encode()) != 1 or options.get(name) in ("\n", "\r", "\0"):
             found.append(f"read: option {name} is {options[name]!r}; it must be one ASCII character")
@@ -182,7 +188,7 @@ def _aggregate(node: Aggregate) -> list[str]:
             found.append("count_distinct has no partial state")
     if node.phase == "final" and not found:
         states = [t for m in node.measures for t in partial_state(m)]
-        have = node.input.schema.types[len(node.keys):]
+        have = node.input.schema.types[len(node.keys) :]
         if len(have) != len(states) or not all(a.same(b) for a, b in zip(have, states, strict=False)):
             found.append("the input is not the partial phase's output")
     return found

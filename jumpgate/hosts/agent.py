@@ -177,8 +177,9 @@ class Connection:
             self._forget(instance)
             raise
         instance.pid = forked.pid
-        instance.caller = Caller(lambda: died(instance.id, forked.ended.result() if forked.ended.done() else None),
-                                 explained=forked.ended)
+        instance.caller = Caller(
+            lambda: died(instance.id, forked.ended.result() if forked.ended.done() else None), explained=forked.ended
+        )
         forked.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
         loop = asyncio.get_running_loop()
         lines = instance.caller.lines
@@ -266,8 +267,9 @@ async def _start(agent: Agent, listen: str) -> int:
         server = await asyncio.get_running_loop().create_server(lambda: Connection(agent).lines, host, int(port))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"the agent cannot listen on {listen}: {reason}; choose another port, or 0 for a free one",
-                          address=listen) from error
+        raise ConfigError(
+            f"the agent cannot listen on {listen}: {reason}; choose another port, or 0 for a free one", address=listen
+        ) from error
     await agent.zygote()  # so that the first job does not wait for it
     return int(server.sockets[0].getsockname()[1])
 
@@ -289,8 +291,9 @@ def _read_file(path: str) -> str:
     except OSError as error:
         raise ConfigError(f"cannot read the token in {path}: {error.strerror}", file=path) from error
     if not token:
-        raise ConfigError(f"the token file {path} is empty: put a secret into it, the same for service and agents",
-                          file=path)
+        raise ConfigError(
+            f"the token file {path} is empty: put a secret into it, the same for service and agents", file=path
+        )
     return token
 
 

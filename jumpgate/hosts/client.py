@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import jumpgate
-from jumpgate.errors import InstanceFailed, ProtocolError, Unreachable
+from jumpgate.errors import InstanceFailed, JumpgateError, ProtocolError, Unreachable
 from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
@@ -21,7 +21,7 @@ class Instance:
 
     def __init__(self, caller: Caller, job: str, id: str) -> None:
         self._caller = caller
-        self.id, self.name, self.pid = id, f"{job}/{id}", 0
+        self.job, self.id, self.name, self.pid = job, id, f"{job}/{id}", 0
         self.ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class AgentHost:
 
     def __init__(self, device: Device, address: str) -> None:
         self.device = device
-        self._address = address
+        self.address = address
         self._caller = Caller(self._lost, self._event)
         self._caller.closed.add_done_callback(lambda _: self._all_ended())
         self._instances: dict[str, Instance] = {}
@@ -62,8 +62,11 @@ class AgentHost:
         try:
             version = (await self._ask("hello", token=token)).get("version")
             if version != jumpgate.__version__:
-                raise ProtocolError(f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
-                                    f"{jumpgate.__version__}: install one version on both", host=device.name)
+                raise ProtocolError(
+                    f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
+                    f"{jumpgate.__version__}: install one version on both",
+                    host=device.name,
+                )
         except BaseException:
             self._caller.close()
             raise
@@ -95,14 +98,17 @@ class AgentHost:
         self._instances[handle.name] = handle  # before the answer: it may end at once
         try:
             handle.pid = int((await self._caller.call("spawn", job=job, instance=instance))["pid"])
-        except BaseException:
+        except JumpgateError:  # not where somebody has given up waiting: it may be on its way
             self._instances.pop(handle.name, None)
             raise
         return handle
 
     async def release(self, job: str) -> None:
-        if self.alive:  # else the agent has ended them, or has ended itself
+        left = [name for name, instance in self._instances.items() if instance.job == job]
+        if left and self.alive:  # else the agent has ended them, or has ended itself
             await self._ask("release", job=job)
+            for name in left:
+                self._instances.pop(name, None)
 
     async def close(self) -> None:
         self._caller.close()
@@ -114,12 +120,15 @@ class AgentHost:
             return await asyncio.wait_for(self._caller.call(verb, **arguments), ANSWER_TIMEOUT_S)
         except TimeoutError:
             self._caller.lines.abort()
-            raise Unreachable(f"the agent of host '{self.device.name}' at {self._address} does not answer",
-                              host=self.device.name) from None
+            raise Unreachable(
+                f"the agent of host '{self.device.name}' at {self.address} does not answer", host=self.device.name
+            ) from None
 
     def _lost(self) -> InstanceFailed:
-        return InstanceFailed(f"the agent of host '{self.device.name}' at {self._address} has ended, and every "
-                              "instance with it", host=self.device.name)
+        return InstanceFailed(
+            f"the agent of host '{self.device.name}' at {self.address} has ended, and every instance with it",
+            host=self.device.name,
+        )
 
     def _event(self, message: dict[str, Any]) -> None:
         instance = self._instances.pop(str(message.get("instance")), None)

@@ -1,25 +1,25 @@
 """`jumpgate.toml`: the hosts (and other devices) that a service may use. With none, everything runs on this machine.
 
-    [service]                       # all optional
-    stall_timeout_ms = 60000        # fails a job whose counters stand still this long
-    memory_limit_bytes = 0          # of each instance's tables; 0: none
+[service]                       # all optional
+stall_timeout_ms = 60000        # fails a job that moves no rows and burns no CPU time for this long
+memory_limit_bytes = 0          # of each instance's tables; 0: none
 
-    [[host]]
-    name = "worker1"
-    agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
-    token_file = "/etc/jumpgate/token"
-    cores = 16                      # absent: as many as this machine has
-    memory_bytes = 68719476736      # absent: as much as this machine has
-    data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
-    data_address = "10.0.0.7"       # how other hosts reach them
+[[host]]
+name = "worker1"
+agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
+token_file = "/etc/jumpgate/token"
+cores = 16                      # absent: as many as this machine has
+memory_bytes = 68719476736      # absent: as much as this machine has
+data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
+data_address = "10.0.0.7"       # how other hosts reach them
 
-    [[device]]                      # a switch, a board, a store: its NCA knows the other keys
-    name = "tor1"
-    kind = "switch"
+[[device]]                      # a switch, a board, a store: its NCA knows the other keys
+name = "tor1"
+kind = "switch"
 
-    [[nca]]
-    name = "mine"
-    path = "my_package.my_module:NCA"
+[[nca]]
+name = "mine"
+path = "my_package.my_module:NCA"
 """
 
 from __future__ import annotations
@@ -37,8 +37,15 @@ from jumpgate.nca.interface import Device
 #: table → key → type
 _KEYS: dict[str, dict[str, type[int] | type[str]]] = {
     "service": {"stall_timeout_ms": int, "memory_limit_bytes": int},
-    "host": {"name": str, "agent": str, "token_file": str, "cores": int, "memory_bytes": int, "data_bind": str,
-             "data_address": str},
+    "host": {
+        "name": str,
+        "agent": str,
+        "token_file": str,
+        "cores": int,
+        "memory_bytes": int,
+        "data_bind": str,
+        "data_address": str,
+    },
     "device": {"name": str, "kind": str},
     "nca": {"name": str, "path": str},
 }
@@ -149,8 +156,13 @@ def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) 
 def _host(table: dict[str, Any]) -> HostConfig:
     local = this_machine().device
     properties = tuple((k, table[k]) for k in ("data_bind", "data_address") if k in table)
-    device = Device(table["name"], "host", table.get("cores") or local.cores,
-                    table.get("memory_bytes") or local.memory_bytes, properties)
+    device = Device(
+        table["name"],
+        "host",
+        table.get("cores") or local.cores,
+        table.get("memory_bytes") or local.memory_bytes,
+        properties,
+    )
     return HostConfig(device, table.get("agent"), table.get("token_file"))
 
 
@@ -162,8 +174,12 @@ def _check_agent(host: HostConfig, where: str) -> None:
     if not address or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigError(f"{where}: agent of host '{name}' is {host.agent!r}, not HOST:PORT", file=where, host=name)
     if host.token_file is None:
-        raise ConfigError(f"{where}: host '{name}' names an agent but no token_file: put the secret that its agent was "
-                          "started with into a file, and name it", file=where, host=name)
+        raise ConfigError(
+            f"{where}: host '{name}' names an agent but no token_file: put the secret that its agent was "
+            "started with into a file, and name it",
+            file=where,
+            host=name,
+        )
 
 
 def _device(table: dict[str, Any]) -> Device:

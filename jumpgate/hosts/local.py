@@ -86,8 +86,10 @@ def _port(line: bytes, device: Device) -> int:
     if "error" in answer:
         raise from_dict(answer["error"])
     if "port" not in answer:
-        raise Unreachable(f"the agent of host '{device.name}' ended while it started; its message is on standard error",
-                          host=device.name)
+        raise Unreachable(
+            f"the agent of host '{device.name}' ended while it started; its message is on standard error",
+            host=device.name,
+        )
     return int(answer["port"])
 
 

@@ -26,8 +26,12 @@ class Lines(asyncio.Protocol):
     A line that is too long or not a JSON object ends the connection: the other end is not one of ours.
     """
 
-    def __init__(self, on_message: Callable[[dict[str, Any]], None], on_lost: Callable[[], None] = lambda: None,
-                 line_bytes_max: int = LINE_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        on_message: Callable[[dict[str, Any]], None],
+        on_lost: Callable[[], None] = lambda: None,
+        line_bytes_max: int = LINE_BYTES_MAX,
+    ) -> None:
         self._on_message, self._on_lost = on_message, on_lost
         self.line_bytes_max = line_bytes_max
         self._buffer = bytearray()
@@ -91,8 +95,12 @@ class Caller:
     that answer no request. `lines` is the protocol of the connection.
     """
 
-    def __init__(self, lost: Callable[[], JumpgateError], on_event: Callable[[dict[str, Any]], None] = lambda _: None,
-                 explained: asyncio.Future[Any] | None = None) -> None:
+    def __init__(
+        self,
+        lost: Callable[[], JumpgateError],
+        on_event: Callable[[dict[str, Any]], None] = lambda _: None,
+        explained: asyncio.Future[Any] | None = None,
+    ) -> None:
         self._lost, self._on_event, self._explained = lost, on_event, explained
         self._loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)

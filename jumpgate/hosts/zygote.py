@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import socket
 import subprocess
 from pathlib import Path
@@ -40,8 +41,13 @@ class Zygote:
 
     def __init__(self, program: Path) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen([program, str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            [program, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "LD_BIND_NOW": "1"},  # symbols are looked up here once, not in every instance
+        )
         theirs.close()
         ours.setblocking(False)
         self._socket = ours
@@ -103,8 +109,13 @@ class Zygote:
         elif "spawned" in message:
             answer, pid = self._forking.pop(0), int(message["pid"])
             if pid < 0:
-                _fail(answer, InstanceFailed(f"the system refused to fork instance {message['spawned']}: "
-                                             f"{message['error']}", instance=message["spawned"]))
+                _fail(
+                    answer,
+                    InstanceFailed(
+                        f"the system refused to fork instance {message['spawned']}: {message['error']}",
+                        instance=message["spawned"],
+                    ),
+                )
                 return
             self._ends[pid] = ended = self._loop.create_future()
             if not answer.done():

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hmac
 import selectors
 import socket
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,48 +17,24 @@ from crc32c import crc32c
 
 from jumpgate.errors import Cancelled, JumpgateError, ProtocolError, Unreachable
 from jumpgate.ntf.codec import Codec
-from jumpgate.ntf.descriptor import Descriptor, first_difference
-from jumpgate.ntf.frames import (
-    HEADER_BYTES,
-    Header,
-    Hello,
-    Kind,
-    StreamTotals,
-    control_frame,
-    decode_error,
-    error_frame,
-    parse_header,
-)
+from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.ntf.frames import HEADER_BYTES, Header, Kind, StreamTotals, decode_error, parse_header
+from jumpgate.ntf.greet import HANDSHAKES_MAX, Expected, Greeter
 
 #: a frame is read in pieces of this size, whose checksum is taken while they are in the cache
 PIECE_BYTES = 1 << 20
-#: connections that have not greeted yet, at once; the oldest makes room for another
-HANDSHAKES_MAX = 64
 #: a sender may be so far ahead, where the system allows it; else the system's own tuning is better than a small window
 WINDOW_BYTES = 4 << 20
-#: time for a greeting, and for the rest of a frame that has begun
+#: time for the rest of a frame that has begun
 STALL_S = 30
-
-
-@dataclass(frozen=True)
-class _Expected:
-    job: str
-    edge: str
-    token: str = field(repr=False)
-    codec: Codec
-    producers: int
-    partition: int
-    timeout_s: float
 
 
 @dataclass
 class _Stream:
-    """One connection. `producer` is None until it has greeted."""
+    """One producer's connection."""
 
     socket: socket.socket
-    deadline: float
-    producer: int | None = None
-    greeting: bytearray = field(default_factory=bytearray)
+    producer: int
     totals: StreamTotals = field(default_factory=StreamTotals)
     wake_bytes: int = 1
 
@@ -74,17 +48,24 @@ class _Stream:
 class Endpoint:
     """Receives one edge. Open it, tell it what to expect, then iterate; close() from any thread ends a blocked reader.
 
+    Producers are let in as they come, also while nobody iterates; what they send waits with them until somebody does.
     Iteration waits for the first producer as long as it takes (the job's control channel knows whether one will come;
-    call close() when it will not), for the others `timeout_s` from then on. It ends after the last producer's end
-    frame; raises ProtocolError where bytes or ends disagree, Unreachable where a producer vanishes or aborts.
+    call close() when it will not). It ends after the last producer's end frame; raises ProtocolError where bytes or
+    ends disagree, Unreachable where a producer vanishes, aborts, or does not come though another did.
     """
 
     def __init__(self, listener: socket.socket) -> None:
         self._listener = listener
+        host, port = listener.getsockname()[:2]
+        #: host:port for producers
+        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._waker, self._woken = socket.socketpair()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may call close() amid anything
         self._streams: list[_Stream] = []
-        self._expected: _Expected | None = None
+        self._arrived: list[_Stream] = []  # those that the reader has not seen yet
+        self._expected: Expected | None = None
+        self._greeter: Greeter | None = None
+        self._codec: Codec | None = None
         self._reason: JumpgateError | None = None
         self._closed = False
         self._reading = False
@@ -104,12 +85,6 @@ class Endpoint:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW_BYTES)
         return cls(listener)
 
-    @property
-    def address(self) -> str:
-        """host:port for producers."""
-        host, port = self._listener.getsockname()[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
     def expect(
         self,
         *,
@@ -121,8 +96,12 @@ class Endpoint:
         partition: int = 0,
         timeout_s: float = 30.0,
     ) -> None:
-        """Says who will connect, before iterating. `partition` is this consumer's number among the edge's consumers."""
-        self._expected = _Expected(job, edge, token, Codec(descriptor), producers, partition, timeout_s)
+        """Says who will connect, and lets them in from now on; see jumpgate.ntf.greet.Expected."""
+        self._expected = Expected(job, edge, token, descriptor, producers, partition, timeout_s)
+        self._codec = Codec(descriptor)
+        with self._lock:
+            self._raise_if_closed(self._expected)
+            self._greeter = Greeter(self._listener, self._expected, self._admit, self.close)
 
     def close(self, reason: JumpgateError | None = None) -> None:
         """Closes every socket; whoever iterates gets `reason`, or Cancelled. May be called twice, from any thread."""
@@ -138,6 +117,7 @@ class Endpoint:
                     stream.socket.shutdown(socket.SHUT_RDWR)
             if not self._reading:
                 self._release()
+        self._stop_greeting()
 
     def __enter__(self) -> Endpoint:
         return self
@@ -157,137 +137,61 @@ class Endpoint:
         try:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._woken, selectors.EVENT_READ)
-                selector.register(self._listener, selectors.EVENT_READ)
                 yield from self._receive(expected, selector)
         finally:
             with self._lock:
                 self._reading, self._closed = False, True
                 self._release()
+            self._stop_greeting()
 
-    def _receive(self, expected: _Expected, selector: selectors.BaseSelector) -> Iterator[pa.RecordBatch]:
-        greeted: set[int] = set()
+    def _receive(self, expected: Expected, selector: selectors.BaseSelector) -> Iterator[pa.RecordBatch]:
         ended = 0
-        others_by: float | None = None  # when every producer must have greeted
         while ended < expected.producers:
-            ready = selector.select(self._wait_s(others_by if len(greeted) < expected.producers else None))
+            ready = selector.select()
             self._raise_if_closed(expected)
             for key, _ in ready:
                 stream = key.data
-                if key.fileobj is self._listener:
-                    self._accept(selector)
-                elif stream is not None and stream.producer is None:
-                    if self._greet(stream, expected, greeted, selector):
-                        others_by = others_by or time.monotonic() + expected.timeout_s
-                elif stream is not None:
-                    batch = self._read_frame(stream, expected)
-                    if batch is not None:
-                        yield batch
-                        self._raise_if_closed(expected)
-                    else:
-                        self._drop(stream, selector)
-                        ended += 1
-            self._drop_late(selector)
-            if others_by and len(greeted) < expected.producers and time.monotonic() > others_by:
-                missing = expected.producers - len(greeted)
-                raise Unreachable(
-                    f"edge '{expected.edge}': {missing} of {expected.producers} producers did not connect within "
-                    f"{expected.timeout_s:g} s of the first",
-                    edge=expected.edge,
-                )
+                if stream is None:
+                    self._take_arrived(selector)
+                    continue
+                batch = self._read_frame(stream, expected)
+                if batch is not None:
+                    yield batch
+                    self._raise_if_closed(expected)
+                else:
+                    selector.unregister(stream.socket)
+                    self._drop(stream)
+                    ended += 1
 
     # connections
 
-    def _accept(self, selector: selectors.BaseSelector) -> None:
-        strangers = [s for s in self._streams if s.producer is None]
-        if len(strangers) >= HANDSHAKES_MAX:
-            self._drop(strangers[0], selector)
-        try:
-            connection, _ = self._listener.accept()
-        except OSError:
-            return
-        connection.setblocking(False)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        stream = _Stream(connection, time.monotonic() + STALL_S)
+    def _admit(self, producer: int, connection: socket.socket) -> None:
+        """From the greeter: hands a producer's connection to whoever iterates."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_S, 0))
+        stream = _Stream(connection, producer)
         with self._lock:
+            if self._closed:
+                connection.close()
+                return
             self._streams.append(stream)
-        selector.register(connection, selectors.EVENT_READ, stream)
+            self._arrived.append(stream)
+            self._waker.send(b"x")
 
-    def _greet(
-        self, stream: _Stream, expected: _Expected, greeted: set[int], selector: selectors.BaseSelector
-    ) -> bool:
-        """Reads what has come of a greeting; True when a producer was accepted. A stranger is refused."""
-        try:
-            hello = self._read_greeting(stream)
-            if hello is None:
-                return False
-            if not hmac.compare_digest(hello.token.encode(), expected.token.encode()) or hello.job != expected.job:
-                raise ProtocolError("the job or its token is not the one that is expected here")
-        except (ProtocolError, OSError) as e:
-            if isinstance(e, ProtocolError):
-                self._refuse(stream, e)
-            self._drop(stream, selector)
-            return False
-        try:
-            _agree(hello, expected, greeted)
-        except ProtocolError as e:
-            self._refuse(stream, e)
-            raise
-        greeted.add(hello.producer)
-        stream.producer = hello.producer
-        stream.socket.setblocking(True)
-        stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_S, 0))
-        with contextlib.suppress(OSError):  # its end will be noticed when a frame is awaited
-            stream.socket.sendall(control_frame(Kind.ACCEPT))
-        return True
+    def _take_arrived(self, selector: selectors.BaseSelector) -> None:
+        with self._lock:
+            self._woken.recv(4096)
+            arrived, self._arrived = self._arrived, []
+        for stream in arrived:
+            selector.register(stream.socket, selectors.EVENT_READ, stream)
 
-    def _read_greeting(self, stream: _Stream) -> Hello | None:
-        """The greeting once it is complete. Raises OSError if the connection ended, ProtocolError on other bytes."""
-        wanted = HEADER_BYTES
-        if len(stream.greeting) >= HEADER_BYTES:
-            wanted += parse_header(bytes(stream.greeting[:HEADER_BYTES])).length
-        try:
-            piece = stream.socket.recv(min(wanted - len(stream.greeting), PIECE_BYTES))
-        except BlockingIOError:
-            return None
-        if not piece:
-            raise ConnectionResetError
-        stream.greeting += piece
-        if len(stream.greeting) < HEADER_BYTES:
-            return None
-        header = parse_header(bytes(stream.greeting[:HEADER_BYTES]))
-        if header.kind != Kind.HELLO:
-            raise ProtocolError("the first frame is not a greeting")
-        payload = bytes(stream.greeting[HEADER_BYTES:])
-        if len(payload) < header.length:
-            return None
-        header.check_crc(crc32c(payload))
-        return Hello.decode(payload)
-
-    def _refuse(self, stream: _Stream, error: ProtocolError) -> None:
-        with contextlib.suppress(OSError):
-            stream.socket.send(error_frame(error.code, error.message))
-
-    def _drop(self, stream: _Stream, selector: selectors.BaseSelector) -> None:
-        selector.unregister(stream.socket)
+    def _drop(self, stream: _Stream) -> None:
         with self._lock:
             self._streams.remove(stream)
         stream.socket.close()
 
-    def _drop_late(self, selector: selectors.BaseSelector) -> None:
-        """Ends connections that did not greet in time."""
-        now = time.monotonic()
-        for stream in [s for s in self._streams if s.producer is None and s.deadline < now]:
-            self._drop(stream, selector)
-
-    def _wait_s(self, others_by: float | None) -> float | None:
-        """How long nothing may happen until a deadline must be looked at."""
-        deadlines = [s.deadline for s in self._streams if s.producer is None]
-        deadlines += [others_by] if others_by is not None else []
-        return max(0.0, min(deadlines) - time.monotonic()) + 0.01 if deadlines else None
-
     # frames
 
-    def _read_frame(self, stream: _Stream, expected: _Expected) -> pa.RecordBatch | None:
+    def _read_frame(self, stream: _Stream, expected: Expected) -> pa.RecordBatch | None:
         """One frame as a batch; None when it was the stream's end."""
         where = {"edge": expected.edge, "producer": stream.producer}
         try:
@@ -297,7 +201,7 @@ class Endpoint:
             buffer = pa.allocate_buffer(header.length)
             header.check_crc(self._read(stream, memoryview(buffer)))
             self.bytes += HEADER_BYTES + header.length
-            return self._understand(stream, header, buffer, expected)
+            return self._understand(stream, header, buffer)
         except (ProtocolError, Unreachable) as e:
             self._raise_if_closed(expected)
             message = f"edge '{expected.edge}': producer {stream.producer}: {e.message}"
@@ -308,13 +212,12 @@ class Endpoint:
             what = f"sent nothing for {STALL_S} s amid a frame" if stalled else "vanished before the end of its stream"
             raise Unreachable(f"edge '{expected.edge}': producer {stream.producer} {what}", **where) from None
 
-    def _understand(
-        self, stream: _Stream, header: Header, payload: pa.Buffer, expected: _Expected
-    ) -> pa.RecordBatch | None:
+    def _understand(self, stream: _Stream, header: Header, payload: pa.Buffer) -> pa.RecordBatch | None:
+        assert self._codec is not None
         match header.kind:
             case Kind.DATA:
                 stream.totals.check_sequence(header)
-                batch = expected.codec.decode(payload, header.rows)
+                batch = self._codec.decode(payload, header.rows)
                 stream.totals.add(header.rows, header.crc)
                 self.rows += header.rows
                 return batch
@@ -340,7 +243,9 @@ class Endpoint:
         stream.wake_at(HEADER_BYTES)
         return crc
 
-    def _raise_if_closed(self, expected: _Expected) -> None:
+    # the end
+
+    def _raise_if_closed(self, expected: Expected) -> None:
         if self._closed:
             raise self._reason or Cancelled(f"edge '{expected.edge}' was closed while it was read", edge=expected.edge)
 
@@ -348,8 +253,15 @@ class Endpoint:
         for stream in self._streams:
             stream.socket.close()
         self._streams.clear()
-        for each in (self._listener, self._waker, self._woken):
+        for each in (self._waker, self._woken):
             each.close()
+
+    def _stop_greeting(self) -> None:
+        """Ends the listening. Without our lock: the greeter's thread may be waiting for it."""
+        if self._greeter is not None:
+            self._greeter.stop()
+        else:
+            self._listener.close()
 
 
 def _receive_bytes_max() -> int:
@@ -358,22 +270,3 @@ def _receive_bytes_max() -> int:
         return int(Path("/proc/sys/net/core/rmem_max").read_text())
     except (OSError, ValueError):
         return 0
-
-
-def _agree(hello: Hello, expected: _Expected, greeted: set[int]) -> None:
-    """Past the token: whoever disagrees belongs to the job, so that both ends fail."""
-    mine = expected.codec.descriptor
-    problem = None
-    if hello.edge != expected.edge:
-        problem = f"edge '{hello.edge}' does not end here"
-    elif hello.fingerprint != mine.fingerprint() or hello.text != mine.text():
-        difference = first_difference(mine.text(), hello.text) or "fingerprint"
-        problem = f"the ends disagree on the tuple format: {difference}"
-    elif hello.partition != expected.partition:
-        problem = f"partition {hello.partition} arrives at consumer {expected.partition}"
-    elif not hello.producer < expected.producers:
-        problem = f"producer {hello.producer} connected, {expected.producers} are expected"
-    elif hello.producer in greeted:
-        problem = f"producer {hello.producer} connected twice"
-    if problem:
-        raise ProtocolError(f"edge '{expected.edge}': {problem}", edge=expected.edge)

@@ -180,5 +180,3 @@ def _check_empty(buffers: list[pa.Buffer], validity: pa.Buffer, rows: int) -> No
     valid = pa.Array.from_buffers(pa.bool_(), rows, [None, validity])
     if not pc.all(pc.or_(valid, pc.equal(lengths, 0))).as_py():
         raise ProtocolError("a NULL string that has characters")
-
-

@@ -43,7 +43,9 @@ def located(error: JumpgateError, instance: InstancePlan, phase: str) -> Jumpgat
 
 
 async def on_all(
-    instances: Iterable[InstancePlan], phase: str, verb: Callable[[InstancePlan], Awaitable[None]],
+    instances: Iterable[InstancePlan],
+    phase: str,
+    verb: Callable[[InstancePlan], Awaitable[None]],
     *watchers: Awaitable[None],
 ) -> None:
     """The verb on all instances at once, beside watchers that only end by failing.

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
-from jumpgate.orchestrator import debug
+from jumpgate.orchestrator.building import Building
 from jumpgate.orchestrator.failures import all_of, located, on_all
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
@@ -40,11 +41,17 @@ class Event:
 class Job:
     """A planned job. `run` executes it once; `cancel` may come at any time, from the same event loop.
 
-    timeout_ms: of the execution (0: none); stall_timeout_ms: fails a stage whose counters stand still this long.
+    timeout_ms: of the execution (0: none); stall_timeout_ms: fails a stage that stalls this long (progress.py).
     """
 
-    def __init__(self, context: JobContext, lifecycles: Callable[[str], LifeCycle], record: JobRecord,
-                 timeout_ms: int = 0, stall_timeout_ms: int = 60_000) -> None:
+    def __init__(
+        self,
+        context: JobContext,
+        lifecycles: Callable[[str], LifeCycle],
+        record: JobRecord,
+        timeout_ms: int = 0,
+        stall_timeout_ms: int = 60_000,
+    ) -> None:
         self.context, self.record = context, record
         self._lifecycles = lifecycles
         self._timeout_s = timeout_ms / 1000 if timeout_ms else None
@@ -68,14 +75,15 @@ class Job:
 
     async def compile(self) -> None:
         """Builds every instance's artifact; siblings on one host share one. Raises the first error."""
+        hosts = {name: Building(host, self._compiler_begins) for name, host in self.context.hosts.items()}
 
         async def build(i: InstancePlan) -> Any:
             try:
-                return await self._lifecycle(i).compile(i, self.context.hosts.get(i.device.name))  # type: ignore[arg-type]
+                return await self._lifecycle(i).compile(i, hosts.get(i.device.name))  # type: ignore[arg-type]
             except JumpgateError as error:
                 raise located(error, i, "compile") from None
 
-        with self._phase("compiling", "compile"):
+        with self._phase("compiling", "generate"):
             first = {(i.fragment, i.device.name): i for i in reversed(self.instances)}
             built = dict(zip(first, await all_of(map(build, first.values())), strict=True))
             self._artifacts = {i.id: built[i.fragment, i.device.name] for i in self.instances}
@@ -92,6 +100,7 @@ class Job:
             await asyncio.wait_for(self._task, self._timeout_s)
             self.record.ended_ns = time.time_ns()
             self._enter("done", self.context.plan.stages, self.record.counters)
+            await asyncio.sleep(0)  # it leaves before anything else is done
         except BaseException as error:
             self.record.ended_ns = time.time_ns()
             await self._collect_last_stats()
@@ -124,7 +133,9 @@ class Job:
     async def _allocate(self, i: InstancePlan) -> None:
         self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
         if debug.level() >= 1:
-            debug.note(i, 0, f"{i.nca} accepts edges at {self.context.addresses.get(i.id, 'no address')}")
+            address = self.context.addresses.get(i.id)
+            listens = f", accepts edges at {address}" if address else ""
+            debug.note(i.id, i.device.name, f"{i.nca} of job {self.id}{listens}")
 
     async def _configure(self, i: InstancePlan) -> None:
         await self._lifecycle(i).configure(self._handles[i.id], i, self._artifacts[i.id], self.context)
@@ -140,7 +151,8 @@ class Job:
             self._ended.add(i.id)
             if debug.level() >= 2:
                 read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))
-                debug.note(i, stage, f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far")
+                done = f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far"
+                debug.note(i.id, i.device.name, done, stage)
 
         return execute
 
@@ -149,8 +161,10 @@ class Job:
             self.record.counters.update(counters)
             self._on_event(Event("running", stage, time.time_ns(), counters))
 
-        await watch(self.id, stage, lambda: tuple(i for i in self.instances if i.id not in self._ended), self._stats,
-                    self._stall_s, report)
+        def running() -> tuple[InstancePlan, ...]:
+            return tuple(i for i in self.instances if i.id not in self._ended)
+
+        await watch(self.id, stage, self.context.plan.result, running, self._stats, self._stall_s, report)
 
     async def _stats(self, i: InstancePlan) -> dict[str, Any]:
         return await self._lifecycle(i).stats(self._handles[i.id])
@@ -178,8 +192,9 @@ class Job:
                 self.record.counters[i.id] = await self._stats(i)
 
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(all_of(collect(i) for i in self.instances if i.id in self._handles),
-                                   LAST_STATS_TIMEOUT_S)
+            await asyncio.wait_for(
+                all_of(collect(i) for i in self.instances if i.id in self._handles), LAST_STATS_TIMEOUT_S
+            )
 
     async def _destroy(self) -> None:
         """Every instance ends by its life-cycle; what does not, or was only being started, its host kills."""
@@ -200,13 +215,19 @@ class Job:
         self.record.state = state
         self._on_event(Event(state, stage, time.time_ns(), counters))
 
+    def _compiler_begins(self) -> None:
+        """The first compiler ends the phase in which programs were generated."""
+        now, phase = time.time_ns(), self.record.phases[-1]
+        if phase.name == "generate":
+            phase.end_ns = now
+            self.record.phases.append(Phase("compile", now))
+
     @contextlib.contextmanager
     def _phase(self, state: str, name: str, stage: int = 0) -> Iterator[None]:
         """Enters the state, and notes when the phase began and ended."""
-        phase = Phase(name, time.time_ns())
-        self.record.phases.append(phase)
+        self.record.phases.append(Phase(name, time.time_ns()))
         self._enter(state, stage)
         try:
             yield
         finally:
-            phase.end_ns = time.time_ns()
+            self.record.phases[-1].end_ns = time.time_ns()

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import NotFound
 
 JOBS_KEPT = 200
+#: so many more may lie there until the oldest are removed all at once
+JOBS_SLACK = 50
 
 
 @dataclass
 class Phase:
-    """A part of the set-up or a stage, in ns since the epoch. name: map, compile, allocate, configure, stage N."""
+    """A part of the set-up or a stage, in ns since the epoch.
+
+    name: map (request to plan), agents (those that had to be started or reached), generate (programs, until the first
+    compiler runs), compile (what is not cached), allocate, configure, stage N.
+    """
 
     name: str
     start_ns: int
@@ -40,7 +47,7 @@ class JobRecord:
     error: dict[str, Any] | None = None
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(vars(self), default=vars)
 
     @staticmethod
     def from_json(text: str) -> JobRecord:
@@ -56,18 +63,23 @@ def save(record: JobRecord, folder: Path) -> None:
         partial = folder / f".{record.job}.partial"
         partial.write_text(record.to_json())
         partial.rename(folder / f"{record.job}.json")
-        files = sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns)
-        for old in files[:-JOBS_KEPT]:
-            old.unlink(missing_ok=True)
+        if sum(name.endswith(".json") for name in os.listdir(folder)) > JOBS_KEPT + JOBS_SLACK:
+            for old in _by_age(folder)[:-JOBS_KEPT]:
+                old.unlink(missing_ok=True)
     except OSError:
         return
 
 
 def load(job: str, folder: Path) -> JobRecord:
     """The record of `job`, or of the newest job for "latest". Raises NotFound."""
-    files = sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns) if folder.is_dir() else []
+    files = _by_age(folder) if folder.is_dir() else []
     chosen = files[-1:] if job == "latest" else [f for f in files if f.stem == job]
     if not chosen:
         known = f"; the newest is {files[-1].stem}" if files else "; none has run yet"
         raise NotFound(f"no record of job '{job}' in {folder}{known}", job=job)
     return JobRecord.from_json(chosen[0].read_text())
+
+
+def _by_age(folder: Path) -> list[Path]:
+    """The records, the oldest first."""
+    return sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns)

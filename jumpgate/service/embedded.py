@@ -24,7 +24,8 @@ class Embedded:
         self._closed = False
         try:
             self._server, self.engine, port = asyncio.run_coroutine_threadsafe(
-                serve(config, registry), self._loop).result()
+                serve(config, registry), self._loop
+            ).result()
         except BaseException:
             self._end_loop()
             raise

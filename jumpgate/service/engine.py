@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from jumpgate import debug
 from jumpgate.codegen import cache
-from jumpgate.compiler import CompileOptions, compile_dataflow
+from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
 from jumpgate.converters.statistics import estimate
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator
@@ -25,8 +27,9 @@ from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
-#: jobs that the service remembers; their records stay on disk
+#: jobs that the service remembers, and of those that have ended (whose records are on disk, too)
 JOBS_MAX = 1000
+ENDED_MAX = 100
 STALL_TIMEOUT_MS = 60_000
 
 
@@ -61,37 +64,51 @@ class Engine:
 
     # ---- agents ----
 
-    async def hosts(self, names: set[str]) -> dict[str, Host]:
-        """Live connections to the agents of the named hosts; starts and reaches what is missing."""
-        by_name = {h.device.name: h for h in self.config.hosts if h.device.name in names}
-        await asyncio.gather(*map(self._reach, by_name.values()))
-        return {name: self._hosts[name] for name in by_name}
+    async def _lend(self, names: set[str], phases: list[Phase]) -> dict[str, Host]:
+        """Live connections to the agents of the named hosts; starting and reaching what is missing is a phase."""
+        wanted = [h for h in self.config.hosts if h.device.name in names]
+        if missing := [h for h in wanted if not self._is_reached(h)]:
+            phases.append(Phase("agents", time.time_ns()))
+            await asyncio.gather(*map(self._reach, missing))
+            phases[-1].end_ns = time.time_ns()
+        return {h.device.name: self._hosts[h.device.name] for h in wanted}
+
+    def _is_reached(self, host: HostConfig) -> bool:
+        name = host.device.name
+        return name in self._hosts and self._hosts[name].alive
 
     async def _reach(self, host: HostConfig) -> None:
         name = host.device.name
-        if name in self._hosts and self._hosts[name].alive:
-            return
         async with self._reaching.setdefault(name, asyncio.Lock()):
-            if name in self._hosts and self._hosts[name].alive:
+            if self._is_reached(host):
                 return
             if host.agent is not None:
                 address, _, port = host.agent.rpartition(":")
                 token = _read_token(host.token_file, name)
                 self._hosts[name] = await AgentHost.connect(host.device, address, int(port), token)
-                return
-            if name in self.agents:
-                await asyncio.to_thread(self.agents.pop(name).stop)  # one that hangs takes its time
-            self.agents[name] = await LocalAgent.start(host.device, self.config.host_program)
-            self._hosts[name] = self.agents[name].host
+            else:
+                if name in self.agents:
+                    await asyncio.to_thread(self.agents.pop(name).stop)  # one that hangs takes its time
+                self.agents[name] = await LocalAgent.start(host.device, self.config.host_program)
+                self._hosts[name] = self.agents[name].host
+        if debug.level() >= 1:
+            debug.note("agent", name, f"reached at {self._hosts[name].address}")
 
     # ---- verbs ----
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
         """Pure but for the statistics, which look into the files."""
         compile_options = CompileOptions(
-            parallelism=options.parallelism, threads=options.threads, dialect=dialect, statistics=estimate,
-            prefer=options.prefer, trace=trace)
+            parallelism=options.parallelism,
+            threads=options.threads,
+            dialect=dialect,
+            statistics=estimate,
+            prefer=options.prefer,
+            trace=trace or debug.level() >= 3,
+        )
         plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        if debug.level() >= 3:
+            debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
         if not limit:
             return plan
@@ -110,7 +127,7 @@ class Engine:
         """Compiles a plan; the job waits for execute."""
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         record = _record(id, plan, started_ns)
-        hosts = await self.hosts({i.device.name for i in plan.instances})
+        hosts = await self._lend({i.device.name for i in plan.instances}, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
         context = JobContext(id, secrets.token_hex(16), plan, hosts)
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
@@ -151,7 +168,7 @@ class Engine:
             self._forget_artifacts()
             raise
         finally:
-            save(job.record, records_folder())
+            await asyncio.to_thread(save, job.record, records_folder())  # the next job need not wait for the disk
             events.put_nowait(None)
 
     def cancel(self, id: str) -> None:
@@ -166,8 +183,15 @@ class Engine:
         return self._jobs[id]
 
     def describe(self, id: str) -> JobRecord:
-        """The record of one job, from memory or disk; "latest": the newest that has ended."""
-        return self._jobs[id].record if id in self._jobs else load(id, records_folder())
+        """The record of one job, from memory or disk; "latest": the last to end, here or in another service."""
+        if id in self._jobs:
+            return self._jobs[id].record
+        ours = [j.record for j in self._jobs.values() if j.record.ended_ns]
+        if id != "latest" or not ours:
+            return load(id, records_folder())
+        with contextlib.suppress(NotFound):
+            ours.append(load(id, records_folder()))
+        return max(ours, key=lambda record: record.ended_ns)
 
     def jobs(self) -> list[JobRecord]:
         """Those that the service remembers, newest first."""
@@ -196,16 +220,20 @@ class Engine:
                 del self._jobs[id]
 
     def _make_room(self) -> None:
-        """Forgets the oldest job that has ended, else the oldest that waits. Raises Unreachable if all are running."""
+        """Forgets the oldest jobs that have ended but for ENDED_MAX, and for want of one the oldest that waits.
+
+        Raises Unreachable if all are running.
+        """
+        ended = [id for id, run in self._runs.items() if run.done()]
+        kept = min(ENDED_MAX, max(0, JOBS_MAX - 1 - (len(self._jobs) - len(ended))))
+        for id in ended[: len(ended) - kept]:
+            del self._jobs[id], self._runs[id]
         if len(self._jobs) < JOBS_MAX:
             return
-        ended = (id for id, run in self._runs.items() if run.done())
-        waiting = (id for id in self._jobs if id not in self._runs)
-        oldest = next(ended, None) or next(waiting, None)
+        oldest = next((id for id in self._jobs if id not in self._runs), None)
         if oldest is None:
             raise Unreachable(f"the service runs {JOBS_MAX} jobs, the most that it takes: try again later")
         del self._jobs[oldest]
-        self._runs.pop(oldest, None)
 
     def _forget_artifacts(self) -> None:
         """A failure may mean that an agent evicted an artifact since it was asked."""
@@ -217,17 +245,41 @@ def _read_token(file: str | None, host: str) -> str:
     try:
         return Path(file or "").read_text().strip()
     except OSError as error:
-        raise ConfigError(f"cannot read the token_file of host '{host}', {file}: {error.strerror}",
-                          host=host) from error
+        raise ConfigError(
+            f"cannot read the token_file of host '{host}', {file}: {error.strerror}", host=host
+        ) from error
 
 
 def _record(id: str, plan: JobPlan, started_ns: int) -> JobRecord:
     return JobRecord(
-        id, submitted_ns=started_ns, stages=plan.stages, phases=[Phase("map", started_ns, time.time_ns())],
-        instances=[{"id": i.id, "fragment": i.fragment, "nca": i.nca, "host": i.device.name, "threads": i.threads,
-                    "operators": [o.kind for o in i.root.walk()], "inputs": list(i.inputs), "output": i.output}
-                   for i in plan.instances],
-        edges=[{"id": e.id, "layout": e.ntf.layout, "transport": e.transport, "partitioning": e.partitioning.kind,
-                "producers": list(e.producers), "consumers": list(e.consumers), "schema": str(e.ntf.schema)}
-               for e in plan.edges],
-        explain=plan.explain)
+        id,
+        submitted_ns=started_ns,
+        stages=plan.stages,
+        phases=[Phase("map", started_ns, time.time_ns())],
+        instances=[
+            {
+                "id": i.id,
+                "fragment": i.fragment,
+                "nca": i.nca,
+                "host": i.device.name,
+                "threads": i.threads,
+                "operators": [o.kind for o in i.root.walk()],
+                "inputs": list(i.inputs),
+                "output": i.output,
+            }
+            for i in plan.instances
+        ],
+        edges=[
+            {
+                "id": e.id,
+                "layout": e.ntf.layout,
+                "transport": e.transport,
+                "partitioning": e.partitioning.kind,
+                "producers": list(e.producers),
+                "consumers": list(e.consumers),
+                "schema": str(e.ntf.schema),
+            }
+            for e in plan.edges
+        ],
+        explain=plan.explain,
+    )

@@ -54,9 +54,15 @@ class Server(service_pb2_grpc.JumpgateServicer):
             plan = job.context.plan
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
-                job_id=job.context.job, instances=[i.id for i in plan.instances], stages=plan.stages, edge=edge.id,
-                producers=len(edge.producers), format=edge.ntf.to_proto(), token=job.context.token,
-                explain_json=json.dumps(plan.explain))
+                job_id=job.context.job,
+                instances=[i.id for i in plan.instances],
+                stages=plan.stages,
+                edge=edge.id,
+                producers=len(edge.producers),
+                format=edge.ntf.to_proto(),
+                token=job.context.token,
+                explain_json=json.dumps(plan.explain),
+            )
 
         return await _answered(context, submit)
 
@@ -65,8 +71,15 @@ class Server(service_pb2_grpc.JumpgateServicer):
             async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
                 async for event in events:
                     detail = "" if event.counters is None else json.dumps(event.counters)
-                    await context.write(pb.Event(job_id=request.job_id, state=event.state, stage=event.stage,
-                                                 time_ns=event.time_ns, detail_json=detail))
+                    await context.write(
+                        pb.Event(
+                            job_id=request.job_id,
+                            state=event.state,
+                            stage=event.stage,
+                            time_ns=event.time_ns,
+                            detail_json=detail,
+                        )
+                    )
 
         await _answered(context, execute)
 
@@ -96,21 +109,30 @@ class Server(service_pb2_grpc.JumpgateServicer):
         return await _answered(context, explain)
 
 
-async def serve(config: Config, registry: Registry, host: str = "127.0.0.1", port: int = 0
-                ) -> tuple[grpc.aio.Server, Engine, int]:
+async def serve(
+    config: Config, registry: Registry, host: str = "127.0.0.1", port: int = 0
+) -> tuple[grpc.aio.Server, Engine, int]:
     """A started server, its engine, and its port. Raises ConfigError when the port is taken."""
     engine = Engine(config, registry)
-    server = grpc.aio.server(options=[
-        ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX), ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
-        ("grpc.so_reuseport", 0)])
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+            ("grpc.so_reuseport", 0),
+        ]
+    )
     service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine), server)  # type: ignore[no-untyped-call]
     try:
         bound = server.add_insecure_port(f"{host}:{port}")
     except RuntimeError:
         bound = 0
     if bound == 0:
-        raise ConfigError(f"cannot listen on {host}:{port}: the port is in use, or the address is not this machine's; "
-                          "choose another with --port (0 takes a free one)", host=host, port=port)
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: the port is in use, or the address is not this machine's; "
+            "choose another with --port (0 takes a free one)",
+            host=host,
+            port=port,
+        )
     await server.start()
     return server, engine, bound
 
@@ -131,8 +153,11 @@ async def _abort(context: Any, error: Exception) -> Exception:
     if not isinstance(error, JumpgateError):
         error = InternalError(f"{type(error).__name__}: {error}")
     kinds = [cls for cls in type(error).__mro__ if cls in _STATUS]
-    status = _STATUS[kinds[0]] if kinds else (
-        grpc.StatusCode.UNAVAILABLE if error.is_unreachable else grpc.StatusCode.UNKNOWN)
+    status = (
+        _STATUS[kinds[0]]
+        if kinds
+        else (grpc.StatusCode.UNAVAILABLE if error.is_unreachable else grpc.StatusCode.UNKNOWN)
+    )
     data = metadata_of(error)
     await context.abort(status, json.loads(data)["message"], trailing_metadata=((ERROR_KEY, data),))
     return error

@@ -154,7 +154,8 @@ class Interpreter:
         for row in left:
             key = tuple(self.value(k, row) for k in node.left_keys)
             found = [
-                i for i in (built.get(key, []) if None not in key else [])
+                i
+                for i in (built.get(key, []) if None not in key else [])
                 if node.residual is None or self.value(node.residual, row + right[i]) is True
             ]
             matched.update(found)
@@ -249,7 +250,9 @@ def _result(m: Measure, values: list[Any]) -> Any:
     if not values or (m.function == "stddev" and len(values) < 2):
         return None
     functions: dict[str, Callable[[list[Any]], Any]] = {
-        "sum": _sum, "min": min, "max": max,
+        "sum": _sum,
+        "min": min,
+        "max": max,
         "avg": lambda v: float(_sum(v)) / len(v),
         "stddev": lambda v: statistics.stdev(map(float, v)),
     }

@@ -1,6 +1,6 @@
 """Real agents for the conformance kit: what they start is watched, and can be killed.
 
-    LocalRig(registry, devices, live_hosts=agents)
+LocalRig(registry, devices, live_hosts=agents)
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Agents:
 
 @contextlib.asynccontextmanager
 async def agents(devices: Sequence[Device]) -> AsyncIterator[Agents]:
-    """An agent for each device that is a host. Processes that are started meanwhile, by whomever, are watched, and their
-    temporary files go to a folder of their own."""
+    """An agent for each device that is a host. Processes that are started meanwhile, by whomever, are watched;
+    their temporary files go to a folder of their own."""
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="jumpgate-live-") as folder, _environment({MARK: mark, "TMPDIR": folder}):
         started: list[LocalAgent] = []

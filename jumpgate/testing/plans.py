@@ -73,8 +73,9 @@ def grouped(node: Operator, by: tuple[str, ...], *measures: Measure) -> Aggregat
 
 def query3() -> Operator:
     """Sales of one manufacturer's brands in one month, by year: eight operators above three reads."""
-    sales = table("store_sales", ss_sold_date_sk=int32, ss_item_sk=int32, ss_ext_sales_price=decimal(7, 2),
-                  ss_store_sk=int32)
+    sales = table(
+        "store_sales", ss_sold_date_sk=int32, ss_item_sk=int32, ss_ext_sales_price=decimal(7, 2), ss_store_sk=int32
+    )
     dates = table("date_dim", d_date_sk=int32, d_year=int32, d_moy=int32, d_day_name=string)
     items = table("item", i_item_sk=int32, i_brand_id=int32, i_brand=string, i_manufact_id=int32)
     node: Operator = joined(joined(sales, dates, "ss_sold_date_sk", "d_date_sk"), items, "ss_item_sk", "i_item_sk")
@@ -86,8 +87,9 @@ def query3() -> Operator:
 
 def query65() -> Operator:
     """Items that sell badly in a store: one aggregate is used twice, by itself and for the store's average."""
-    sales = table("store_sales", ss_sold_date_sk=int32, ss_item_sk=int32, ss_store_sk=int32,
-                  ss_sales_price=decimal(7, 2))
+    sales = table(
+        "store_sales", ss_sold_date_sk=int32, ss_item_sk=int32, ss_store_sk=int32, ss_sales_price=decimal(7, 2)
+    )
     dates = table("date_dim", d_date_sk=int32, d_month_seq=int32)
     year = Filter(dates, equals(dates, "d_month_seq", 1176))
     sold = joined(sales, year, "ss_sold_date_sk", "d_date_sk")
@@ -98,8 +100,10 @@ def query65() -> Operator:
     stores = table("store", s_store_sk=int32, s_store_name=string)
     items = table("item", i_item_sk=int32, i_item_desc=string, i_current_price=decimal(7, 2))
     node: Operator = joined(joined(pair, stores, "ss_store_sk", "s_store_sk"), items, "ss_item_sk", "i_item_sk")
-    low = bind("le", (ref(node, "revenue"), bind("multiply", (ref(node, "ave"), Literal(
-        DataType("float64", nullable=False), 0.1)))))
+    low = bind(
+        "le",
+        (ref(node, "revenue"), bind("multiply", (ref(node, "ave"), Literal(DataType("float64", nullable=False), 0.1)))),
+    )
     node = Filter(node, low)
     names = ("s_store_name", "i_item_desc", "revenue", "i_current_price")
     node = Project(node, tuple(ref(node, n) for n in names), names)

@@ -13,23 +13,54 @@ from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import from_dict
 
 BATCH_ROWS_MAX = 2048
-_TYPES = ("bool", "int8", "int16", "int32", "int64", "float32", "float64", "decimal64", "decimal128", "date",
-          "timestamp", "string", "binary")
+_TYPES = (
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float32",
+    "float64",
+    "decimal64",
+    "decimal128",
+    "date",
+    "timestamp",
+    "string",
+    "binary",
+)
 _C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_uint8, "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32,
-    "int64": ctypes.c_int64, "float32": ctypes.c_float, "float64": ctypes.c_double, "decimal64": ctypes.c_int64,
-    "decimal128": ctypes.c_uint64 * 2, "date": ctypes.c_int32, "timestamp": ctypes.c_int64,
+    "bool": ctypes.c_uint8,
+    "int8": ctypes.c_int8,
+    "int16": ctypes.c_int16,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+    "decimal64": ctypes.c_int64,
+    "decimal128": ctypes.c_uint64 * 2,
+    "date": ctypes.c_int32,
+    "timestamp": ctypes.c_int64,
 }
 
 
 class _Column(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int32), ("precision", ctypes.c_int32),
-                ("scale", ctypes.c_int32), ("nullable", ctypes.c_int32), ("early", ctypes.c_int32)]
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int32),
+        ("precision", ctypes.c_int32),
+        ("scale", ctypes.c_int32),
+        ("nullable", ctypes.c_int32),
+        ("early", ctypes.c_int32),
+    ]
 
 
 class _Bound(ctypes.Structure):
-    _fields_ = [("column", ctypes.c_int32), ("op", ctypes.c_char_p), ("value", ctypes.c_char_p),
-                ("value_bytes", ctypes.c_int64)]
+    _fields_ = [
+        ("column", ctypes.c_int32),
+        ("op", ctypes.c_char_p),
+        ("value", ctypes.c_char_p),
+        ("value_bytes", ctypes.c_int64),
+    ]
 
 
 class _Option(ctypes.Structure):
@@ -85,16 +116,36 @@ def scan(
     Raises the reader's error as its Python type."""
     lib = library()
     paths = (ctypes.c_char_p * len(files))(*[f.encode() for f in files])
-    columns = (_Column * len(schema))(*[
-        _Column(f.name.encode(), _TYPES.index(_physical(f.type)), f.type.precision, f.type.scale, f.type.nullable,
-                i not in late)
-        for i, f in enumerate(schema)
-    ])
+    columns = (_Column * len(schema))(
+        *[
+            _Column(
+                f.name.encode(),
+                _TYPES.index(_physical(f.type)),
+                f.type.precision,
+                f.type.scale,
+                f.type.nullable,
+                i not in late,
+            )
+            for i, f in enumerate(schema)
+        ]
+    )
     limits = (_Bound * len(bounds))(*[_Bound(c, op.encode(), value, len(value)) for c, op, value in bounds])
     settings = (_Option * len(options or {}))(*[_Option(n.encode(), v.encode()) for n, v in (options or {}).items()])
-    probe = ctypes.c_void_p(lib.jg_probe_open(
-        format.encode(), paths, len(files), columns, len(columns), limits, len(limits), settings, len(settings),
-        *share, threads))
+    probe = ctypes.c_void_p(
+        lib.jg_probe_open(
+            format.encode(),
+            paths,
+            len(files),
+            columns,
+            len(columns),
+            limits,
+            len(limits),
+            settings,
+            len(settings),
+            *share,
+            threads,
+        )
+    )
     try:
         _check(lib, probe)
         lists: tuple[list[Any], ...] = tuple([] for _ in schema)
@@ -137,7 +188,8 @@ def _check(lib: ctypes.CDLL, probe: ctypes.c_void_p) -> None:
     code = lib.jg_probe_error(probe, ctypes.byref(message))
     if code is None:
         return
-    fields, name, value = {}, ctypes.c_char_p(), ctypes.c_char_p()
+    fields: dict[str, str] = {}
+    name, value = ctypes.c_char_p(), ctypes.c_char_p()
     while lib.jg_probe_error_field(probe, len(fields), ctypes.byref(name), ctypes.byref(value)):
         fields[(name.value or b"").decode()] = (value.value or b"").decode(errors="replace")
     words = (message.value or b"").decode(errors="replace")

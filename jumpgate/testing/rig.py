@@ -103,7 +103,10 @@ class LocalRig:
     `live_hosts` (by default made-up ones; `live.agents` gives real ones). Close it, or use it as a context."""
 
     def __init__(
-        self, registry: Registry, devices: Sequence[Device], *,
+        self,
+        registry: Registry,
+        devices: Sequence[Device],
+        *,
         runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
         live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
         formats: Sequence[str] = FORMATS,

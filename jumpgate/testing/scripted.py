@@ -30,9 +30,15 @@ def plan(devices: Sequence[Device], stages: int = 1) -> JobPlan:
     """One scripted instance a device, i0, i1, …; all work in every stage."""
     instances = tuple(
         InstancePlan(f"i{n}", f"f{n}", "scripted", device, Emit(READ, "e0", Partitioning()), stage=stages, output="e0")
-        for n, device in enumerate(devices))
-    edge = Edge("e0", Descriptor.of(SCHEMA, "columnar"), Partitioning(), tuple(i.id for i in instances),
-                endpoints=("127.0.0.1:9",))
+        for n, device in enumerate(devices)
+    )
+    edge = Edge(
+        "e0",
+        Descriptor.of(SCHEMA, "columnar"),
+        Partitioning(),
+        tuple(i.id for i in instances),
+        endpoints=("127.0.0.1:9",),
+    )
     return JobPlan(instances, (edge,), stages, "e0")
 
 

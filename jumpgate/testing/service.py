@@ -51,8 +51,14 @@ class FakeService(JumpgateServicer):
         assert isinstance(root, Send)
         job = f"j{len(self.jobs)}"
         self.jobs[job] = root
-        return pb.SubmitResponse(job_id=job, edge="e9", producers=self.producers, token=TOKEN, stages=1,
-                                 format=Descriptor.columnar(root.schema).to_proto())
+        return pb.SubmitResponse(
+            job_id=job,
+            edge="e9",
+            producers=self.producers,
+            token=TOKEN,
+            stages=1,
+            format=Descriptor.columnar(root.schema).to_proto(),
+        )
 
     def Execute(self, request: pb.ExecuteRequest, context: Any) -> Iterator[pb.Event]:
         context.add_callback(lambda: None if context.code() else self.cancelled.set())
@@ -80,8 +86,16 @@ class FakeService(JumpgateServicer):
         return pb.CancelResponse()
 
     def _produce(self, job: str, root: Send, producer: int) -> None:
-        self.send(Sender(root.endpoints[0], job=job, edge="e9", token=TOKEN, producer=producer,
-                         descriptor=Descriptor.columnar(root.schema)))
+        self.send(
+            Sender(
+                root.endpoints[0],
+                job=job,
+                edge="e9",
+                token=TOKEN,
+                producer=producer,
+                descriptor=Descriptor.columnar(root.schema),
+            )
+        )
 
     def _send_all(self, sender: Sender) -> None:
         with sender:

@@ -33,21 +33,49 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.types import DataType
 
 TYPES = {
-    "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
-    "float32": "FLOAT", "float64": "DOUBLE", "date": "DATE", "timestamp": "TIMESTAMP", "string": "VARCHAR",
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "string": "VARCHAR",
     "binary": "BLOB",
 }
 INFIX = {
-    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "is_distinct": "IS DISTINCT FROM",
-    "is_not_distinct": "IS NOT DISTINCT FROM", "and": "AND", "or": "OR", "add": "+", "subtract": "-", "multiply": "*",
-    "concat": "||", "date_add_days": "+",
+    "eq": "=",
+    "ne": "<>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "is_distinct": "IS DISTINCT FROM",
+    "is_not_distinct": "IS NOT DISTINCT FROM",
+    "and": "AND",
+    "or": "OR",
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "concat": "||",
+    "date_add_days": "+",
 }
 DIVIDING = {"divide": "/", "int_divide": "//", "modulo": "%"}
 RENAMED = {
-    "ends_with": "suffix", "null_if": "nullif", "day_of_week": "dayofweek", "char_length": "length",
+    "ends_with": "suffix",
+    "null_if": "nullif",
+    "day_of_week": "dayofweek",
+    "char_length": "length",
 }
 MEASURES = {
-    "sum": "sum", "count": "count", "min": "min", "max": "max", "avg": "avg", "stddev": "stddev_samp",
+    "sum": "sum",
+    "count": "count",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "stddev": "stddev_samp",
     "count_distinct": "count",
 }
 
@@ -152,9 +180,7 @@ class Translator:
         columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))]) or "1 AS c0"
         files = "[" + ", ".join(map(quoted, node.files)) + "]"
         options = dict(node.options)
-        declared = ", ".join(
-            "'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema
-        )
+        declared = ", ".join("'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema)
         if node.format == "orc":
             self.orc.append(node)
             return f"SELECT {columns} FROM orc_{len(self.orc) - 1}"
@@ -162,8 +188,10 @@ class Translator:
             return f"SELECT {columns} FROM read_parquet({files})"
         skip = ", ignore_errors = true" if options.get("on_error") == "skip" else ""
         if node.format == "json":
-            return (f"SELECT {columns} FROM read_json({files}, format = 'newline_delimited', "
-                    f"columns = {{{declared}}}{skip})")
+            return (
+                f"SELECT {columns} FROM read_json({files}, format = 'newline_delimited', "
+                f"columns = {{{declared}}}{skip})"
+            )
         return (
             f"SELECT {columns} FROM read_csv({files}, columns = {{{declared}}}, auto_detect = false, "
             f"header = {options.get('header', 'true')}, delim = {quoted(options.get('delimiter', ','))}, "

@@ -11,7 +11,8 @@ from jumpgate.dataflow.builder import read
 from jumpgate.dataflow.types import DataType
 from jumpgate.tpcds.data import connect, path, quoted
 from jumpgate.tpcds.queries import Tables
-from jumpgate.tpcds.schemas import TABLES, schema
+from jumpgate.tpcds.schemas import schema
+from jumpgate.tpcds.suite import TPCDS, Suite
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,20 +27,20 @@ def tables(directory: Path, format: str) -> Tables:
 
 
 def duckdb_over(
-    directory: Path, format: str, names: Iterable[str] = TABLES, threads: int = 0
+    directory: Path, format: str, names: Iterable[str] | None = None, threads: int = 0, suite: Suite = TPCDS
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is. ORC: a pyarrow dataset."""
-    connection = connect()
+    connection = connect(suite=suite)
     if threads:
         connection.execute(f"SET threads = {int(threads)}")
-    for name in names:
+    for name in suite.tables if names is None else names:
         file = path(directory, name, format)
         if format == "orc":
             from pyarrow import dataset
 
             connection.register(name, dataset.dataset(str(file), format="orc"))
             continue
-        columns = ", ".join(f"{quoted(field.name)}: {quoted(_sql(field.type))}" for field in schema(name))
+        columns = ", ".join(f"{quoted(field.name)}: {quoted(_sql(field.type))}" for field in suite.schema(name))
         source = {
             "json": f"read_json({quoted(file)}, format = 'newline_delimited', columns = {{{columns}}})",
             "csv": f"read_csv({quoted(file)}, header = true, auto_detect = false, columns = {{{columns}}})",

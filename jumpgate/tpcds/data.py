@@ -1,7 +1,8 @@
-"""Makes TPC-DS data with DuckDB's generator, as files DIRECTORY/FORMAT/TABLE.FORMAT."""
+"""Makes the data of TPC-DS and TPC-H with DuckDB's generators, as files DIRECTORY/FORMAT/TABLE.FORMAT."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumpgate.errors import ConfigError, FileUnreadable, JumpgateError
-from jumpgate.tpcds.schemas import TABLES, schema
+from jumpgate.tpcds.suite import TPCDS, Suite
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("json", "orc", "parquet", "csv")
 #: the generator does not end below this
 SCALE_MIN = 0.01
-#: beside the data: scale, generator and the schema of each table
+#: beside TPC-DS data: scale, generator and the schema of each table
 SCHEMA_FILE = "tpcds.json"
 #: called with what is done next, how many steps are done, and how many there are
 Progress = Callable[[str, int, int], None]
@@ -36,23 +37,25 @@ def generate(
     directory: Path,
     scale: float,
     formats: Iterable[str] = FORMATS,
-    tables: Iterable[str] = TABLES,
+    tables: Iterable[str] | None = None,
     force: bool = False,
     progress: Progress = lambda what, done, total: None,
+    suite: Suite = TPCDS,
 ) -> list[Path]:
-    """Writes what is missing of `tables` in `formats` and returns the files it wrote.
+    """Writes what is missing of `tables` (all) in `formats` and returns the files it wrote.
 
     A file appears under its name only when it is complete. Raises ConfigError: DuckDB is not installed, the scale is
     too small, or `directory` holds another one (and not `force`); FileUnreadable: it cannot be written.
     """
     if scale < SCALE_MIN:
-        raise ConfigError(f"TPC-DS has no scale {scale:g}; the smallest is {SCALE_MIN:g}")
+        raise ConfigError(f"{suite.title} has no scale {scale:g}; the smallest is {SCALE_MIN:g}")
     directory = directory.absolute()
-    wanted = [path(directory, table, format) for table in tables for format in formats]
-    known = _described_scale(directory)
+    names = suite.tables if tables is None else tuple(tables)
+    wanted = [path(directory, table, format) for table in names for format in formats]
+    known = _described_scale(directory, suite)
     if known is not None and known != scale and not force:
         raise ConfigError(
-            f"{directory} holds TPC-DS at scale {known:g}, not {scale:g}: choose another --output, or pass --force "
+            f"{directory} holds {suite.title} at scale {known:g}, not {scale:g}: choose another --output, or pass --force "
             "to overwrite it",
             directory=directory,
         )
@@ -62,22 +65,23 @@ def generate(
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".generating-") as work:
-            _describe(directory, scale, Path(work))
-            _write(missing, scale, Path(work), progress)
+            _describe(directory, scale, Path(work), suite)
+            _write(missing, scale, Path(work), progress, suite)
     except OSError as error:
-        raise FileUnreadable(f"cannot write TPC-DS data to {directory}: {error.strerror}", file=directory) from error
+        raise FileUnreadable(f"cannot write {suite.title} data to {directory}: {error.strerror}", file=directory) from error
     return missing
 
 
-def connect(database: str = ":memory:") -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection that knows dsdgen. Raises ConfigError when DuckDB or its extension is not installed."""
+def connect(database: str = ":memory:", suite: Suite = TPCDS) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection that knows the suite's generator. Raises ConfigError when DuckDB or it is not installed."""
     try:
         import duckdb
-        import duckdb_extension_tpcds
+
+        module = importlib.import_module(f"duckdb_extension_{suite.extension}")
     except ImportError as error:
         raise ConfigError(f"{error.name} is not installed; run `pip install 'jumpgate[data]'`") from error
     connection = duckdb.connect(database)
-    package = Path(str(duckdb_extension_tpcds.__file__)).parent
+    package = Path(str(module.__file__)).parent
     extension = next(package.glob("extensions/*/*.duckdb_extension"))
     connection.execute(f"LOAD {quoted(extension)}")
     return connection
@@ -88,14 +92,14 @@ def quoted(text: object) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def _write(files: list[Path], scale: float, work: Path, progress: Progress) -> None:
+def _write(files: list[Path], scale: float, work: Path, progress: Progress, suite: Suite) -> None:
     import duckdb
 
     total = len(files) + 1
     progress(f"generating scale {scale:g}", 0, total)
     try:
-        with connect(str(work / "tpcds.duckdb")) as connection:
-            connection.execute(f"CALL dsdgen(sf = {float(scale)!r})")
+        with connect(str(work / f"{suite.name}.duckdb"), suite) as connection:
+            connection.execute(suite.generator.format(repr(float(scale))))
             for done, file in enumerate(files, 1):
                 progress(f"{file.parent.name}/{file.name}", done, total)
                 staged = work / file.name
@@ -103,7 +107,7 @@ def _write(files: list[Path], scale: float, work: Path, progress: Progress) -> N
                 file.parent.mkdir(exist_ok=True)
                 os.replace(staged, file)
     except duckdb.Error as error:
-        raise JumpgateError(f"DuckDB could not generate TPC-DS data: {error}") from error
+        raise JumpgateError(f"DuckDB could not generate {suite.title} data: {error}") from error
     progress("done", total, total)
 
 
@@ -124,15 +128,20 @@ def _export(connection: duckdb.DuckDBPyConnection, table: str, file: Path) -> No
             writer.write(reader.schema.empty_table())
 
 
-def _described_scale(directory: Path) -> float | None:
+def _schema_file(suite: Suite) -> str:
+    return f"{suite.name}.json"
+
+
+def _described_scale(directory: Path, suite: Suite) -> float | None:
     try:
-        return float(json.loads((directory / SCHEMA_FILE).read_text())["scale"])
+        return float(json.loads((directory / _schema_file(suite)).read_text())["scale"])
     except (OSError, ValueError, KeyError):
         return None
 
 
-def _describe(directory: Path, scale: float, work: Path) -> None:
-    tables = {table: {field.name: str(field.type) for field in schema(table)} for table in TABLES}
-    staged = work / SCHEMA_FILE
-    staged.write_text(json.dumps({"generator": "DuckDB dsdgen", "scale": scale, "tables": tables}, indent=1) + "\n")
-    shutil.move(staged, directory / SCHEMA_FILE)
+def _describe(directory: Path, scale: float, work: Path, suite: Suite) -> None:
+    tables = {table: {field.name: str(field.type) for field in suite.schema(table)} for table in suite.tables}
+    staged = work / _schema_file(suite)
+    text = json.dumps({"generator": f"DuckDB {suite.extension}", "scale": scale, "tables": tables}, indent=1)
+    staged.write_text(text + "\n")
+    shutil.move(staged, directory / _schema_file(suite))

@@ -13,7 +13,6 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
-from jumpgate.ntf.descriptor import Descriptor
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,9 @@ class SoftwareLifecycle:
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
-        properties = dict(instance.device.properties)
-        answer = await handle.call(
-            "allocate", bind=properties.get("data_bind", "127.0.0.1"), expects_edges=bool(instance.inputs)
-        )
-        if instance.inputs:
+        if instance.inputs:  # else there is nothing to listen for
+            properties = dict(instance.device.properties)
+            answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"))
             context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
         return Live(handle)
 
@@ -163,7 +160,6 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
         "fingerprint": edge.ntf.fingerprint(),
         "layout": edge.ntf.layout,
         "columns": columns(edge.ntf.schema),
-        "row_options": row_options(edge.ntf),
         "timeout_ms": context.timeout_ms,
     }
 
@@ -181,11 +177,6 @@ def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str,
         "peers": peers,
         "partitioning": edge.partitioning.kind,
     }
-
-
-def row_options(ntf: Descriptor) -> str:
-    """Byte order, packing and alignment of the row layout, as the C++ codec reads them."""
-    return f"{ntf.byte_order} {'packed' if ntf.packed else 'aligned'} {ntf.alignment}"
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:

@@ -66,8 +66,14 @@ def checked(nca: NCA, registry: Registry, address: str, cases: int) -> Report:
 
 #: the operators at the ends of each one's matches; all of them must have been claimed
 ENDS = {
-    "scan_json": {"read"}, "scan_orc": {"read"}, "scan_parquet": {"read"}, "scan_csv": {"read"}, "join": {"join"},
-    "aggregate": {"aggregate", "distinct"}, "sort": {"sort", "limit"}, "shuffle": {"filter", "project", "union_all"},
+    "scan_json": {"read"},
+    "scan_orc": {"read"},
+    "scan_parquet": {"read"},
+    "scan_csv": {"read"},
+    "join": {"join"},
+    "aggregate": {"aggregate", "distinct"},
+    "sort": {"sort", "limit"},
+    "shuffle": {"filter", "project", "union_all"},
 }
 
 
@@ -196,8 +202,9 @@ def test_one_that_keeps_a_process_of_its_own_is_found(address: str, impatient: N
 
 def jumpgate(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from jumpgate.cli.main import main; main()", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False,
-                          env={**os.environ, **environment})
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
 
 
 def test_a_new_nca_passes_the_command(tmp_path: Path, address: str) -> None:

@@ -101,9 +101,7 @@ def _frames(stream: bytes):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", golden.CASES)
 @pytest.mark.parametrize("source", LAYOUTS)
 @pytest.mark.parametrize("target", LAYOUTS)
-def test_cpp_reads_each_vector_and_writes_each_other(
-    library: ctypes.CDLL, name: str, source: str, target: str
-) -> None:
+def test_cpp_reads_each_vector_and_writes_each_other(library: ctypes.CDLL, name: str, source: str, target: str) -> None:
     """A codec that misreads a value in one layout cannot write it right in another."""
     to = golden.CASES[name].descriptors()[target]
     assert convert(library, vector(name, source), to) == vector(name, target)

@@ -53,6 +53,17 @@ def watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
         yield watch
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of the test's own, in which only the runtime library is built already."""
+    built = toolchain.runtime().library.parent.parent
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "runtime").symlink_to(built)
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(cache))
+    return cache
+
+
 def _service(hosts: int, folder: Path) -> Iterator[str]:
     """The address of a service with that many agents of its own, which have run a job already."""
     service = embedded.start(local_hosts(hosts))

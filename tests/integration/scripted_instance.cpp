@@ -2,8 +2,9 @@
 // make_instance() it replaces, so that zygote and control protocol are those of every other instance.
 //
 //   allocate:  {"script": STEP}          configure: {"script": STEP, "stages": {"1": STEP, …}}
-//   STEP = {"do": "nothing" | "wait" (until cancelled) | "count" (rows, until cancelled) | "hang" (deaf to cancel)
-//                | "fail" | "throw" | "exit",
+//   STEP = {"do": "nothing" | "wait" | "count" (rows) | "spin" (burns CPU time) | "send" (waits for the client of edge
+//   e0),
+//                each until cancelled | "hang" (deaf to cancel) | "fail" | "throw" | "exit",
 //           "after_ms": 0, "code": …, "message": …, "status": 0}
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
 #include "simdjson.h"
@@ -77,6 +79,13 @@ class ScriptedInstance : public Instance {
     json.member("rows", rows_.load());
     json.end_object();
     json.end_array();
+    json.begin_array("sinks");
+    json.begin_object();
+    json.member("edge", "e0");
+    json.member("wait_ns", sink_wait_ns_.load());
+    json.end_object();
+    json.end_array();
+    json.member("cpu_ns", work_cpu_ns());
     json.member("stages_ended", ended_.load());
     json.end_object();
     return json.take();
@@ -96,17 +105,18 @@ class ScriptedInstance : public Instance {
     if (step.act == "throw") throw std::runtime_error(step.message);
     if (step.act == "exit") ::_exit(static_cast<int>(step.status));
     while (step.act == "hang") sleep_ms(1000);
-    while (step.act == "wait" || step.act == "count") {
+    while (step.act == "wait" || step.act == "count" || step.act == "spin" || step.act == "send") {
       if (cancelled_) return {"cancelled", "the job was cancelled"};
       if (step.act == "count") rows_++;
-      sleep_ms(1);
+      if (step.act == "send") sink_wait_ns_ += 1'000'000;
+      if (step.act != "spin") sleep_ms(step.act == "wait" ? 20 : 1);  // who waits burns next to nothing
     }
     rows_++;
     return {};
   }
 
   std::map<int, Step> stages_;
-  std::atomic<int64_t> rows_{0}, ended_{0};
+  std::atomic<int64_t> rows_{0}, ended_{0}, sink_wait_ns_{0};
   std::atomic<bool> cancelled_{false};
 };
 

@@ -28,8 +28,16 @@ DEVICE = Device("here")
 async def by_hand(program: Path, folder: Path, *arguments: str) -> AsyncIterator[tuple[int, subprocess.Popen[bytes]]]:
     """An agent with the token "secret", as an operator starts it; its port and process."""
     (folder / "token").write_text("secret\n")
-    command = [sys.executable, "-m", "jumpgate.hosts.agent", "--token-file", str(folder / "token"),
-               "--host-program", str(program), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "jumpgate.hosts.agent",
+        "--token-file",
+        str(folder / "token"),
+        "--host-program",
+        str(program),
+        *arguments,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, start_new_session=True)
     assert process.stdout is not None
     try:
@@ -78,9 +86,18 @@ def test_a_wrong_token_is_refused_with_a_clear_error(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("sent", [
-    b'{"verb": "spawn", "id": 1, "arguments": {"job": "j", "instance": "i"}}\n', b"GET / HTTP/1.1\r\n\r\n",
-    b"\xff\xfe\n", b"[]\n", b"7\n", b'{"verb": "hello", "arguments": 5}\n', b"x" * (wire.HELLO_BYTES_MAX + 1)])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b'{"verb": "spawn", "id": 1, "arguments": {"job": "j", "instance": "i"}}\n',
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xfe\n",
+        b"[]\n",
+        b"7\n",
+        b'{"verb": "hello", "arguments": 5}\n',
+        b"x" * (wire.HELLO_BYTES_MAX + 1),
+    ],
+)
 def test_strangers_are_disconnected_and_the_agent_goes_on(
     scripted_host: Path, watch: Watch, tmp_path: Path, sent: bytes
 ) -> None:
@@ -192,8 +209,15 @@ def test_several_agents_work_side_by_side(scripted_host: Path, watch: Watch) -> 
 def test_a_taken_port_is_an_error_with_the_way_out(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        command = [sys.executable, "-m", "jumpgate.hosts.agent", "--listen", address, "--host-program",
-                   str(scripted_host)]
+        command = [
+            sys.executable,
+            "-m",
+            "jumpgate.hosts.agent",
+            "--listen",
+            address,
+            "--host-program",
+            str(scripted_host),
+        ]
         done = subprocess.run(command, input=b"secret\n", capture_output=True, timeout=30)
     assert done.returncode == 1
     assert f"cannot listen on {address}: ".encode() in done.stdout and b"choose another port" in done.stdout
@@ -217,7 +241,8 @@ def test_agents_end_with_the_process_that_started_them(scripted_host: Path, watc
         "        time.sleep(600)\n"
         "    print('up', flush=True)\n"
         "    time.sleep(600)\n"
-        "asyncio.run(run())\n")
+        "asyncio.run(run())\n"
+    )
     process = subprocess.Popen([sys.executable, "-c", program, str(scripted_host)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"

@@ -112,11 +112,36 @@ def test_jobs_side_by_side(rig: Rig, table: Dataflow) -> None:
     assert whole.to_pylist() == [{"n": ROWS}]
 
 
-def test_a_client_that_does_not_read_is_a_stall(grpc_is_up: None, table: Dataflow) -> None:
+@pytest.fixture
+def impatient(grpc_is_up: None) -> Iterator[Rig]:
+    """A service that fails a stalled job within a second."""
+    toolchain.runtime()
     with nothing_left() as watch:
-        rig = Rig(watch, replace(local_hosts(1), service={"stall_timeout_ms": 300}))
-        batches, job = rig.flowing(table)
-        assert wait_until(lambda: rig.ended(job))
-        with pytest.raises(TimedOut, match="a client that does not take its result"):
-            list(batches)
-        rig.close()
+        made = Rig(watch, replace(local_hosts(2), service={"stall_timeout_ms": 400}))
+        yield made
+        made.close()
+
+
+def test_a_client_may_begin_when_the_job_is_done(impatient: Rig, table: Dataflow) -> None:
+    result = impatient.session.run(table.limit(7))
+    assert wait_until(lambda: impatient.service.engine.describe(result.job).state == "done")
+    assert result.to_arrow().num_rows == 7
+
+
+def test_a_client_that_reads_slowly_is_no_stall(impatient: Rig, table: Dataflow) -> None:
+    result = impatient.session.run(table)
+    batches = iter(result)
+    rows = next(batches).num_rows
+    before = len(result.events)
+    assert wait_until(lambda: len(result.events) > before + 20), "more looks than three stalls take"
+    assert rows + sum(batch.num_rows for batch in batches) == ROWS
+
+
+def test_a_stopped_instance_is_found(impatient: Rig, table: Dataflow) -> None:
+    batches, job = impatient.flowing(table)
+    plan = impatient.service.engine.job(job).context.plan
+    (victim,) = (p for p in impatient.watch.processes("jg ") if p.name == f"jg {plan.edge(plan.result).producers[0]}")
+    os.kill(victim.pid, signal.SIGSTOP)
+    with pytest.raises(TimedOut, match=f"no answer for 0.4 s from {victim.name.removeprefix('jg ')}"):
+        list(batches)
+    assert wait_until(lambda: impatient.ended(job))

@@ -182,8 +182,15 @@ def test_parquet_layouts(tmp_path: Path, options: dict[str, Any], nulls: str) ->
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_parquet_encodings(tmp_path: Path, encoding: str, names: tuple[str, ...], version: str) -> None:
     data = table(ROWS, "some", names=names)
-    path = write(tmp_path / "t.parquet", data, use_dictionary=False, column_encoding=dict.fromkeys(names, encoding),
-                 data_page_version=version, data_page_size=2000, write_batch_size=100)
+    path = write(
+        tmp_path / "t.parquet",
+        data,
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(names, encoding),
+        data_page_version=version,
+        data_page_size=2000,
+        write_batch_size=100,
+    )
     used = {e for i in range(len(names)) for e in pq.read_metadata(path).row_group(0).column(i).encodings}
     assert encoding in used
     check([path], data)
@@ -196,7 +203,8 @@ def test_parquet_encodings(tmp_path: Path, encoding: str, names: tuple[str, ...]
 def test_orc_layouts(tmp_path: Path, codec: str, nulls: str) -> None:
     data = table(ROWS, nulls)
     for options in (
-        {"dictionary_key_size_threshold": 1.0}, {"stripe_size": 4096, "batch_size": 500},
+        {"dictionary_key_size_threshold": 1.0},
+        {"stripe_size": 4096, "batch_size": 500},
         {"file_version": "0.11"},  # integers in the older run-length encoding
         {"compression_block_size": 131072},
     ):
@@ -211,7 +219,8 @@ def test_orc_row_index_seeks(tmp_path: Path, codec: str, nulls: str) -> None:
     """Every fourth batch, of row groups shorter and longer than a batch, of every encoding."""
     data = table(18_000, nulls)
     for options in (
-        {"row_index_stride": 1000}, {"row_index_stride": 3000, "dictionary_key_size_threshold": 1.0},
+        {"row_index_stride": 1000},
+        {"row_index_stride": 3000, "dictionary_key_size_threshold": 1.0},
         {"row_index_stride": 1500, "file_version": "0.11"},
     ):
         path = write(tmp_path / "t.orc", data, compression=codec, **options)
@@ -249,8 +258,19 @@ def test_duckdb_files(tmp_path: Path) -> None:
     ).write_parquet(str(path))
     schema = footers.parquet_schema([str(path)])
     assert [str(f.type) for f in schema] == [
-        "int8?", "int16?", "int32?", "int64?", "float32?", "float64?", "decimal(9, 3)?", "decimal(30, 5)?", "date?",
-        "timestamp?", "string?", "bool?", "int32?",
+        "int8?",
+        "int16?",
+        "int32?",
+        "int64?",
+        "float32?",
+        "float64?",
+        "decimal(9, 3)?",
+        "decimal(30, 5)?",
+        "date?",
+        "timestamp?",
+        "string?",
+        "bool?",
+        "int32?",
     ]
     expected = duckdb.sql(f"select * from '{path}'").to_arrow_table()
     scan = probe.scan("parquet", [str(path)], schema)
@@ -292,14 +312,22 @@ def test_late_columns(tmp_path: Path, data: st.DataObject) -> None:
     table_ = table(rows, rng.choice(["none", "some", "runs", "all"]), rng.randrange(1000), names)
     if data.draw(st.booleans()):
         path = write(
-            tmp_path / "t.orc", table_, stripe_size=rng.choice([2048, 1 << 20]), compression="snappy",
-            row_index_stride=rng.choice([700, 10_000]), dictionary_key_size_threshold=rng.choice([0.0, 1.0]),
+            tmp_path / "t.orc",
+            table_,
+            stripe_size=rng.choice([2048, 1 << 20]),
+            compression="snappy",
+            row_index_stride=rng.choice([700, 10_000]),
+            dictionary_key_size_threshold=rng.choice([0.0, 1.0]),
         )
     else:
         path = write(
-            tmp_path / "t.parquet", table_, row_group_size=rng.choice([300, 4000, 100_000]),
-            data_page_size=rng.choice([100, 4000, 1 << 20]), write_batch_size=rng.choice([16, 1024]),
-            use_dictionary=rng.random() < 0.5, data_page_version=rng.choice(["1.0", "2.0"]),
+            tmp_path / "t.parquet",
+            table_,
+            row_group_size=rng.choice([300, 4000, 100_000]),
+            data_page_size=rng.choice([100, 4000, 1 << 20]),
+            write_batch_size=rng.choice([16, 1024]),
+            use_dictionary=rng.random() < 0.5,
+            data_page_version=rng.choice(["1.0", "2.0"]),
         )
     density = rng.choice([0.001, 0.05, 0.5, 1.0])
 
@@ -347,17 +375,20 @@ def test_unwanted_late_columns_are_not_read(tmp_path: Path, suffix: str) -> None
 
 def test_parquet_bounds_skip_row_groups(tmp_path: Path) -> None:
     names = [n for n in ARROW_TYPES if n not in ("bool", "binary", "decimal_large")]
-    data = pa.table({
-        n: pa.array([None if i % 100 == 7 else ordered(n, i) for i in range(4000)], ARROW_TYPES[n][0]) for n in names
-    })
+    data = pa.table(
+        {n: pa.array([None if i % 100 == 7 else ordered(n, i) for i in range(4000)], ARROW_TYPES[n][0]) for n in names}
+    )
     path = write(tmp_path / "t.parquet", data, row_group_size=1000, store_decimal_as_integer=True)
     schema = schema_of(data)
     for i, f in enumerate(schema):
         values = physical(data[f.name], f.type)
         middle = values[1500]
         for op, keeps in {
-            "eq": lambda v, m: v == m, "lt": lambda v, m: v < m, "le": lambda v, m: v <= m,
-            "gt": lambda v, m: v > m, "ge": lambda v, m: v >= m,
+            "eq": lambda v, m: v == m,
+            "lt": lambda v, m: v < m,
+            "le": lambda v, m: v <= m,
+            "gt": lambda v, m: v > m,
+            "ge": lambda v, m: v >= m,
         }.items():
             text = middle if isinstance(middle, bytes) else str(middle).encode()
             scan = probe.scan("parquet", [path], schema, bounds=[(i, op, text)])
@@ -429,8 +460,13 @@ def test_unreadable_bounds_skip_nothing(tmp_path: Path, bound: bytes) -> None:
 
 
 WIDENED = [
-    (pa.int8(), t.int16), (pa.int8(), t.int64), (pa.int16(), t.int32), (pa.int32(), t.int64), (pa.float32(), t.float64),
-    (pa.decimal128(7, 2), t.decimal(9, 2)), (pa.decimal128(7, 2), t.decimal(30, 2)),
+    (pa.int8(), t.int16),
+    (pa.int8(), t.int64),
+    (pa.int16(), t.int32),
+    (pa.int32(), t.int64),
+    (pa.float32(), t.float64),
+    (pa.decimal128(7, 2), t.decimal(9, 2)),
+    (pa.decimal128(7, 2), t.decimal(30, 2)),
 ]
 UNSIGNED = [(pa.uint8(), t.int16), (pa.uint16(), t.int32), (pa.uint32(), t.int64)]
 
@@ -455,11 +491,20 @@ def test_widening(tmp_path: Path, suffix: str, found: pa.DataType, declared: Dat
 
 
 MISMATCHED = [
-    (pa.int64(), t.int32), (pa.int32(), t.int16), (pa.int64(), t.float64), (pa.float64(), t.float32),
-    (pa.string(), t.binary), (pa.binary(), t.string), (pa.decimal128(9, 2), t.decimal(7, 2)),
+    (pa.int64(), t.int32),
+    (pa.int32(), t.int16),
+    (pa.int64(), t.float64),
+    (pa.float64(), t.float32),
+    (pa.string(), t.binary),
+    (pa.binary(), t.string),
+    (pa.decimal128(9, 2), t.decimal(7, 2)),
     (pa.decimal128(7, 2), t.decimal(7, 3)),
-    (pa.date32(), t.int32), (pa.timestamp("us"), t.int64), (pa.bool_(), t.int8), (pa.string(), t.int64),
-    (pa.list_(pa.int64()), t.int64), (pa.struct([("a", pa.int64())]), t.int64),
+    (pa.date32(), t.int32),
+    (pa.timestamp("us"), t.int64),
+    (pa.bool_(), t.int8),
+    (pa.string(), t.int64),
+    (pa.list_(pa.int64()), t.int64),
+    (pa.struct([("a", pa.int64())]), t.int64),
 ]
 
 
@@ -568,8 +613,13 @@ def test_files_of_one_read_must_agree(tmp_path: Path) -> None:
 
 
 def test_footer_facts(tmp_path: Path) -> None:
-    data = pa.table({"d": pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-2.25")], pa.decimal128(9, 2)),
-                     "s": ["b", "a", "c"], "l": [[1], [2], [3]]})
+    data = pa.table(
+        {
+            "d": pa.array([decimal.Decimal("1.50"), None, decimal.Decimal("-2.25")], pa.decimal128(9, 2)),
+            "s": ["b", "a", "c"],
+            "l": [[1], [2], [3]],
+        }
+    )
     footer = footers.parquet_footer(write(tmp_path / "t.parquet", data))
     assert footer.rows == 3
     assert footer.schema.names == ("d", "s")

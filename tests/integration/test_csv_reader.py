@@ -62,8 +62,9 @@ def rows(path: str | list[str], schema: Schema, **how: Any) -> list[tuple[Any, .
 def every_type(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[list[Any]]]:
     """A file that DuckDB wrote, with NULLs, and what is in it."""
     path = tmp_path_factory.mktemp("csv") / "t.csv"
-    columns = ", ".join(f"case when (i * {n + 3}) % 13 > 0 then {sql} end as {name}" for n, (name, _, sql) in
-                        enumerate(COLUMNS))
+    columns = ", ".join(
+        f"case when (i * {n + 3}) % 13 > 0 then {sql} end as {name}" for n, (name, _, sql) in enumerate(COLUMNS)
+    )
     data = duckdb.sql(f"select {columns} from range(6000) t(i)").to_arrow_table()
     duckdb.sql(f"copy data to '{path}' (format csv, header)")
     return str(path), [physical(data[f.name].to_pylist(), f.type) for f in SCHEMA]
@@ -106,20 +107,49 @@ def test_late_columns(every_type: tuple[str, list[list[Any]]], seed: int) -> Non
 
 
 EXTREMES = [
-    ("int8", "-128", -128), ("int8", "127", 127), ("int64", "-9223372036854775808", -(2**63)),
-    ("int64", "9223372036854775807", 2**63 - 1), ("int64", "0", 0), ("int64", "-0", 0), ("int32", "007", 7),
-    ("int64", "12345678", 12345678), ("int64", "123456789", 123456789), ("int32", " 12 ", 12), ("int32", "+5", 5),
-    ("int32", "3.0", 3), ("int32", "1e3", 1000), ("float64", "1e308", 1e308), ("float64", "-.5", -0.5),
-    ("float64", "inf", float("inf")), ("float32", "0.1", 0.10000000149011612), ("float64", "5e-324", 5e-324),
-    ("decimal(7, 2)", "99999.99", 9999999), ("decimal(7, 2)", "-99999.99", -9999999), ("decimal(7, 2)", ".5", 50),
-    ("decimal(7, 2)", "5.", 500), ("decimal(7, 2)", "1.005", 101), ("decimal(7, 2)", "1.0049999", 100),
-    ("decimal(7, 2)", "-1.005", -101), ("decimal(7, 2)", "0.995", 100), ("decimal(7, 2)", "1e3", 100000),
-    ("decimal(7, 2)", "00000000000012.50", 1250), ("decimal(18, 4)", "99999999999999.9999", 10**18 - 1),
-    ("decimal(38, 0)", "9" * 38, 10**38 - 1), ("decimal(38, 0)", "-" + "9" * 38, 1 - 10**38),
-    ("decimal(38, 38)", "0." + "9" * 38, 10**38 - 1), ("date", "1969-12-31", -1), ("date", "0001-01-01", -719162),
-    ("date", "9999-12-31", 2932896), ("date", "2000-02-29", 11016), ("timestamp", "1970-01-01 00:00:00.000001", 1),
-    ("timestamp", "1969-12-31T23:59:59.5", -500000), ("timestamp", "2001-02-03", 981158400000000),
-    ("bool", "TRUE", True), ("bool", "f", False), ("bool", "1", True), ("string", " x ", b" x "),
+    ("int8", "-128", -128),
+    ("int8", "127", 127),
+    ("int64", "-9223372036854775808", -(2**63)),
+    ("int64", "9223372036854775807", 2**63 - 1),
+    ("int64", "0", 0),
+    ("int64", "-0", 0),
+    ("int32", "007", 7),
+    ("int64", "12345678", 12345678),
+    ("int64", "123456789", 123456789),
+    ("int32", " 12 ", 12),
+    ("int32", "+5", 5),
+    ("int32", "3.0", 3),
+    ("int32", "1e3", 1000),
+    ("float64", "1e308", 1e308),
+    ("float64", "-.5", -0.5),
+    ("float64", "inf", float("inf")),
+    ("float32", "0.1", 0.10000000149011612),
+    ("float64", "5e-324", 5e-324),
+    ("decimal(7, 2)", "99999.99", 9999999),
+    ("decimal(7, 2)", "-99999.99", -9999999),
+    ("decimal(7, 2)", ".5", 50),
+    ("decimal(7, 2)", "5.", 500),
+    ("decimal(7, 2)", "1.005", 101),
+    ("decimal(7, 2)", "1.0049999", 100),
+    ("decimal(7, 2)", "-1.005", -101),
+    ("decimal(7, 2)", "0.995", 100),
+    ("decimal(7, 2)", "1e3", 100000),
+    ("decimal(7, 2)", "00000000000012.50", 1250),
+    ("decimal(18, 4)", "99999999999999.9999", 10**18 - 1),
+    ("decimal(38, 0)", "9" * 38, 10**38 - 1),
+    ("decimal(38, 0)", "-" + "9" * 38, 1 - 10**38),
+    ("decimal(38, 38)", "0." + "9" * 38, 10**38 - 1),
+    ("date", "1969-12-31", -1),
+    ("date", "0001-01-01", -719162),
+    ("date", "9999-12-31", 2932896),
+    ("date", "2000-02-29", 11016),
+    ("timestamp", "1970-01-01 00:00:00.000001", 1),
+    ("timestamp", "1969-12-31T23:59:59.5", -500000),
+    ("timestamp", "2001-02-03", 981158400000000),
+    ("bool", "TRUE", True),
+    ("bool", "f", False),
+    ("bool", "1", True),
+    ("string", " x ", b" x "),
     ("string", "NULL", b"NULL"),
 ]
 
@@ -133,14 +163,26 @@ def test_values(tmp_path: Path, type_: str, text: str, value: Any, quote: str) -
 
 
 WRONG = [
-    ("int8", "128", Overflow), ("int8", "-129", Overflow), ("int64", "9223372036854775808", Overflow),
-    ("int64", "99999999999999999999999", Overflow), ("int32", "1.5", SchemaMismatch), ("int32", "x", SchemaMismatch),
-    ("int32", "1 2", SchemaMismatch), ("int64", "--1", SchemaMismatch), ("int64", "-", SchemaMismatch),
-    ("float64", "1,5", SchemaMismatch), ("decimal(7, 2)", "100000", Overflow), ("decimal(7, 2)", "99999.995", Overflow),
-    ("decimal(7, 2)", ".", SchemaMismatch), ("decimal(7, 2)", "1.2.3", SchemaMismatch),
-    ("decimal(7, 2)", "-", SchemaMismatch), ("date", "2001-02-29", SchemaMismatch),
-    ("date", "20010203", SchemaMismatch), ("timestamp", "2001-02-03 25:00:00", SchemaMismatch),
-    ("bool", "yes", SchemaMismatch), ("string", b"\xff\xfe", MalformedData),
+    ("int8", "128", Overflow),
+    ("int8", "-129", Overflow),
+    ("int64", "9223372036854775808", Overflow),
+    ("int64", "99999999999999999999999", Overflow),
+    ("int32", "1.5", SchemaMismatch),
+    ("int32", "x", SchemaMismatch),
+    ("int32", "1 2", SchemaMismatch),
+    ("int64", "--1", SchemaMismatch),
+    ("int64", "-", SchemaMismatch),
+    ("float64", "1,5", SchemaMismatch),
+    ("decimal(7, 2)", "100000", Overflow),
+    ("decimal(7, 2)", "99999.995", Overflow),
+    ("decimal(7, 2)", ".", SchemaMismatch),
+    ("decimal(7, 2)", "1.2.3", SchemaMismatch),
+    ("decimal(7, 2)", "-", SchemaMismatch),
+    ("date", "2001-02-29", SchemaMismatch),
+    ("date", "20010203", SchemaMismatch),
+    ("timestamp", "2001-02-03 25:00:00", SchemaMismatch),
+    ("bool", "yes", SchemaMismatch),
+    ("string", b"\xff\xfe", MalformedData),
     ("string", b"a" * 20 + b"\xc3", MalformedData),
 ]
 
@@ -222,9 +264,12 @@ def test_no_columns_count_rows(every_type: tuple[str, list[list[Any]]]) -> None:
 @pytest.mark.parametrize(
     ("record", "words"),
     [
-        ("1", "1 fields where 2 are expected"), ("1,2,3", "3 fields where 2 are expected"),
-        ('1,x"y', "a quote \" stands inside an unquoted field"), ('1,"x"y', "text behind a closing one"),
-        ('1,"x" ', "text behind a closing one"), ('1,"x"\ry', "text behind a closing one"),
+        ("1", "1 fields where 2 are expected"),
+        ("1,2,3", "3 fields where 2 are expected"),
+        ('1,x"y', 'a quote " stands inside an unquoted field'),
+        ('1,"x"y', "text behind a closing one"),
+        ('1,"x" ', "text behind a closing one"),
+        ('1,"x"\ry', "text behind a closing one"),
     ],
 )
 @pytest.mark.parametrize("before", [0, 3, 50_000])

@@ -21,6 +21,7 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator import job as job_module
 from jumpgate.orchestrator.job import Event
+from jumpgate.orchestrator.record import load, save
 from jumpgate.service import engine as engine_module
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.testing import scripted
@@ -88,18 +89,35 @@ def test_a_job_runs_stage_by_stage_and_reports_it(scripted_host: Path, watch: Wa
     async def body(rig: Rig) -> None:
         events = await rig.run(rig.plan(stages=2))
         assert [(e.state, e.stage) for e in events] == [
-            ("allocating", 0), ("configuring", 0), ("running", 1), ("running", 2), ("done", 2)]
+            ("allocating", 0),
+            ("configuring", 0),
+            ("running", 1),
+            ("running", 2),
+            ("done", 2),
+        ]
         assert [e.time_ns for e in events] == sorted(e.time_ns for e in events)
         assert {id: c["stages_ended"] for id, c in (events[-1].counters or {}).items()} == {"i0": 2, "i1": 2}
         (record,) = rig.engine.jobs()
         assert record.state == "done" and record.error is None
-        assert [p.name for p in record.phases] == ["map", "compile", "allocate", "configure", "stage 1", "stage 2"]
+        names = ["map", "agents", "generate", "allocate", "configure", "stage 1", "stage 2"]
+        assert [p.name for p in record.phases] == names
         assert all(0 < p.start_ns <= p.end_ns <= record.ended_ns for p in record.phases)
-        assert rig.engine.describe("latest") == record, "what was saved is what was known"
+        assert load("latest", engine_module.records_folder()) == record, "what was saved is what was known"
         verbs = [v for i, v in rig.lifecycle.calls if i == "i0"]
         assert verbs == ["compile", "allocate", "configure", "stage 1", "stage 2", "destroy"]
 
     with_rig(scripted_host, body, hosts=2)
+
+
+def test_the_latest_job_is_the_last_to_end_wherever_it_ran(scripted_host: Path, watch: Watch) -> None:
+    async def body(rig: Rig) -> None:
+        await rig.run(rig.plan())
+        (mine,) = rig.engine.jobs()
+        for ended_ns, latest in ((1, mine.job), (mine.ended_ns + 1, "elsewhere")):
+            save(replace(mine, job="elsewhere", ended_ns=ended_ns), engine_module.records_folder())
+            assert rig.engine.describe("latest").job == latest
+
+    with_rig(scripted_host, body)
 
 
 def test_no_instance_outlives_its_job_and_the_agents_are_kept(scripted_host: Path, watch: Watch) -> None:
@@ -159,10 +177,14 @@ def test_a_killed_instance_fails_the_job(scripted_host: Path, watch: Watch, stag
         os.kill(rig.lifecycle.pid("i1"), signal.SIGKILL)
         error = await task
         assert isinstance(error, errors.InstanceFailed) and error.is_unreachable
-        assert error.message == ("instance i1 was killed by SIGKILL (by hand, or by the system for lack of memory), "
-                                 f"on host 'host2' in stage {stage}")
-        assert error.fields.items() >= {"instance": "i1", "host": "host2", "stage": str(stage),
-                                        "signal": "SIGKILL"}.items()
+        assert error.message == (
+            "instance i1 was killed by SIGKILL (by hand, or by the system for lack of memory), "
+            f"on host 'host2' in stage {stage}"
+        )
+        assert (
+            error.fields.items()
+            >= {"instance": "i1", "host": "host2", "stage": str(stage), "signal": "SIGKILL"}.items()
+        )
         assert watch.processes("jg ") == []
         rig.lifecycle.scripts.clear()
         assert (await rig.run(rig.plan()))[-1].state == "done", "the agents go on"
@@ -247,7 +269,7 @@ def test_a_stage_whose_counters_stand_still_is_ended(scripted_host: Path, watch:
         rig.lifecycle.script("i1", stage1=WAIT)
         error = await rig.fails(await rig.submit(rig.plan(), stall_timeout_ms=200))
         assert isinstance(error, errors.TimedOut)
-        assert "stalled: in stage 1 no counter moved for 0.2 s; waiting for each other" in error.message
+        assert "stalled in stage 1: no rows moved and nobody worked for 0.2 s. Waiting for each other" in error.message
         assert "i1 on host 'host2'" in error.message and "i0" not in error.message
         assert watch.processes("jg ") == []
 
@@ -262,9 +284,20 @@ def test_a_stopped_instance_is_named_and_killed(scripted_host: Path, watch: Watc
         os.kill(rig.lifecycle.pid("i0"), signal.SIGSTOP)
         error = await task
         assert isinstance(error, errors.TimedOut)
-        assert "no answer from i0 on host 'host1'" in error.message
+        assert "no answer for 0.2 s from i0 on host 'host1'" in error.message
         assert error.fields["instance"] == "i0"
         assert watch.processes("jg ") == []
+
+    with_rig(scripted_host, body, hosts=2)
+
+
+def test_a_stopped_instance_is_found_while_others_work(scripted_host: Path, watch: Watch) -> None:
+    async def body(rig: Rig) -> None:
+        rig.lifecycle.script("i0", stage1=WAIT)
+        rig.lifecycle.script("i1", stage1=COUNT)
+        task = await rig.running(await rig.submit(rig.plan(), stall_timeout_ms=200))
+        os.kill(rig.lifecycle.pid("i0"), signal.SIGSTOP)
+        assert "no answer for 0.2 s from i0 on host 'host1'" in (await task).message
 
     with_rig(scripted_host, body, hosts=2)
 
@@ -282,7 +315,7 @@ def test_a_stopped_agent_is_named_and_replaced(
         os.kill(rig.engine.agents["host1"].process.pid, signal.SIGSTOP)
         error = await task
         assert isinstance(error, errors.TimedOut)
-        assert "no answer from i0 on host 'host1'" in error.message
+        assert "no answer for 0.2 s from i0 on host 'host1'" in error.message
         rig.lifecycle.scripts.clear()
         assert (await rig.run(rig.plan()))[-1].state == "done"
 
@@ -316,6 +349,17 @@ def test_a_stage_whose_counters_move_is_not_stalled(scripted_host: Path, watch: 
         assert progress == sorted(set(progress)) and len(progress) > 3
 
     with_rig(scripted_host, body)
+
+
+@pytest.mark.parametrize("work", ["spin", "send"])
+def test_long_work_and_a_slow_client_are_no_stall(scripted_host: Path, watch: Watch, work: str) -> None:
+    async def body(rig: Rig) -> None:
+        rig.lifecycle.script("i0", stage1=WAIT)  # for the other one
+        rig.lifecycle.script("i1", stage1={"do": work})
+        error = await rig.fails(await rig.submit(rig.plan(), stall_timeout_ms=200, timeout_ms=1000))
+        assert "did not end within 1 s" in error.message
+
+    with_rig(scripted_host, body, hosts=2)
 
 
 @pytest.mark.parametrize("verb", ["allocate", "configure", "stage1"])
@@ -369,7 +413,8 @@ def test_jobs_side_by_side_do_not_disturb_each_other(scripted_host: Path, watch:
         rig.lifecycle.script("bad0", stage1=fail("overflow", after_ms=20))
         rig.lifecycle.script("bad1", stage1=WAIT)
         good, failed, other = await asyncio.gather(
-            rig.run(rig.plan(stages=3)), rig.run(bad), rig.run(rig.plan(stages=2)), return_exceptions=True)
+            rig.run(rig.plan(stages=3)), rig.run(bad), rig.run(rig.plan(stages=2)), return_exceptions=True
+        )
         assert isinstance(failed, errors.Overflow)
         assert isinstance(good, list) and good[-1].state == "done"
         assert isinstance(other, list) and other[-1].state == "done"
@@ -389,9 +434,7 @@ def test_a_job_is_executed_once(scripted_host: Path, watch: Watch) -> None:
     with_rig(scripted_host, body)
 
 
-def test_a_job_that_nobody_executes_expires(
-    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_nobody_executes_expires(scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     async def body(rig: Rig) -> None:
         job = await rig.submit(rig.plan())
         assert [r.job for r in rig.engine.jobs()] == [job]
@@ -418,6 +461,25 @@ def test_the_service_remembers_a_bounded_number_of_jobs(
         await task
         last = await rig.submit(rig.plan())
         assert [r.job for r in rig.engine.jobs()] == [last, waiting[3], waiting[2]], "one that has ended goes first"
+
+    with_rig(scripted_host, body)
+
+
+def test_jobs_that_have_ended_are_soon_known_from_disk_only(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_module, "ENDED_MAX", 2)
+
+    async def body(rig: Rig) -> None:
+        ran = []
+        for _ in range(4):
+            ran.append(await rig.submit(rig.plan()))
+            async for _ in rig.engine.execute(ran[-1]):
+                pass
+        waiting = await rig.submit(rig.plan())
+        assert [r.job for r in rig.engine.jobs()] == [waiting, ran[3], ran[2]]
+        assert [rig.engine.describe(job).state for job in ran] == ["done"] * 4
+        assert isinstance(await rig.fails(ran[0]), errors.NotFound)
 
     with_rig(scripted_host, body)
 

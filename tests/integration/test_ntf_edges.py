@@ -20,7 +20,7 @@ from jumpgate.dataflow.types import decimal as decimal_
 from jumpgate.errors import Cancelled, JumpgateError, MalformedData, ProtocolError, Unreachable
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.ntf.frames import Hello, Kind, control_frame, header
+from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, header, parse_header
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.ntf.send import Sender
 from jumpgate.testing import cpp
@@ -153,9 +153,7 @@ def test_an_empty_stream_ends_at_once(peers: Peers) -> None:
 def test_hash_partitioning_over_several_producers_and_consumers(peers: Peers, format: str) -> None:
     receivers = [peers.receive(FORMATS[format], index=i, producers=2) for i in range(3)]
     addresses = [address for _, address in receivers]
-    senders = [
-        peers.send(FORMATS[format], *addresses, index=i, partitioning="hash", rows=30_000) for i in range(2)
-    ]
+    senders = [peers.send(FORMATS[format], *addresses, index=i, partitioning="hash", rows=30_000) for i in range(2)]
     assert [counted(s)["rows"] for s in senders] == [30_000, 30_000]
     for index, (receiver, _) in enumerate(receivers):
         mine = [i for i in ids(2, 30_000) if (i * HASH & MASK) % 3 == index]
@@ -296,6 +294,41 @@ def test_a_killed_receiver_fails_its_producer(peers: Peers) -> None:
     time.sleep(0.5)
     receiver.kill()
     assert answer(sender).startswith(f"error unreachable edge 'e1': consumer 0 at {address}: ")
+
+
+def test_a_sender_stays_until_a_slow_consumer_has_room_for_the_rest(peers: Peers) -> None:
+    descriptor = FORMATS["columnar"]
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        sender = peers.send(descriptor, f"127.0.0.1:{listener.getsockname()[1]}", rows=1000, threads=1)
+        connection, _ = listener.accept()
+        with connection:
+            greeting = parse_header(connection.recv(HEADER_BYTES, socket.MSG_WAITALL))
+            connection.recv(greeting.length, socket.MSG_WAITALL)
+            connection.sendall(control_frame(Kind.ACCEPT))
+            with pytest.raises(subprocess.TimeoutExpired):  # though all of it fits into its own buffer
+                sender.wait(0.5)
+            while connection.recv(1 << 20):
+                pass
+    assert counted(sender)["rows"] == 1000
+
+
+def test_a_consumer_that_leaves_before_the_end_fails_its_producer(peers: Peers) -> None:
+    descriptor = FORMATS["columnar"]
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        sender = peers.send(descriptor, f"127.0.0.1:{listener.getsockname()[1]}", rows=1000, threads=1)
+        connection, _ = listener.accept()
+        with connection:
+            greeting = parse_header(connection.recv(HEADER_BYTES, socket.MSG_WAITALL))
+            connection.recv(greeting.length, socket.MSG_WAITALL)
+            connection.sendall(control_frame(Kind.ACCEPT))
+            connection.recv(100)
+    assert answer(sender).startswith("error unreachable edge 'e1': consumer 0 at ")
 
 
 def test_a_cancelled_receiver_says_so(peers: Peers) -> None:

@@ -94,10 +94,16 @@ def test_a_job_from_submit_to_done(rig: Rig) -> None:
     assert set(record["counters"]) == {"i0", "i1"}
 
 
-@pytest.mark.parametrize(("code", "status"), [
-    ("malformed", grpc.StatusCode.FAILED_PRECONDITION), ("overflow", grpc.StatusCode.FAILED_PRECONDITION),
-    ("memory", grpc.StatusCode.RESOURCE_EXHAUSTED), ("unreachable", grpc.StatusCode.UNAVAILABLE),
-    ("internal", grpc.StatusCode.INTERNAL)])
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("malformed", grpc.StatusCode.FAILED_PRECONDITION),
+        ("overflow", grpc.StatusCode.FAILED_PRECONDITION),
+        ("memory", grpc.StatusCode.RESOURCE_EXHAUSTED),
+        ("unreachable", grpc.StatusCode.UNAVAILABLE),
+        ("internal", grpc.StatusCode.INTERNAL),
+    ],
+)
 def test_a_jobs_error_arrives_typed(rig: Rig, code: str, status: grpc.StatusCode) -> None:
     rig.lifecycle.script("i1", stage1=fail(code, "caf\N{LATIN SMALL LETTER E WITH ACUTE}\nis closed"))
     job = rig.submit().job_id
@@ -188,9 +194,7 @@ def test_a_taken_port_is_an_error_with_the_way_out(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("end", ["returns", "is killed"])
-def test_everything_ends_with_the_process_of_an_embedded_service(
-    scripted_host: Path, watch: Watch, end: str
-) -> None:
+def test_everything_ends_with_the_process_of_an_embedded_service(scripted_host: Path, watch: Watch, end: str) -> None:
     program = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[3])\n"
         "from pathlib import Path; import test_service\n"
@@ -199,9 +203,13 @@ def test_everything_ends_with_the_process_of_an_embedded_service(
         "events = rig.execute(rig.submit().job_id)\n"
         "while next(events).state != 'running': pass\n"
         "print('running', flush=True)\n"
-        "if sys.argv[2] == 'is killed': os.kill(os.getpid(), signal.SIGKILL)\n")
-    done = subprocess.run([sys.executable, "-c", program, str(scripted_host), end, str(Path(__file__).parent)],
-                          capture_output=True, timeout=60)
+        "if sys.argv[2] == 'is killed': os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(scripted_host), end, str(Path(__file__).parent)],
+        capture_output=True,
+        timeout=60,
+    )
     assert done.stdout == b"running\n", done.stderr.decode()
     assert done.returncode == (0 if end == "returns" else -signal.SIGKILL), done.stderr.decode()
     assert wait_until(lambda: not watch.processes())
@@ -223,5 +231,3 @@ def test_configured_accelerators_are_loaded_for_each_service() -> None:
     for _ in range(2):
         with pytest.raises(errors.ConfigError, match="cannot be loaded"):
             embedded.configured_registry(config).get("broken")
-
-

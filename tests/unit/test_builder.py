@@ -102,11 +102,27 @@ def test_literals_take_the_columns_type(sales: Dataflow) -> None:
 
 
 def test_arithmetic_types(sales: Dataflow) -> None:
-    result = sales.select(a=col("sold") + 1, b=col("price") * 2, c=col("price") * Decimal("0.5"), d=col("price") / 3,
-                          e=-col("rate"), g=col("item") % 2, h=1 - col("sold"), i=f.round(col("price"), 1))
+    result = sales.select(
+        a=col("sold") + 1,
+        b=col("price") * 2,
+        c=col("price") * Decimal("0.5"),
+        d=col("price") / 3,
+        e=-col("rate"),
+        g=col("item") % 2,
+        h=1 - col("sold"),
+        i=f.round(col("price"), 1),
+    )
     valid(result)
     assert [str(t) for t in result.schema.types] == [
-        "int32?", "decimal(8, 2)?", "decimal(8, 3)?", "float64?", "float32?", "int64?", "int32?", "decimal(7, 1)?"]
+        "int32?",
+        "decimal(8, 2)?",
+        "decimal(8, 3)?",
+        "float64?",
+        "float32?",
+        "int64?",
+        "int32?",
+        "decimal(7, 1)?",
+    ]
 
 
 def test_logic_chains_stay_flat(sales: Dataflow) -> None:
@@ -119,19 +135,21 @@ def test_logic_chains_stay_flat(sales: Dataflow) -> None:
 
 
 def test_expressions(sales: Dataflow) -> None:
-    root = valid(sales.select(
-        between=col("sold").between(1, 2),
-        within=col("sold").isin([1, None]),
-        like=col("note").like("a!%%", "!"),
-        cast=col("item").cast("int32"),
-        tried=col("note").try_cast("date"),
-        same=col("sold").cast("int32"),
-        case=when(col("sold") > 1).then(1).when(col("sold") > 0).then(2.5).otherwise(None),
-        case_typed=when(col("sold") > 1).then(col("price")).otherwise(0),
-        null=lit(None).cast("string"),
-        text=f.concat(f.upper(col("note")), "!"),
-        later=f.date_add_days(col("day"), 5),
-    ))
+    root = valid(
+        sales.select(
+            between=col("sold").between(1, 2),
+            within=col("sold").isin([1, None]),
+            like=col("note").like("a!%%", "!"),
+            cast=col("item").cast("int32"),
+            tried=col("note").try_cast("date"),
+            same=col("sold").cast("int32"),
+            case=when(col("sold") > 1).then(1).when(col("sold") > 0).then(2.5).otherwise(None),
+            case_typed=when(col("sold") > 1).then(col("price")).otherwise(0),
+            null=lit(None).cast("string"),
+            text=f.concat(f.upper(col("note")), "!"),
+            later=f.date_add_days(col("day"), 5),
+        )
+    )
     assert isinstance(root, Project)
     by_name = dict(zip(root.names, root.expressions, strict=True))
     assert str(by_name["between"]) == "and(ge(#0:sold, 1), le(#0:sold, 2))"
@@ -156,8 +174,9 @@ def test_join_keys_are_cast(sales: Dataflow, items: Dataflow) -> None:
     assert root.schema.names == (*SALES, "i_item", "brand")
 
 
-@pytest.mark.parametrize(("how", "key"), [("inner", "#0:k"), ("left", "#0:k"), ("right", "#2:k"),
-                                          ("full", "coalesce(#0:k, #2:k)")])
+@pytest.mark.parametrize(
+    ("how", "key"), [("inner", "#0:k"), ("left", "#0:k"), ("right", "#2:k"), ("full", "coalesce(#0:k, #2:k)")]
+)
 def test_join_on_keeps_one_key(tmp_path: Path, how: str, key: str) -> None:
     (tmp_path / "t.json").touch()
     left = read(tmp_path / "t.json", schema={"k": "int32", "a": "int32"})
@@ -178,12 +197,22 @@ def test_join_of_left_rows(sales: Dataflow, how: str) -> None:
 
 
 def test_aggregate(sales: Dataflow) -> None:
-    result = sales.aggregate(count().alias("n"), by=["note", f.year(col("day")).alias("y")], total=sum_("price"),
-                             mean=avg("sold"), low=min_("day"), high=max_("note"), kinds=count_distinct("item"),
-                             known=count("rate"), spread=stddev("rate"))
+    result = sales.aggregate(
+        count().alias("n"),
+        by=["note", f.year(col("day")).alias("y")],
+        total=sum_("price"),
+        mean=avg("sold"),
+        low=min_("day"),
+        high=max_("note"),
+        kinds=count_distinct("item"),
+        known=count("rate"),
+        spread=stddev("rate"),
+    )
     assert isinstance(valid(result), Aggregate)
-    assert str(result.schema) == ("(note: string?, y: int64?, n: int64, total: decimal(38, 2)?, mean: float64?, "
-                                  "low: date?, high: string?, kinds: int64, known: int64, spread: float64?)")
+    assert str(result.schema) == (
+        "(note: string?, y: int64?, n: int64, total: decimal(38, 2)?, mean: float64?, "
+        "low: date?, high: string?, kinds: int64, known: int64, spread: float64?)"
+    )
 
 
 def test_sort_limit_and_the_rest(sales: Dataflow) -> None:
@@ -219,15 +248,23 @@ def test_print(sales: Dataflow) -> None:
 MISTAKES = [
     (lambda s, i: s.filter(col("solt") > 1), "unknown column 'solt' in filter; did you mean 'sold'?"),
     (lambda s, i: i.filter(col("xyz") > 1), "unknown column 'xyz' in filter; it has 'i_item', 'brand', 'price'"),
-    (lambda s, i: s.filter(col("note") > 3),
-     "filter: note > 3: 3 (int32) cannot be used as string; cast the column to compare with it"),
-    (lambda s, i: s.filter(col("sold") > 3.5),
-     "filter: sold > 3.5: 3.5 does not fit int32 exactly; cast the column to compare with it"),
-    (lambda s, i: s.filter(col("sold") == 2**31),
-     "filter: sold == 2147483648: 2147483648 does not fit int32; cast the column to compare with it"),
+    (
+        lambda s, i: s.filter(col("note") > 3),
+        "filter: note > 3: 3 (int32) cannot be used as string; cast the column to compare with it",
+    ),
+    (
+        lambda s, i: s.filter(col("sold") > 3.5),
+        "filter: sold > 3.5: 3.5 does not fit int32 exactly; cast the column to compare with it",
+    ),
+    (
+        lambda s, i: s.filter(col("sold") == 2**31),
+        "filter: sold == 2147483648: 2147483648 does not fit int32; cast the column to compare with it",
+    ),
     (lambda s, i: s.filter(col("day") == "2023-02-29"), "filter: day == '2023-02-29': '2023-02-29' does not fit date"),
-    (lambda s, i: s.filter(col("note") == col("item")),
-     "filter: note == item: string and int64 have no common type; cast one of them"),
+    (
+        lambda s, i: s.filter(col("note") == col("item")),
+        "filter: note == item: string and int64 have no common type; cast one of them",
+    ),
     (lambda s, i: s.filter(col("sold").isin([1, "x"])), "filter: isin on sold: 'x' (string) cannot be used as int32"),
     (lambda s, i: s.filter(col("note")), "filter needs a condition, note is string"),
     (lambda s, i: s.filter(col("note").like("a!", "!")), "like: the escape '!' must precede %, _ or itself in 'a!'"),
@@ -236,25 +273,35 @@ MISTAKES = [
     (lambda s, i: s.filter(col("note") == "\ud800"), "is not valid Unicode"),
     (lambda s, i: s.select(col("sold") + 1), "sold + 1 in select has no name; add .alias(name)"),
     (lambda s, i: s.select(x=col("note") + 1), "select: note + 1: takes numbers, not string, int32"),
-    (lambda s, i: s.select(x=col("rate").cast("string")),
-     "select: cast(rate as string): there is no cast from float32 to string"),
+    (
+        lambda s, i: s.select(x=col("rate").cast("string")),
+        "select: cast(rate as string): there is no cast from float32 to string",
+    ),
     (lambda s, i: s.select(x=col("price").cast("decimal(40,2)")), "decimal(40, 2): precision is 1 to 38"),
     (lambda s, i: s.select("sold", "sold"), "two columns called 'sold' in select; rename one with .alias"),
     (lambda s, i: s.select(), "select needs at least one column"),
     (lambda s, i: s.select(x=lit(None)), "None has no type of its own; write lit(None).cast(TYPE)"),
     (lambda s, i: s.select(x=f.substring(col("note"), 0)), "substring: start must be at least 1"),
     (lambda s, i: s.select(x=sum_("sold")), "aggregation cannot be part of an expression"),
-    (lambda s, i: s.join(i, left_on="item", right_on="i_item"),
-     "join: both inputs have a column 'price'; pass suffix=\"_right\" to rename the right one"),
-    (lambda s, i: s.join(i, left_on="note", right_on="i_item", suffix="_r"),
-     "join: key note is string, key i_item is int32; cast one of them"),
-    (lambda s, i: s.join(i, left_on="item", right_on="i_itm", suffix="_r"),
-     "unknown column 'i_itm' in join (right input); did you mean 'i_item'?"),
+    (
+        lambda s, i: s.join(i, left_on="item", right_on="i_item"),
+        "join: both inputs have a column 'price'; pass suffix=\"_right\" to rename the right one",
+    ),
+    (
+        lambda s, i: s.join(i, left_on="note", right_on="i_item", suffix="_r"),
+        "join: key note is string, key i_item is int32; cast one of them",
+    ),
+    (
+        lambda s, i: s.join(i, left_on="item", right_on="i_itm", suffix="_r"),
+        "unknown column 'i_itm' in join (right input); did you mean 'i_item'?",
+    ),
     (lambda s, i: s.join(i, left_on=["item", "sold"], right_on="i_item"), "left_on has 2 keys, right_on has 1"),
     (lambda s, i: s.join(i, how="outer", where=lit(True)), "join: unknown type 'outer'"),
     (lambda s, i: s.join(i), "join needs on=, left_on= and right_on=, or where= (lit(True) for every pair of rows)"),
-    (lambda s, i: s.join(i, left_on="item", right_on="i_item", how="semi", where=col("price") > 1),
-     "column 'price' in join is ambiguous; both inputs have it: give join a suffix"),
+    (
+        lambda s, i: s.join(i, left_on="item", right_on="i_item", how="semi", where=col("price") > 1),
+        "column 'price' in join is ambiguous; both inputs have it: give join a suffix",
+    ),
     (lambda s, i: s.join(i, left_on="sold", right_on="i_item", suffix=""), "two columns called 'price'"),
     (lambda s, i: s.aggregate(x=sum_("note")), "sum(note) in aggregate needs a number, not string"),
     (lambda s, i: s.aggregate(sum_("sold")), "sum in aggregate has no name; write name=sum(…) or .alias(name)"),
@@ -265,8 +312,10 @@ MISTAKES = [
     (lambda s, i: s.top(-1, "sold"), "top: count is -1; it must be an integer from 0 on"),
     (lambda s, i: s.limit(1.5), "limit: count is 1.5; it must be an integer from 0 on"),
     (lambda s, i: s.union_all(i), "union_all: input 1 has 6 columns, input 2 has 3"),
-    (lambda s, i: i.union_all(s.select("note", "sold", "price")),
-     "union_all: column 'i_item': int32 and string have no common type"),
+    (
+        lambda s, i: i.union_all(s.select("note", "sold", "price")),
+        "union_all: column 'i_item': int32 and string have no common type",
+    ),
     (lambda s, i: s.shuffle(count=2), "shuffle: partitioning 'hash' needs keys"),
     (lambda s, i: s.shuffle("sold", kind="hsh"), "shuffle: unknown partitioning 'hsh'; did you mean 'hash'?"),
     (lambda s, i: s.shuffle("sold", count=0), "shuffle: 0 partitions"),
@@ -325,14 +374,17 @@ def test_listing(tmp_path: Path) -> None:
     assert list_files(odd) == ((str(odd),), "csv")
 
 
-@pytest.mark.parametrize(("name", "error", "message"), [
-    ("missing.csv", FileUnreadable, "missing.csv': No such file or directory"),
-    ("*.orc", FileUnreadable, "read: no file matches"),
-    ("empty", FileUnreadable, "holds no files with suffix .csv"),
-    ("a\0b.csv", FileUnreadable, "contains a NUL character"),
-    ("x.txt", InvalidDataflow, "tells no format; give format=json | orc | parquet | csv"),
-    ("mixed", InvalidDataflow, "files of several formats (csv, json)"),
-])
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("missing.csv", FileUnreadable, "missing.csv': No such file or directory"),
+        ("*.orc", FileUnreadable, "read: no file matches"),
+        ("empty", FileUnreadable, "holds no files with suffix .csv"),
+        ("a\0b.csv", FileUnreadable, "contains a NUL character"),
+        ("x.txt", InvalidDataflow, "tells no format; give format=json | orc | parquet | csv"),
+        ("mixed", InvalidDataflow, "files of several formats (csv, json)"),
+    ],
+)
 def test_listing_mistake(tmp_path: Path, name: str, error: type[Exception], message: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "mixed").mkdir()
@@ -344,12 +396,15 @@ def test_listing_mistake(tmp_path: Path, name: str, error: type[Exception], mess
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"delimeter": ","}, "read: csv has no option 'delimeter'; did you mean 'delimiter'?"),
-    ({"delimiter": "ab"}, "option delimiter is 'ab'; it must be one ASCII character"),
-    ({"header": 3}, "option header is '3'; it can be true or false"),
-    ({"on_error": "ignore"}, "option on_error is 'ignore'; it can be fail or skip"),
-])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimeter": ","}, "read: csv has no option 'delimeter'; did you mean 'delimiter'?"),
+        ({"delimiter": "ab"}, "option delimiter is 'ab'; it must be one ASCII character"),
+        ({"header": 3}, "option header is '3'; it can be true or false"),
+        ({"on_error": "ignore"}, "option on_error is 'ignore'; it can be fail or skip"),
+    ],
+)
 def test_read_option_mistake(tmp_path: Path, options: dict[str, object], message: str) -> None:
     (tmp_path / "a.csv").touch()
     with pytest.raises(InvalidDataflow) as raised:
@@ -370,7 +425,9 @@ def test_read_schema_mistakes(tmp_path: Path) -> None:
 
 
 def test_imports_stay_light() -> None:
-    code = ("import sys, jumpgate, jumpgate.dataflow.builder, jumpgate.dataflow.evaluate; "
-            "print([m for m in ('grpc', 'pyarrow', 'google.protobuf', 'paramiko', 'asyncio') if m in sys.modules])")
+    code = (
+        "import sys, jumpgate, jumpgate.dataflow.builder, jumpgate.dataflow.evaluate; "
+        "print([m for m in ('grpc', 'pyarrow', 'google.protobuf', 'paramiko', 'asyncio') if m in sys.modules])"
+    )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

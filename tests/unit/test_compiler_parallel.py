@@ -121,8 +121,16 @@ def test_groups_by_another_column_move_again() -> None:
 
 def test_computed_keys_travel_as_columns() -> None:
     key = bind("add", (ref(A, "ak"), ref(A, "av")))
-    plan = compiled(Join(A, Project(B, (bind("add", (ref(B, "bk"), ref(B, "bv"))),), ("k",)), "left", (key,), (
-        ref(table("x", k=int32), "k"),)), LARGE)
+    plan = compiled(
+        Join(
+            A,
+            Project(B, (bind("add", (ref(B, "bk"), ref(B, "bv"))),), ("k",)),
+            "left",
+            (key,),
+            (ref(table("x", k=int32), "k"),),
+        ),
+        LARGE,
+    )
     (join,) = of_type(plan, Join)
     assert isinstance(join, Join)
     assert [str(k) for k in join.left_keys] == ["#3:key0"]

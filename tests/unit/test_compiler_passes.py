@@ -247,7 +247,8 @@ def test_selective_builds_come_first() -> None:
     root = joined(joined(big, A, "k1", "ak"), small, "k2", "bk")
     ordered = after(order_joins, root, big=1e6, a=1000, b=1000)
     assert [line for line in lines(ordered) if line.startswith("join")] == [
-        "join inner on #0:k1 = #0:ak", "join inner on #1:k2 = #0:bk",
+        "join inner on #0:k1 = #0:ak",
+        "join inner on #1:k2 = #0:bk",
     ]
 
 

@@ -177,7 +177,9 @@ def test_a_wrong_match_is_refused_and_said_so() -> None:
 
     node = table("a", k=int32)
     plan = compile_dataflow(
-        Filter(node, equals(node, "k", 1)), (host("a"), SWITCH), Registry([*default_registry(), Liar()]),
+        Filter(node, equals(node, "k", 1)),
+        (host("a"), SWITCH),
+        Registry([*default_registry(), Liar()]),
         CompileOptions(prefer=("fake_prune",)),
     )
     assert "its match would emit (wrong: string?), (k: int32?) is needed" in explain_text(plan.explain)

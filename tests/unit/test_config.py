@@ -30,12 +30,25 @@ def test_a_file_is_found_by_argument_variable_and_folder(tmp_path: Path, monkeyp
 
 
 def test_everything_that_a_file_can_say() -> None:
-    config = parse({
-        "service": {"stall_timeout_ms": 5, "memory_limit_bytes": 6},
-        "host": [{"name": "a", "agent": "10.0.0.7:7400", "token_file": "/t", "cores": 3, "memory_bytes": 9,
-                  "data_bind": "0.0.0.0", "data_address": "10.0.0.7"}, {"name": "b"}],
-        "device": [{"name": "tor1", "kind": "switch", "stages": 12}],
-        "nca": [{"name": "mine", "path": "m:NCA"}]})
+    config = parse(
+        {
+            "service": {"stall_timeout_ms": 5, "memory_limit_bytes": 6},
+            "host": [
+                {
+                    "name": "a",
+                    "agent": "10.0.0.7:7400",
+                    "token_file": "/t",
+                    "cores": 3,
+                    "memory_bytes": 9,
+                    "data_bind": "0.0.0.0",
+                    "data_address": "10.0.0.7",
+                },
+                {"name": "b"},
+            ],
+            "device": [{"name": "tor1", "kind": "switch", "stages": 12}],
+            "nca": [{"name": "mine", "path": "m:NCA"}],
+        }
+    )
     a, b = config.hosts
     assert (a.agent, a.token_file, a.device.cores, a.device.memory_bytes) == ("10.0.0.7:7400", "/t", 3, 9)
     assert a.device.properties == (("data_bind", "0.0.0.0"), ("data_address", "10.0.0.7"))
@@ -45,28 +58,31 @@ def test_everything_that_a_file_can_say() -> None:
     assert config.service == {"stall_timeout_ms": 5, "memory_limit_bytes": 6}
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
-    ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, host, nca, service"),
-    ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
-    ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
-    ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
-    ({"host": {"name": "a"}}, r"write \[\[host\]\], not \[host\]"),
-    ({"host": [1]}, r"write \[\[host\]\]"),
-    ({"host": [{}]}, r"a \[\[host\]\] has no name"),
-    ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
-    ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
-    ({"host": [{"name": 5}]}, r"name in \[\[host\]\] is 5, not a text"),
-    ({"host": [{"name": "a", "cores": "two"}]}, r"cores in \[\[host\]\] is 'two', not a whole number, 0 or more"),
-    ({"host": [{"name": "a", "cores": -1}]}, "cores .* is -1, not a whole number"),
-    ({"host": [{"name": "a", "cores": True}]}, "cores .* is True, not a whole number"),
-    ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
-    ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
-    ({"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch"}]}, "two devices are called 'a'"),
-    ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
-    ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
-    ({"host": [{"name": "a", "agent": "there:7"}]}, "host 'a' names an agent but no token_file: put the secret"),
-])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
+        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, host, nca, service"),
+        ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
+        ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
+        ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
+        ({"host": {"name": "a"}}, r"write \[\[host\]\], not \[host\]"),
+        ({"host": [1]}, r"write \[\[host\]\]"),
+        ({"host": [{}]}, r"a \[\[host\]\] has no name"),
+        ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
+        ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
+        ({"host": [{"name": 5}]}, r"name in \[\[host\]\] is 5, not a text"),
+        ({"host": [{"name": "a", "cores": "two"}]}, r"cores in \[\[host\]\] is 'two', not a whole number, 0 or more"),
+        ({"host": [{"name": "a", "cores": -1}]}, "cores .* is -1, not a whole number"),
+        ({"host": [{"name": "a", "cores": True}]}, "cores .* is True, not a whole number"),
+        ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
+        ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
+        ({"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch"}]}, "two devices are called 'a'"),
+        ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
+        ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
+        ({"host": [{"name": "a", "agent": "there:7"}]}, "host 'a' names an agent but no token_file: put the secret"),
+    ],
+)
 def test_what_is_wrong_is_said_with_the_way_out(data: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as raised:
         parse(data, "my.toml")

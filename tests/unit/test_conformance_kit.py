@@ -214,11 +214,20 @@ def test_nothing_compared_is_no_pass() -> None:
 def test_a_new_nca_passes_its_own_test(tmp_path: Path) -> None:
     files = scaffold("my_device", tmp_path)
     assert [str(f.relative_to(tmp_path / "my_device")) for f in files] == [
-        "pyproject.toml", "README.md", "my_device/__init__.py", "tests/test_my_device.py",
+        "pyproject.toml",
+        "README.md",
+        "my_device/__init__.py",
+        "tests/test_my_device.py",
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-    done = subprocess.run(command, cwd=tmp_path / "my_device", capture_output=True, text=True, check=False,
-                          env={"PYTHONPATH": str(tmp_path / "my_device"), "PATH": "/usr/bin:/bin"})
+    done = subprocess.run(
+        command,
+        cwd=tmp_path / "my_device",
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(tmp_path / "my_device"), "PATH": "/usr/bin:/bin"},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

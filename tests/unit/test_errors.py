@@ -21,9 +21,26 @@ def test_codes_are_unique() -> None:
 
 def test_the_codes_that_other_languages_know() -> None:
     assert {leaf.code for leaf in leaves()} >= {
-        "io", "malformed", "schema", "overflow", "division_by_zero", "invalid_cast", "compute", "memory", "cancelled",
-        "unreachable", "protocol", "internal", "instance_failed", "timed_out", "not_found", "cannot_place", "build",
-        "config", "invalid_dataflow"}
+        "io",
+        "malformed",
+        "schema",
+        "overflow",
+        "division_by_zero",
+        "invalid_cast",
+        "compute",
+        "memory",
+        "cancelled",
+        "unreachable",
+        "protocol",
+        "internal",
+        "instance_failed",
+        "timed_out",
+        "not_found",
+        "cannot_place",
+        "build",
+        "config",
+        "invalid_dataflow",
+    }
 
 
 @pytest.mark.parametrize("cls", leaves(), ids=lambda c: c.code)

@@ -196,38 +196,48 @@ def test_ieee_nan() -> None:
     assert results == {"eq": False, "ne": True, "lt": False, "le": False, "gt": False, "ge": False}
 
 
-@pytest.mark.parametrize(("name", "types", "expected"), [
-    ("add", ("int8?", "int32"), "int32?"),
-    ("add", ("decimal(7,2)", "decimal(5,3)"), "decimal(9,3)?"),
-    ("subtract", ("decimal(38,2)", "decimal(38,2)"), "decimal(38,2)?"),
-    ("multiply", ("decimal(7,2)", "decimal(7,2)"), "decimal(14,4)?"),
-    ("multiply", ("int32", "decimal(7,2)"), "decimal(17,2)?"),
-    ("divide", ("decimal(7,2)", "int32"), "float64?"),
-    ("divide", ("float32", "float32"), "float32?"),
-    ("modulo", ("decimal(7,2)", "decimal(5,3)"), "decimal(8,3)?"),
-    ("eq", ("int32", "int64"), "bool"),
-    ("eq", ("int32?", "int64"), "bool?"),
-    ("is_distinct", ("int32?", "int64?"), "bool"),
-    ("coalesce", ("int32?", "int64"), "int64"),
-    ("null_if", ("int32", "int32"), "int32?"),
-    ("char_length", ("string",), "int64"),
-    ("floor", ("decimal(7,2)",), "decimal(7,0)"),
-])
+@pytest.mark.parametrize(
+    ("name", "types", "expected"),
+    [
+        ("add", ("int8?", "int32"), "int32?"),
+        ("add", ("decimal(7,2)", "decimal(5,3)"), "decimal(9,3)?"),
+        ("subtract", ("decimal(38,2)", "decimal(38,2)"), "decimal(38,2)?"),
+        ("multiply", ("decimal(7,2)", "decimal(7,2)"), "decimal(14,4)?"),
+        ("multiply", ("int32", "decimal(7,2)"), "decimal(17,2)?"),
+        ("divide", ("decimal(7,2)", "int32"), "float64?"),
+        ("divide", ("float32", "float32"), "float32?"),
+        ("modulo", ("decimal(7,2)", "decimal(5,3)"), "decimal(8,3)?"),
+        ("eq", ("int32", "int64"), "bool"),
+        ("eq", ("int32?", "int64"), "bool?"),
+        ("is_distinct", ("int32?", "int64?"), "bool"),
+        ("coalesce", ("int32?", "int64"), "int64"),
+        ("null_if", ("int32", "int32"), "int32?"),
+        ("char_length", ("string",), "int64"),
+        ("floor", ("decimal(7,2)",), "decimal(7,0)"),
+    ],
+)
 def test_result_type(name: str, types: tuple[str, ...], expected: str) -> None:
     call = bind(name, tuple(ColumnRef(parse_type(t), i) for i, t in enumerate(types)))
     assert call.type == parse_type(expected)
 
 
-@pytest.mark.parametrize(("name", "types", "message"), [
-    ("add", ("string", "int32"), "takes numbers, not string, int32"),
-    ("eq", ("string", "int32"), "string and int32 have no common type; cast one of them"),
-    ("eq", ("decimal(38,0)", "decimal(38,10)"), "need 48 digits together, a decimal has 38; cast one of them"),
-    ("multiply", ("decimal(20,2)", "decimal(20,2)"), "needs 40 digits, a decimal has 38; cast one of them to fewer"),
-    ("year", ("string",), "takes date or timestamp, not string"),
-    ("and", ("bool",), "and takes 2 or more arguments, not 1"),
-    ("like", ("string", "string"), "like: argument 2 must be a literal"),
-    ("uper", ("string",), "unknown function 'uper'; did you mean 'upper'?"),
-])
+@pytest.mark.parametrize(
+    ("name", "types", "message"),
+    [
+        ("add", ("string", "int32"), "takes numbers, not string, int32"),
+        ("eq", ("string", "int32"), "string and int32 have no common type; cast one of them"),
+        ("eq", ("decimal(38,0)", "decimal(38,10)"), "need 48 digits together, a decimal has 38; cast one of them"),
+        (
+            "multiply",
+            ("decimal(20,2)", "decimal(20,2)"),
+            "needs 40 digits, a decimal has 38; cast one of them to fewer",
+        ),
+        ("year", ("string",), "takes date or timestamp, not string"),
+        ("and", ("bool",), "and takes 2 or more arguments, not 1"),
+        ("like", ("string", "string"), "like: argument 2 must be a literal"),
+        ("uper", ("string",), "unknown function 'uper'; did you mean 'upper'?"),
+    ],
+)
 def test_refusal(name: str, types: tuple[str, ...], message: str) -> None:
     with pytest.raises(TypeMismatch) as raised:
         bind(name, tuple(ColumnRef(parse_type(t), i) for i, t in enumerate(types)))
@@ -283,22 +293,25 @@ def test_truncating_dialect() -> None:
     assert cast_value(Decimal("-2.9"), decimal(2, 1), int32, truncate) == -2
 
 
-@pytest.mark.parametrize(("value", "source", "target", "error"), [
-    (300, int32, int8, Overflow),
-    (NAN, float64, int32, Overflow),
-    (1e300, float64, decimal(38, 2), Overflow),
-    (2.0**63, float64, int64, Overflow),
-    (Decimal("99.95"), decimal(4, 2), decimal(3, 1), Overflow),
-    ("128", string, int8, Overflow),
-    ("1.5", string, int32, InvalidCast),
-    ("", string, int32, InvalidCast),
-    ("1_000", string, int32, InvalidCast),
-    ("٣", string, int32, InvalidCast),
-    ("2023-02-29", string, date, InvalidCast),
-    ("2023-2-9", string, date, InvalidCast),
-    ("yes", string, bool_, InvalidCast),
-    (b"\xff", binary, string, InvalidCast),
-])
+@pytest.mark.parametrize(
+    ("value", "source", "target", "error"),
+    [
+        (300, int32, int8, Overflow),
+        (NAN, float64, int32, Overflow),
+        (1e300, float64, decimal(38, 2), Overflow),
+        (2.0**63, float64, int64, Overflow),
+        (Decimal("99.95"), decimal(4, 2), decimal(3, 1), Overflow),
+        ("128", string, int8, Overflow),
+        ("1.5", string, int32, InvalidCast),
+        ("", string, int32, InvalidCast),
+        ("1_000", string, int32, InvalidCast),
+        ("٣", string, int32, InvalidCast),
+        ("2023-02-29", string, date, InvalidCast),
+        ("2023-2-9", string, date, InvalidCast),
+        ("yes", string, bool_, InvalidCast),
+        (b"\xff", binary, string, InvalidCast),
+    ],
+)
 def test_cast_failure(value: Value, source: DataType, target: DataType, error: type[Exception]) -> None:
     with pytest.raises(error):
         cast_value(value, source, target)
@@ -332,6 +345,7 @@ def test_logic_evaluates_only_what_it_needs() -> None:
 
 def test_case_evaluates_only_what_it_selects() -> None:
     column = ColumnRef(int32, 0)
-    guarded = Case(float64, (bind("eq", (column, as_literal(0))), Literal(float64, None)),
-                   bind("divide", (as_literal(1), column)))
+    guarded = Case(
+        float64, (bind("eq", (column, as_literal(0))), Literal(float64, None)), bind("divide", (as_literal(1), column))
+    )
     assert [evaluate(guarded, [v]) for v in (0, 4, None)] == [None, 0.25, None]

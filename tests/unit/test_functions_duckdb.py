@@ -28,27 +28,58 @@ DATA: dict[str, list[Value]] = {
     "decimal(20, 1)": [None, Decimal("0.0"), Decimal("12345678901234567.5"), Decimal("-0.5")],
     "float64": [None, 0.0, 0.5, -0.5, 1.5, 2.675, -1e300, math.inf],
     "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b"],
-    "date": [None, datetime.date(1970, 1, 1), datetime.date(1969, 12, 31), datetime.date(2000, 2, 29),
-             datetime.date(1, 1, 1), datetime.date(9999, 12, 31), datetime.date(2024, 11, 24)],
-    "timestamp": [None, datetime.datetime(1970, 1, 1), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
-                  datetime.datetime(2000, 2, 29, 12, 34, 56, 789000)],
+    "date": [
+        None,
+        datetime.date(1970, 1, 1),
+        datetime.date(1969, 12, 31),
+        datetime.date(2000, 2, 29),
+        datetime.date(1, 1, 1),
+        datetime.date(9999, 12, 31),
+        datetime.date(2024, 11, 24),
+    ],
+    "timestamp": [
+        None,
+        datetime.datetime(1970, 1, 1),
+        datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        datetime.datetime(2000, 2, 29, 12, 34, 56, 789000),
+    ],
 }
 SQL_TYPES = {"int8": "TINYINT", "int32": "INTEGER", "int64": "BIGINT", "float64": "DOUBLE", "string": "VARCHAR"}
 NUMBERS = ("int8", "int32", "int64", "decimal(4, 2)", "decimal(20, 1)", "float64")
 DECIMALS = ("decimal(4, 2)", "decimal(20, 1)", "float64")
 BINARY = {
-    "eq": "{0} = {1}", "ne": "{0} <> {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}",
-    "is_distinct": "{0} IS DISTINCT FROM {1}", "is_not_distinct": "{0} IS NOT DISTINCT FROM {1}",
+    "eq": "{0} = {1}",
+    "ne": "{0} <> {1}",
+    "lt": "{0} < {1}",
+    "le": "{0} <= {1}",
+    "gt": "{0} > {1}",
+    "ge": "{0} >= {1}",
+    "is_distinct": "{0} IS DISTINCT FROM {1}",
+    "is_not_distinct": "{0} IS NOT DISTINCT FROM {1}",
 }
 UNARY = {
-    "not": ("NOT {0}", ("bool",)), "is_null": ("{0} IS NULL", tuple(DATA)),
+    "not": ("NOT {0}", ("bool",)),
+    "is_null": ("{0} IS NULL", tuple(DATA)),
     "is_not_null": ("{0} IS NOT NULL", tuple(DATA)),
-    "negate": ("-{0}", NUMBERS), "abs": ("abs({0})", NUMBERS), "floor": ("floor({0})", DECIMALS),
-    "ceil": ("ceil({0})", DECIMALS), "sqrt": ("sqrt({0})", ("int32", "float64")),
-    "char_length": ("length({0})", ("string",)), "trim": ("trim({0})", ("string",)),
-    "ltrim": ("ltrim({0})", ("string",)), "rtrim": ("rtrim({0})", ("string",)),
-    **{part: (f"{sql}({{0}})", ("date", "timestamp")) for part, sql in {
-        "year": "year", "quarter": "quarter", "month": "month", "day": "day", "day_of_week": "dayofweek"}.items()},
+    "negate": ("-{0}", NUMBERS),
+    "abs": ("abs({0})", NUMBERS),
+    "floor": ("floor({0})", DECIMALS),
+    "ceil": ("ceil({0})", DECIMALS),
+    "sqrt": ("sqrt({0})", ("int32", "float64")),
+    "char_length": ("length({0})", ("string",)),
+    "trim": ("trim({0})", ("string",)),
+    "ltrim": ("ltrim({0})", ("string",)),
+    "rtrim": ("rtrim({0})", ("string",)),
+    **{
+        part: (f"{sql}({{0}})", ("date", "timestamp"))
+        for part, sql in {
+            "year": "year",
+            "quarter": "quarter",
+            "month": "month",
+            "day": "day",
+            "day_of_week": "dayofweek",
+        }.items()
+    },
     **{part: (f"{part}({{0}})", ("timestamp",)) for part in ("hour", "minute", "second")},
 }
 
@@ -101,16 +132,22 @@ def test_unary(connection, function: str) -> None:  # type: ignore[no-untyped-de
 
 @pytest.mark.parametrize("function", BINARY)
 def test_comparisons(connection, function: str) -> None:  # type: ignore[no-untyped-def]
-    mixed = [("int32", "int64"), ("int64", "decimal(4, 2)"), ("decimal(4, 2)", "decimal(20, 1)"), ("date", "timestamp"),
-             ("int32", "float64")]
+    mixed = [
+        ("int32", "int64"),
+        ("int64", "decimal(4, 2)"),
+        ("decimal(4, 2)", "decimal(20, 1)"),
+        ("date", "timestamp"),
+        ("int32", "float64"),
+    ]
     pairs = [(t, t) for t in DATA] + mixed
     for a, b in pairs:
         rows = [[x, y] for x, y in itertools.product(DATA[a], DATA[b])]
         compare(connection, bind(function, columns(a, b)), BINARY[function], [a, b], rows)
 
 
-@pytest.mark.parametrize(("function", "sql"), [("add", "{0} + {1}"), ("subtract", "{0} - {1}"),
-                                               ("multiply", "{0} * {1}")])
+@pytest.mark.parametrize(
+    ("function", "sql"), [("add", "{0} + {1}"), ("subtract", "{0} - {1}"), ("multiply", "{0} * {1}")]
+)
 @pytest.mark.parametrize("type", ["int8", "int32", "int64", "decimal(4, 2)", "decimal(9, 1)", "float64"])
 def test_arithmetic(connection, function: str, sql: str, type: str) -> None:  # type: ignore[no-untyped-def]
     values = DATA.get(type, [None, Decimal("99999999.9"), Decimal("-0.5")])
@@ -118,8 +155,9 @@ def test_arithmetic(connection, function: str, sql: str, type: str) -> None:  # 
     compare(connection, bind(function, columns(type, type)), sql, [type, type], rows)
 
 
-@pytest.mark.parametrize(("function", "sql"), [("divide", "{0} / {1}"), ("int_divide", "{0} // {1}"),
-                                               ("modulo", "{0} % {1}")])
+@pytest.mark.parametrize(
+    ("function", "sql"), [("divide", "{0} / {1}"), ("int_divide", "{0} // {1}"), ("modulo", "{0} % {1}")]
+)
 def test_division(connection, function: str, sql: str) -> None:  # type: ignore[no-untyped-def]
     """Not by zero: DuckDB gives infinity or NULL, Jumpgate what the dialect says."""
     for type in ("int32", "int64", "decimal(4, 2)", "float64"):
@@ -149,9 +187,14 @@ def test_like(connection, pattern: str) -> None:  # type: ignore[no-untyped-def]
 
 def test_strings(connection) -> None:  # type: ignore[no-untyped-def]
     pairs = [[x, y] for x, y in itertools.product(DATA["string"], DATA["string"])]
-    for function, sql in (("starts_with", "starts_with({0}, {1})"), ("ends_with", "suffix({0}, {1})"),
-                          ("contains", "contains({0}, {1})"), ("concat", "{0} || {1}"),
-                          ("coalesce", "coalesce({0}, {1})"), ("null_if", "nullif({0}, {1})")):
+    for function, sql in (
+        ("starts_with", "starts_with({0}, {1})"),
+        ("ends_with", "suffix({0}, {1})"),
+        ("contains", "contains({0}, {1})"),
+        ("concat", "{0} || {1}"),
+        ("coalesce", "coalesce({0}, {1})"),
+        ("null_if", "nullif({0}, {1})"),
+    ):
         compare(connection, bind(function, columns("string", "string")), sql, ["string", "string"], pairs)
     ascii_only = [[v] for v in DATA["string"] if v is None or str(v).isascii()]
     for function in ("upper", "lower"):
@@ -178,8 +221,15 @@ INTEGERS = ("int8", "int32", "int64")
 CASTS = [
     *itertools.product(INTEGERS, (*INTEGERS, "decimal(4, 2)", "float64", "bool", "string")),
     *itertools.product(DECIMALS[:2], ("int8", "int64", "decimal(3, 1)", "decimal(30, 4)", "string")),
-    ("float64", "int8"), ("float64", "int64"), ("float64", "decimal(4, 2)"), ("decimal(4, 2)", "float64"),
-    ("bool", "int32"), ("bool", "string"), ("date", "string"), ("date", "timestamp"), ("timestamp", "date"),
+    ("float64", "int8"),
+    ("float64", "int64"),
+    ("float64", "decimal(4, 2)"),
+    ("decimal(4, 2)", "float64"),
+    ("bool", "int32"),
+    ("bool", "string"),
+    ("date", "string"),
+    ("date", "timestamp"),
+    ("timestamp", "date"),
     ("timestamp", "string"),
 ]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from jumpgate import errors
+from jumpgate import debug, errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
-from jumpgate.orchestrator import debug, record
+from jumpgate.orchestrator import record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from jumpgate.testing import scripted
@@ -39,8 +39,12 @@ def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) ->
 
 def test_data_beats_death_beats_disagreement_beats_loss_beats_cancellation() -> None:
     by_weight: list[errors.JumpgateError] = [
-        errors.Cancelled("a"), errors.Unreachable("b"), errors.ProtocolError("c"), errors.InstanceFailed("d"),
-        errors.MalformedData("e")]
+        errors.Cancelled("a"),
+        errors.Unreachable("b"),
+        errors.ProtocolError("c"),
+        errors.InstanceFailed("d"),
+        errors.MalformedData("e"),
+    ]
     for n in range(1, len(by_weight) + 1):
         with pytest.raises(type(by_weight[n - 1])):
             run(by_weight[:n])
@@ -71,17 +75,17 @@ def test_fields_that_an_instance_gave_are_kept() -> None:
 
 
 def test_debug_lines_say_where(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    (instance,) = scripted.plan([Device("h0")]).instances
     for value, level in (("2", 2), ("", 0), ("much", 0), ("\N{SUPERSCRIPT TWO}", 0)):
         monkeypatch.setenv("JUMPGATE_DEBUG", value)
         assert debug.level() == level
-    debug.note(instance, 0, "a")
-    debug.note(instance, 2, "b")
-    assert capsys.readouterr().err == "[i0@h0] a\n[i0@h0 stage 2] b\n"
+    debug.note("i0", "h0", "a\n\nb")
+    debug.note("i0", "h0", "c", stage=2)
+    assert capsys.readouterr().err == "[i0@h0] a\n[i0@h0]\n[i0@h0] b\n[i0@h0 stage 2] c\n"
 
 
 def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "JOBS_KEPT", 3)
+    monkeypatch.setattr(record, "JOBS_SLACK", 0)
     for n in range(5):
         save(JobRecord(f"job{n}", phases=[Phase("map", 1, 2)]), tmp_path)
         os.utime(tmp_path / f"job{n}.json", ns=(n, n))

@@ -63,8 +63,13 @@ def values(type: DataType) -> st.SearchStrategy[Value]:
         bound = 10**type.precision - 1
         return st.integers(-bound, bound).map(lambda n: from_unscaled(n, type.scale))
     return {
-        "bool": st.booleans(), "float32": st.floats(width=32, allow_nan=False), "float64": st.floats(allow_nan=False),
-        "date": st.dates(), "timestamp": st.datetimes(), "binary": st.binary(max_size=9), "string": NAMES,
+        "bool": st.booleans(),
+        "float32": st.floats(width=32, allow_nan=False),
+        "float64": st.floats(allow_nan=False),
+        "date": st.dates(),
+        "timestamp": st.datetimes(),
+        "binary": st.binary(max_size=9),
+        "string": NAMES,
     }[type.kind]
 
 
@@ -136,8 +141,9 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
         return draw(reads())
     below = draw(operators(depth - draw(st.integers(1, depth))))
     schema = below.schema
-    kind = draw(st.sampled_from(("filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all",
-                                 "shuffle")))
+    kind = draw(
+        st.sampled_from(("filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all", "shuffle"))
+    )
     if kind == "filter":
         return Filter(below, draw(conditions(schema)))
     if kind == "project":
@@ -148,16 +154,24 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
         key = draw(expressions(schema))
         keys = (key, cast_to(draw(literals(key.type)), key.type))
         both = Schema((*schema, *other.schema))
-        return Join(below, other, draw(st.sampled_from(JOIN_TYPES)), keys[:1], keys[1:],
-                    draw(st.none() | conditions(both)))
+        return Join(
+            below, other, draw(st.sampled_from(JOIN_TYPES)), keys[:1], keys[1:], draw(st.none() | conditions(both))
+        )
     if kind == "aggregate":
         keys_found = tuple(draw(st.lists(expressions(schema), max_size=2)))
         measures = [draw(measures_of(schema)) for _ in range(draw(st.integers(1, 3)))]
-        return Aggregate(below, keys_found, tuple(draw(NAMES) for _ in keys_found), tuple(measures),
-                         draw(st.sampled_from(("full", "partial"))))
+        return Aggregate(
+            below,
+            keys_found,
+            tuple(draw(NAMES) for _ in keys_found),
+            tuple(measures),
+            draw(st.sampled_from(("full", "partial"))),
+        )
     if kind == "sort":
-        sort_keys = [SortKey(e, draw(st.booleans()), draw(st.booleans()))
-                     for e in draw(st.lists(expressions(schema), min_size=1, max_size=2))]
+        sort_keys = [
+            SortKey(e, draw(st.booleans()), draw(st.booleans()))
+            for e in draw(st.lists(expressions(schema), min_size=1, max_size=2))
+        ]
         return Sort(below, tuple(sort_keys), draw(st.none() | st.integers(0, 9)), draw(st.integers(0, 9)))
     if kind == "limit":
         return Limit(below, draw(st.integers(0, 2**63 - 1)), draw(st.integers(0, 9)))
@@ -218,8 +232,11 @@ def test_a_damaged_request_is_refused_or_valid(data: st.DataObject) -> None:
 
 def sample() -> Dataflow:
     table = Dataflow(Read(("/t.json",), "json", Schema.of(a=int32, b=int64, c=DataType("string")), (0, 1, 2)))
-    return (table.filter(f.starts_with(col("c"), "x") & (col("a") * 2 > 5))
-            .aggregate(by=["c"], s=sum_("a"), n=count()).top(3, "s"))
+    return (
+        table.filter(f.starts_with(col("c"), "x") & (col("a") * 2 > 5))
+        .aggregate(by=["c"], s=sum_("a"), n=count())
+        .top(3, "s")
+    )
 
 
 def test_shared_parts_stay_shared() -> None:
@@ -304,8 +321,10 @@ LIES = [
     (_set("dialect.nan", "smallest"), "dialect: nan is 'smallest'; it can be largest, ieee"),
     (lambda m: _set(f"expressions.{_number('column')}.column.index", 9)(m), "column #9 of an input with 3 columns"),
     (lambda m: _set(f"expressions.{_number('column')}.type.required", True)(m), "declared as string"),
-    (lambda m: _set(f"expressions.{_number('call')}.call.function", "strats_with")(m),
-     "unknown function 'strats_with'; did you mean 'starts_with'?"),
+    (
+        lambda m: _set(f"expressions.{_number('call')}.call.function", "strats_with")(m),
+        "unknown function 'strats_with'; did you mean 'starts_with'?",
+    ),
     (lambda m: m.expressions[_number("call")].call.arguments.append(0), "starts_with takes 2 arguments, not 3"),
     (lambda m: _set(f"expressions.{_number('call')}.type.kind", "int32")(m), "starts_with: declared as int32?"),
     (lambda m: _set(f"expressions.{_number('call')}.call.arguments.0", 99)(m), "which does not come before it"),
@@ -327,24 +346,28 @@ def test_lie(lie: Callable[[pb.Dataflow], None], message: str | None) -> None:
     assert message in str(raised.value)
 
 
-@pytest.mark.parametrize(("literal", "type", "message"), [
-    (pb.Literal(integer=128), "int8", "128 is out of the range of int8"),
-    (pb.Literal(decimal="1.234"), "decimal", "1.234 is out of the range of decimal(3, 2)"),
-    (pb.Literal(decimal="10"), "decimal", "10 is out of the range of decimal(3, 2)"),
-    (pb.Literal(decimal="1e9"), "decimal", "'1e9' is no decimal"),
-    (pb.Literal(decimal="-"), "decimal", "a literal is out of range"),
-    (pb.Literal(days=2**30), "date", "a literal is out of range"),
-    (pb.Literal(microseconds=2**62), "timestamp", "a literal is out of range"),
-    (pb.Literal(floating=0.1), "float32", "0.1 is not a float32"),
-    (pb.Literal(boolean=True), "int32", "True is not a value of type int32"),
-    (pb.Literal(microseconds=0), "date", "is not a value of type date"),
-])
+@pytest.mark.parametrize(
+    ("literal", "type", "message"),
+    [
+        (pb.Literal(integer=128), "int8", "128 is out of the range of int8"),
+        (pb.Literal(decimal="1.234"), "decimal", "1.234 is out of the range of decimal(3, 2)"),
+        (pb.Literal(decimal="10"), "decimal", "10 is out of the range of decimal(3, 2)"),
+        (pb.Literal(decimal="1e9"), "decimal", "'1e9' is no decimal"),
+        (pb.Literal(decimal="-"), "decimal", "a literal is out of range"),
+        (pb.Literal(days=2**30), "date", "a literal is out of range"),
+        (pb.Literal(microseconds=2**62), "timestamp", "a literal is out of range"),
+        (pb.Literal(floating=0.1), "float32", "0.1 is not a float32"),
+        (pb.Literal(boolean=True), "int32", "True is not a value of type int32"),
+        (pb.Literal(microseconds=0), "date", "is not a value of type date"),
+    ],
+)
 def test_literal_out_of_range(literal: pb.Literal, type: str, message: str) -> None:
     digits = {"precision": 3, "scale": 2} if type == "decimal" else {}
     request = proto.encode(sample().root)
     request.expressions.append(pb.Expression(type=pb.Type(kind=type, required=True, **digits), literal=literal))
-    request.operators.append(pb.Operator(inputs=[3], project=pb.Project(
-        expressions=[len(request.expressions) - 1], names=["x"])))
+    request.operators.append(
+        pb.Operator(inputs=[3], project=pb.Project(expressions=[len(request.expressions) - 1], names=["x"]))
+    )
     with pytest.raises(InvalidDataflow) as raised:
         proto.decode(request)
     assert message in str(raised.value)
@@ -368,5 +391,8 @@ def test_exact_literals(tmp_path: Path) -> None:
     table = read(tmp_path / "t.csv", schema={"d": "decimal(38,10)", "t": "timestamp", "f": "float64", "s": "string"})
     flow = table.filter(
         col("d") == Decimal("-1234567890123456789012345678.0123456789"),
-        col("t") < datetime.datetime(1, 1, 1, 0, 0, 0, 1), col("f") != -0.0, col("s") == "\0\"'\\%s{{x}}??/\n")
+        col("t") < datetime.datetime(1, 1, 1, 0, 0, 0, 1),
+        col("f") != -0.0,
+        col("s") == "\0\"'\\%s{{x}}??/\n",
+    )
     assert proto.from_json(proto.to_json(flow.root))[0] == flow.root

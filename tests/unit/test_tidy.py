@@ -22,7 +22,7 @@ PACKAGES = {
     "clients/python": "jumpgate.client",
 }
 
-#: part → the other parts that it may import. `errors` is free for all; an arrow that is not here is a defect.
+#: part → the other parts that it may import. `errors` and `debug` are free for all; an arrow not listed is a defect.
 MAY_KNOW = {
     "v1": set(),  # generated from the .proto files
     "dataflow": {"v1"},
@@ -36,7 +36,9 @@ MAY_KNOW = {
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
-    "client": {"dataflow", "ntf", "v1", "service", "converters"},  # to start one; to find schemas in files
+    "tpch": {"dataflow", "tpcds"},
+    "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},  # to start one; schemas; the cache folder
     "templates": set(),
 }
 #: these may know everybody
@@ -112,7 +114,7 @@ def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
 def part_of(name: str) -> str | None:
     """`jumpgate.ncas.scan.read` → `ncas`; None for what is not ours, or free for all."""
     words = name.split(".")
-    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "__version__"):
+    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "debug", "__version__"):
         return None
     return words[1]
 

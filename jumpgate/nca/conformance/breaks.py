@@ -1,4 +1,4 @@
-"""Life-cycles broken off after every verb, by destroy and by a kill, and misused: nothing may hang or be left behind."""
+"""Life-cycles broken off after every verb, by destroy and by a kill, and misused: nothing hangs or is left behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ WAYS = (
 class LiveHosts(Protocol):
     """Hosts to drive life-cycles on."""
 
-    hosts: Mapping[str, Host]
+    @property
+    def hosts(self) -> Mapping[str, Host]:
+        """By device name."""
 
     def kill(self) -> None:
         """Ends every instance process as the system would: SIGKILL, without a word to anybody."""

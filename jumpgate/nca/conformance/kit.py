@@ -52,8 +52,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "nca": self.nca, "passed": self.passed, "asked": self.asked, "matched": self.matched,
-            "refused": self.refused, "compared": self.compared, "broken_off": self.broken_off,
+            "nca": self.nca,
+            "passed": self.passed,
+            "asked": self.asked,
+            "matched": self.matched,
+            "refused": self.refused,
+            "compared": self.compared,
+            "broken_off": self.broken_off,
             "findings": [str(f) for f in self.findings],
         }
 

@@ -64,9 +64,9 @@ std::vector<std::string> texts(element e, const char* name) {
 
 JgType type_of(const std::string& name, int precision) {
   static constexpr std::pair<const char*, JgType> kTypes[] = {
-      {"bool", JG_BOOL},   {"int8", JG_I8},       {"int16", JG_I16}, {"int32", JG_I32},         {"int64", JG_I64},
-      {"float32", JG_F32}, {"float64", JG_F64},   {"date", JG_DATE}, {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING},
-      {"binary", JG_BINARY}};
+      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},    {"int32", JG_I32},
+      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},  {"date", JG_DATE},
+      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY}};
   if (name == "decimal") return precision <= 18 ? JG_DEC64 : JG_DEC128;
   for (auto [n, t] : kTypes)
     if (name == n) return t;
@@ -98,7 +98,11 @@ double real(std::string_view v) { return std::strtod(std::string(v).c_str(), nul
 
 JgStr base64(std::string_view v, Arena* arena) {
   auto value = [](char c) -> unsigned {
-    return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : 63;
+    return c >= 'A' && c <= 'Z'   ? c - 'A'
+           : c >= 'a' && c <= 'z' ? c - 'a' + 26
+           : c >= '0' && c <= '9' ? c - '0' + 52
+           : c == '+'             ? 62
+                                  : 63;
   };
   while (!v.empty() && v.back() == '=') v.remove_suffix(1);
   char* p = arena->bytes(v.size());
@@ -125,16 +129,26 @@ JgParam param(element e, Arena* arena) {
   JgParam p{};
   const std::string kind = text(e, "type");
   auto bytes = [arena](std::string_view v) { return base64(v, arena); };
-  if (kind == "list_int") p.list = items<int64_t>(e, arena, integer);
-  else if (kind == "list_wide") p.list = items<jg_i128>(e, arena, wide);
-  else if (kind == "list_double") p.list = items<double>(e, arena, real);
-  else if (kind == "list_text") p.list = items<JgStr>(e, arena, bytes);
-  else if (kind == "int") p.i = integer(text(e, "value"));
-  else if (kind == "wide") p.d = wide(text(e, "value"));
-  else if (kind == "double") p.f = real(text(e, "value"));
-  else if (kind == "float") p.f32 = static_cast<float>(real(text(e, "value")));
-  else if (kind == "text") p.s = base64(text(e, "value"), arena);
-  else throw Bad{"unknown parameter type " + kind};
+  if (kind == "list_int")
+    p.list = items<int64_t>(e, arena, integer);
+  else if (kind == "list_wide")
+    p.list = items<jg_i128>(e, arena, wide);
+  else if (kind == "list_double")
+    p.list = items<double>(e, arena, real);
+  else if (kind == "list_text")
+    p.list = items<JgStr>(e, arena, bytes);
+  else if (kind == "int")
+    p.i = integer(text(e, "value"));
+  else if (kind == "wide")
+    p.d = wide(text(e, "value"));
+  else if (kind == "double")
+    p.f = real(text(e, "value"));
+  else if (kind == "float")
+    p.f32 = static_cast<float>(real(text(e, "value")));
+  else if (kind == "text")
+    p.s = base64(text(e, "value"), arena);
+  else
+    throw Bad{"unknown parameter type " + kind};
   return p;
 }
 
@@ -150,7 +164,6 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   o.index = static_cast<int>(number_or(e, "index", 0));
   o.producers = static_cast<int>(number_or(e, "producers", 1));
   o.partitioning = text_or(e, "partitioning", "single");
-  o.row_options = text_or(e, "row_options", "");
   o.timeout_ms = static_cast<int>(number_or(e, "timeout_ms", 30000));
   element peers;
   if (!e["peers"].get(peers)) o.peers = texts(e, "peers");
@@ -189,14 +202,17 @@ void parse(element e, Config* c) {
     SourceConfig source;
     source.is_edge = text(s, "kind") == "edge";
     source.name = text_or(s, "name", "");
-    if (source.is_edge) source.edge = edge(s, *c, token);
-    else source.files = files(s, *c);
+    if (source.is_edge)
+      source.edge = edge(s, *c, token);
+    else
+      source.files = files(s, *c);
     c->sources.push_back(std::move(source));
   }
   for (element s : list(e, "sinks")) c->sinks.push_back(edge(s, *c, token));
   element program = member(e, "program");
   for (element t : list(program, "tables"))
-    c->tables.push_back({text(t, "kind"), flag(t, "has_keys", true), number_or(t, "limit", -1), number_or(t, "offset", 0)});
+    c->tables.push_back(
+        {text(t, "kind"), flag(t, "has_keys", true), number_or(t, "limit", -1), number_or(t, "offset", 0)});
   for (element p : list(program, "pipelines")) {
     PipelineConfig pipeline;
     pipeline.stage = static_cast<int>(number(p, "stage"));
@@ -233,11 +249,8 @@ Status parse_config(const std::string& json, Config* out) {
   return with_document(json, [out](element e) { parse(e, out); });
 }
 
-Status parse_allocate(const std::string& json, std::string* bind, bool* expects_edges) {
-  return with_document(json, [&](element e) {
-    *bind = text_or(e, "bind", "127.0.0.1");
-    *expects_edges = flag(e, "expects_edges", false);
-  });
+Status parse_allocate(const std::string& json, std::string* bind) {
+  return with_document(json, [&](element e) { *bind = text_or(e, "bind", "127.0.0.1"); });
 }
 
 }  // namespace jg

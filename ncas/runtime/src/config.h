@@ -49,6 +49,6 @@ struct Config {
 };
 
 Status parse_config(const std::string& json, Config* out);
-Status parse_allocate(const std::string& json, std::string* bind, bool* expects_edges);
+Status parse_allocate(const std::string& json, std::string* bind);
 
 }  // namespace jg

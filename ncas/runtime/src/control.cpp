@@ -1,5 +1,7 @@
 // The control protocol of one instance: JSON lines on a socket, verbs on an Instance.
+#include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -7,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -17,6 +20,14 @@
 
 namespace jg {
 namespace {
+
+std::optional<clockid_t> control_clock;
+
+int64_t read_ns(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
+}
 
 constexpr size_t kLineMax = 256 << 20;  // a configuration names files: many, but not endlessly many
 
@@ -136,8 +147,15 @@ class Control {
 
 }  // namespace
 
+int64_t work_cpu_ns() {
+  const int64_t control = control_clock ? read_ns(*control_clock) : 0;
+  return read_ns(CLOCK_PROCESS_CPUTIME_ID) - control;
+}
+
 void run_instance(int control) {
   ::signal(SIGPIPE, SIG_IGN);
+  clockid_t clock;
+  if (pthread_getcpuclockid(pthread_self(), &clock) == 0) control_clock = clock;
   static Control* server = new Control(control);  // never destroyed: the process ends by _exit
   server->serve();
 }

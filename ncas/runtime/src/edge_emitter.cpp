@@ -76,10 +76,12 @@ class Connection {
     FrameHeader header;
     std::string payload;
     switch (receive_control(left_ms(deadline, timeout_ms), &header, &payload)) {
-      case Io::OK: break;
+      case Io::OK:
+        break;
       case Io::TIMED_OUT:
         return named("unreachable", "no answer to the greeting within " + std::to_string(timeout_ms) + " ms");
-      default: return named("unreachable", "it closed the connection during the handshake");
+      default:
+        return named("unreachable", "it closed the connection during the handshake");
     }
     if (header.kind == ntf::ACCEPT) return {};
     if (header.kind == ntf::ERROR) return told(payload);
@@ -115,6 +117,9 @@ class Connection {
     ::shutdown(fd_.get(), SHUT_WR);
     return {};
   }
+
+  // After finish: until the consumer has room for what was sent last.
+  Status drain() { return sent(net::drain(fd_.get(), &counters_->wait_ns)); }
 
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
@@ -196,6 +201,7 @@ class EdgeEmitter : public Emitter {
 
   Status finish() override {
     for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->finish()));
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->drain()));
     return {};
   }
 
@@ -241,9 +247,12 @@ class EdgeWorker : public EmitterWorker {
   Status distribute(const JgBatch& batch, const uint64_t* hashes) {
     const size_t peers = encoders_.size();
     switch (emitter_->partitioning_) {
-      case Partitioning::ROUND_ROBIN: return collect(next_peer_++ % peers, batch, {nullptr, 0, batch.rows});
-      case Partitioning::HASH: return peers == 1 ? collect(0, batch, {nullptr, 0, batch.rows}) : scatter(batch, hashes);
-      default: return collect(0, batch, {nullptr, 0, batch.rows});
+      case Partitioning::ROUND_ROBIN:
+        return collect(next_peer_++ % peers, batch, {nullptr, 0, batch.rows});
+      case Partitioning::HASH:
+        return peers == 1 ? collect(0, batch, {nullptr, 0, batch.rows}) : scatter(batch, hashes);
+      default:
+        return collect(0, batch, {nullptr, 0, batch.rows});
     }
   }
 

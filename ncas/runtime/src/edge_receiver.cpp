@@ -233,7 +233,8 @@ Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* fr
       JG_RETURN_IF_ERROR(checked(ntf::decode_error(text, &code, &message)));
       return named("unreachable", who + message);
     }
-    default: return named("protocol", who + "a frame of kind " + std::to_string(header.kind) + " after the handshake");
+    default:
+      return named("protocol", who + "a frame of kind " + std::to_string(header.kind) + " after the handshake");
   }
 }
 

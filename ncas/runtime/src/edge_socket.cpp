@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +22,8 @@ namespace {
 constexpr int KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_PROBES = 3;
 constexpr int BACKLOG = 1024;
 constexpr int CANCEL_POLL_MS = 50;  // how soon a connect notices that it was cancelled
+constexpr int COUNT_MS = 100;       // a wait is counted so often while it lasts
+constexpr int DRAIN_POLL_MS = 10;   // between looks at what has not been sent; nothing else tells
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -35,14 +39,13 @@ Status resolve(const std::string& host, const std::string& port, int flags, Addr
 
 // True when the socket is ready (or broken: the next call on it tells how).
 bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms) {
-  const WaitTimer timer(wait_ns);
   const Deadline deadline = deadline_in(std::max(timeout_ms, 0));
   while (true) {
+    const WaitTimer timer(wait_ns);
     pollfd p{fd, events, 0};
-    const int n = poll(&p, 1, timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms));
-    if (n > 0) return true;
-    if (n == 0) return false;
-    if (errno != EINTR) return true;
+    const int n = poll(&p, 1, timeout_ms < 0 ? COUNT_MS : left_ms(deadline, COUNT_MS));
+    if (n > 0 || (n < 0 && errno != EINTR)) return true;
+    if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return false;
   }
 }
 
@@ -175,6 +178,17 @@ Io send_all(int fd, std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns) {
 Io send_all(int fd, const std::string& bytes, std::atomic<int64_t>* wait_ns) {
   std::vector<iovec> pieces{{const_cast<char*>(bytes.data()), bytes.size()}};
   return send_all(fd, &pieces, wait_ns);
+}
+
+Io drain(int fd, std::atomic<int64_t>* wait_ns) {
+  bool closed = false;
+  for (int unsent = 0; ioctl(fd, SIOCOUTQNSD, &unsent) == 0 && unsent > 0;) {
+    if (closed) return Io::CLOSED;
+    const WaitTimer timer(wait_ns);
+    pollfd p{fd, POLLRDHUP, 0};
+    closed = poll(&p, 1, DRAIN_POLL_MS) > 0;  // perhaps because it has got everything: look once more
+  }
+  return Io::OK;
 }
 
 Io receive_all(int fd, void* to, size_t size, std::atomic<int64_t>* wait_ns, int timeout_ms) {

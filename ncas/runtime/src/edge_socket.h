@@ -66,5 +66,8 @@ Io send_all(int fd, std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns);
 Io send_all(int fd, const std::string& bytes, std::atomic<int64_t>* wait_ns);
 // Exactly `size` bytes; CLOSED if the stream ends at or before the last one.
 Io receive_all(int fd, void* to, size_t size, std::atomic<int64_t>* wait_ns, int timeout_ms = -1);
+// Waits, after the sending side was shut down, until the peer's system has taken everything. To end before would leave
+// the rest to the system, which gives a peer that is slow to read some minutes at most.
+Io drain(int fd, std::atomic<int64_t>* wait_ns);
 
 }  // namespace jg::net

@@ -159,7 +159,8 @@ const int32_t* identity() {
 int64_t PipelineWork::more() {
   const auto& c = executor->config.pipelines[id];
   if (enough) return 0;
-  if (c.source_kind == "files" || c.source_kind == "edge") return opened ? executor->sources[c.source]->morsels_left() : 0;
+  if (c.source_kind == "files" || c.source_kind == "edge")
+    return opened ? executor->sources[c.source]->morsels_left() : 0;
   const size_t rows = executor->tables[c.source]->rows().size();
   const size_t at = drained;
   return at < rows ? static_cast<int64_t>((rows - at + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS) : 0;
@@ -480,15 +481,20 @@ void Executor::cancel() {
 Status Executor::failure_status(const JgTask& task, const Status& detail) {
   const std::vector<std::pair<std::string, std::string>> where = {{"site", std::to_string(task.site)}};
   switch (task.failure) {
-    case JG_OVERFLOW: return {"overflow", "a value overflows its type", where};
-    case JG_DIVISION_BY_ZERO: return {"division_by_zero", "division by zero", where};
-    case JG_INVALID_CAST: return {"invalid_cast", "text that cannot be cast", where};
-    case JG_COMPUTE: return {"compute", "a function is not defined for this value", where};
+    case JG_OVERFLOW:
+      return {"overflow", "a value overflows its type", where};
+    case JG_DIVISION_BY_ZERO:
+      return {"division_by_zero", "division by zero", where};
+    case JG_INVALID_CAST:
+      return {"invalid_cast", "text that cannot be cast", where};
+    case JG_COMPUTE:
+      return {"compute", "a function is not defined for this value", where};
     case JG_MEMORY:
-      return {"memory",
-              "the instance's tables hold " + std::to_string(budget.held.load() >> 20) + " MiB, its limit is " +
-                  std::to_string(budget.limit >> 20) + " MiB; raise memory_limit or use more instances"};
-    default: return detail;
+      return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
+                            " MiB, its limit is " + std::to_string(budget.limit >> 20) +
+                            " MiB; raise memory_limit or use more instances"};
+    default:
+      return detail;
   }
 }
 

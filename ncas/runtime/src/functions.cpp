@@ -320,7 +320,8 @@ int jg_valid_utf8(JgStr s) {
       if ((p[i] & 0xC0) != 0x80) return 0;
       code = code << 6 | (p[i] & 0x3F);
     }
-    if ((n == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) || (n == 4 && (code < 0x10000 || code > 0x10FFFF)))
+    if ((n == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) ||
+        (n == 4 && (code < 0x10000 || code > 0x10FFFF)))
       return 0;
     p += n;
   }
@@ -350,12 +351,18 @@ int jg_date_part(int part, int32_t days) {
   int month, day;
   civil_of(days, &year, &month, &day);
   switch (part) {
-    case 0: return static_cast<int>(year);
-    case 1: return month;
-    case 2: return day;
-    case 3: return (month + 2) / 3;
-    case 4: return static_cast<int>(((int64_t{days} + 4) % 7 + 7) % 7);
-    default: return static_cast<int>(days - days_of(year, 1, 1) + 1);
+    case 0:
+      return static_cast<int>(year);
+    case 1:
+      return month;
+    case 2:
+      return day;
+    case 3:
+      return (month + 2) / 3;
+    case 4:
+      return static_cast<int>(((int64_t{days} + 4) % 7 + 7) % 7);
+    default:
+      return static_cast<int>(days - days_of(year, 1, 1) + 1);
   }
 }
 

@@ -59,16 +59,21 @@ class Bytes {
 inline size_t memory_width(JgType type) {
   switch (type) {
     case JG_BOOL:
-    case JG_I8: return 1;
-    case JG_I16: return 2;
+    case JG_I8:
+      return 1;
+    case JG_I16:
+      return 2;
     case JG_I32:
     case JG_F32:
-    case JG_DATE: return 4;
+    case JG_DATE:
+      return 4;
     case JG_I64:
     case JG_F64:
     case JG_DEC64:
-    case JG_TIMESTAMP: return 8;
-    default: return 16;
+    case JG_TIMESTAMP:
+      return 8;
+    default:
+      return 16;
   }
 }
 

@@ -39,7 +39,8 @@ struct ColumnEncoder {
     }
     switch (type) {
       case JG_STRING:
-      case JG_BINARY: return append_text(column, n, index);
+      case JG_BINARY:
+        return append_text(column, n, index);
       case JG_DEC64: {
         const auto* from = static_cast<const int64_t*>(column.data);
         auto* to = reinterpret_cast<int64_t*>(values.grow(size_t{16} * n));
@@ -50,14 +51,20 @@ struct ColumnEncoder {
         }
         return;
       }
-      default: break;
+      default:
+        break;
     }
     switch (width) {
-      case 1: return append_fixed<uint8_t>(column, n, index);
-      case 2: return append_fixed<uint16_t>(column, n, index);
-      case 4: return append_fixed<uint32_t>(column, n, index);
-      case 8: return append_fixed<uint64_t>(column, n, index);
-      default: return append_fixed<jg_i128>(column, n, index);
+      case 1:
+        return append_fixed<uint8_t>(column, n, index);
+      case 2:
+        return append_fixed<uint16_t>(column, n, index);
+      case 4:
+        return append_fixed<uint32_t>(column, n, index);
+      case 8:
+        return append_fixed<uint64_t>(column, n, index);
+      default:
+        return append_fixed<jg_i128>(column, n, index);
     }
   }
 
@@ -226,7 +233,8 @@ class ColumnarDecoder : public FrameDecoder {
                                     std::to_string(specs_[c].precision) + ", " + std::to_string(specs_[c].scale) + ")"};
           }
           break;
-        default: col.data = const_cast<uint8_t*>(column.values) + size_t{from} * wire_width(specs_[c].type);
+        default:
+          col.data = const_cast<uint8_t*>(column.values) + size_t{from} * wire_width(specs_[c].type);
       }
     }
     *out = {n, cols_.data()};

@@ -72,11 +72,16 @@ void store(uint8_t* at, T v, bool swap) {
 template <class F>
 void with_width(size_t width, F f) {
   switch (width) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    case 8: return f(uint64_t{});
-    default: return f(jg_i128{});
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    case 8:
+      return f(uint64_t{});
+    default:
+      return f(jg_i128{});
   }
 }
 

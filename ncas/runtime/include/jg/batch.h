@@ -1,5 +1,5 @@
-// Batches of columns: what readers fill, generated pipelines work on, and NTF codecs encode. C-like and light on purpose:
-// generated code includes it.
+// Batches of columns: what readers fill, generated pipelines work on, and NTF codecs encode. C-like and light on
+// purpose: generated code includes it.
 #pragma once
 #include <stdint.h>
 
@@ -7,8 +7,13 @@ typedef __int128 jg_i128;
 
 // Physical types. Decimals are scaled integers: 64 bits up to precision 18, else 128 (little endian, 16-byte aligned).
 enum JgType : int32_t {
-  JG_BOOL = 0,   // uint8_t, 0 or 1
-  JG_I8, JG_I16, JG_I32, JG_I64, JG_F32, JG_F64,
+  JG_BOOL = 0,  // uint8_t, 0 or 1
+  JG_I8,
+  JG_I16,
+  JG_I32,
+  JG_I64,
+  JG_F32,
+  JG_F64,
   JG_DEC64,      // int64_t
   JG_DEC128,     // jg_i128
   JG_DATE,       // int32_t, days since 1970-01-01

@@ -12,9 +12,10 @@ namespace jg {
 class Instance {
  public:
   virtual ~Instance() = default;
-  // Opens the listening socket when `expects_edges`; answers JSON {"port": N} (0 where nothing is expected).
+  // Opens the listening socket of an instance that edges lead to (others are not asked); answers JSON {"port": N}.
   virtual Status allocate(const std::string& json, std::string* answer) = 0;
-  // Loads the artifact, builds sources, states and sinks from the configuration (ARCHITECTURE.md); connects nothing yet.
+  // Loads the artifact, builds sources, states and sinks from the configuration (ARCHITECTURE.md); connects nothing
+  // yet.
   virtual Status configure(const std::string& json) = 0;
   // Runs every pipeline of the stage on the instance's threads; returns when all are done, or with the first error.
   virtual Status execute(int stage) = 0;

@@ -1,5 +1,5 @@
-// All that generated programs include: batches, rows of state tables, hashing, exact arithmetic, and the functions of the
-// runtime library that they call. C-like on purpose, so that a program compiles in a fraction of a second.
+// All that generated programs include: batches, rows of state tables, hashing, exact arithmetic, and the functions of
+// the runtime library that they call. C-like on purpose, so that a program compiles in a fraction of a second.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -27,12 +27,12 @@ union JgParam {
 
 // ---- rows of state tables: join builds, groups, sort buffers; generated structs start with JgRow ----
 struct JgRow {
-  JgRow* next;    // chain of a hash bucket
+  JgRow* next;  // chain of a hash bucket
   uint64_t hash;
 };
 
-// Buckets by the hash's top bits. A slot holds the chain's first row in its lower 48 bits; the upper 16 are a Bloom filter
-// of the chain, so that most misses touch no row.
+// Buckets by the hash's top bits. A slot holds the chain's first row in its lower 48 bits; the upper 16 are a Bloom
+// filter of the chain, so that most misses touch no row.
 struct JgDirectory {
   uint64_t* slots;
   uint32_t shift;  // 64 - log2(slots)
@@ -67,14 +67,14 @@ enum JgFailure : int32_t {
 // One thread's view of a running pipeline.
 struct JgTask {
   const JgParam* params;
-  JgCol* cols;            // columns of the current source batch
-  JgRow** rows;           // or its rows, when the source is a state table
-  void* scratch;          // the pipeline's generated struct
-  JgJoin* const* joins;   // by table number
+  JgCol* cols;           // columns of the current source batch
+  JgRow** rows;          // or its rows, when the source is a state table
+  void* scratch;         // the pipeline's generated struct
+  JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  int64_t rows_out;       // rows that reached the pipeline's sinks
-  int32_t failure;        // first failure of this thread
-  int32_t site;           // where: index into the program's expression texts
+  int64_t rows_out;  // rows that reached the pipeline's sinks
+  int32_t failure;   // first failure of this thread
+  int32_t site;      // where: index into the program's expression texts
   void* impl;
 };
 
@@ -168,7 +168,9 @@ static inline uint64_t jg_hash_str(JgStr s) {
   }
   return jg_mix(h);
 }
-JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) { return jg_mix(a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6))); }
+JG_INLINE uint64_t jg_hash_combine(uint64_t a, uint64_t b) {
+  return jg_mix(a ^ (b + 0x9E3779B97F4A7C15ull + (a << 6)));
+}
 #define JG_HASH_NULL 0x7F4A7C159E3779B9ull
 
 // ---- lookups ----
@@ -194,17 +196,20 @@ JG_INLINE int jg_compare_double(double a, double b) {
 #define JG_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 // ---- membership in a sorted list ----
-#define JG_DEFINE_IN(name, type, compare)                          \
-  static inline int name(JgList list, type v) {                    \
-    const type* items = (const type*)list.items;                   \
-    int64_t low = 0, high = list.count;                            \
-    while (low < high) {                                           \
-      int64_t mid = (low + high) >> 1;                             \
-      int c = compare(items[mid], v);                              \
-      if (c == 0) return 1;                                        \
-      if (c < 0) low = mid + 1; else high = mid;                   \
-    }                                                              \
-    return 0;                                                      \
+#define JG_DEFINE_IN(name, type, compare)        \
+  static inline int name(JgList list, type v) {  \
+    const type* items = (const type*)list.items; \
+    int64_t low = 0, high = list.count;          \
+    while (low < high) {                         \
+      int64_t mid = (low + high) >> 1;           \
+      int c = compare(items[mid], v);            \
+      if (c == 0) return 1;                      \
+      if (c < 0)                                 \
+        low = mid + 1;                           \
+      else                                       \
+        high = mid;                              \
+    }                                            \
+    return 0;                                    \
   }
 JG_DEFINE_IN(jg_in_int, int64_t, JG_COMPARE)
 JG_DEFINE_IN(jg_in_wide, jg_i128, JG_COMPARE)
@@ -241,11 +246,11 @@ JG_INLINE int jg_fits(jg_i128 v, int precision) {
 // ---- what a program exports ----
 struct JgTableInfo {
   uint32_t row_size;
-  int32_t matched_offset;  // of the flag that a right or full join sets; -1: none
-  int (*equal)(const JgRow*, const JgRow*);                  // groups: same keys
-  void (*merge)(JgTask*, int, JgRow*, const JgRow*);         // groups: adds the second's states to the first's
-  int (*compare)(const JgRow*, const JgRow*);                // sort buffers: <0, 0, >0
-  const uint32_t* texts;                                     // sort buffers: offsets of the string fields
+  int32_t matched_offset;                             // of the flag that a right or full join sets; -1: none
+  int (*equal)(const JgRow*, const JgRow*);           // groups: same keys
+  void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // groups: adds the second's states to the first's
+  int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
+  const uint32_t* texts;                              // sort buffers: offsets of the string fields
   int32_t text_count;
 };
 struct JgPipelineInfo {

@@ -37,10 +37,10 @@ class [[nodiscard]] Status {
   Error* error_ = nullptr;
 };
 
-#define JG_RETURN_IF_ERROR(expression)            \
-  do {                                            \
-    ::jg::Status jg_status_ = (expression);       \
-    if (!jg_status_.ok()) return jg_status_;      \
+#define JG_RETURN_IF_ERROR(expression)       \
+  do {                                       \
+    ::jg::Status jg_status_ = (expression);  \
+    if (!jg_status_.ok()) return jg_status_; \
   } while (0)
 
 }  // namespace jg

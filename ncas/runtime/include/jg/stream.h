@@ -1,6 +1,6 @@
-// Where a pipeline's batches come from (Source) and where they leave the instance (Emitter). Readers of storage formats and
-// NTF receivers implement the first, NTF senders the second. Both are configured from JSON (see ARCHITECTURE.md) and used by
-// the executor's threads.
+// Where a pipeline's batches come from (Source) and where they leave the instance (Emitter). Readers of storage formats
+// and NTF receivers implement the first, NTF senders the second. Both are configured from JSON (see ARCHITECTURE.md)
+// and used by the executor's threads.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -40,23 +40,25 @@ class SourceWorker {
   virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
 };
 
-// One per pipeline, shared by its threads. Work is handed out in morsels (a JSON or CSV range, a stripe, a row group, a frame).
+// One per pipeline, shared by its threads. Work is handed out in morsels (a JSON or CSV range, a stripe, a row group, a
+// frame).
 class Source {
  public:
   virtual ~Source() = default;
-  virtual Status open() = 0;                               // once, before any worker; cheap
-  virtual std::unique_ptr<SourceWorker> worker() = 0;      // one for each thread
-  virtual int64_t morsels_left() = 0;                      // an estimate: how many more threads would find work
-  virtual void cancel() {}                                 // makes blocked workers return "cancelled" soon; any thread
+  virtual Status open() = 0;                           // once, before any worker; cheap
+  virtual std::unique_ptr<SourceWorker> worker() = 0;  // one for each thread
+  virtual int64_t morsels_left() = 0;                  // an estimate: how many more threads would find work
+  virtual void cancel() {}                             // makes blocked workers return "cancelled" soon; any thread
   Counters counters;
 };
 
-// What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on demand.
+// What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on
+// demand.
 struct FileSourceOptions {
-  std::string format;                // json | csv | parquet | orc
+  std::string format;  // json | csv | parquet | orc
   std::vector<std::string> files;
-  std::vector<ColumnSpec> columns;   // wanted, in output order; the declared schema's types
-  std::vector<int> positions;        // their positions in the file's declared schema
+  std::vector<ColumnSpec> columns;       // wanted, in output order; the declared schema's types
+  std::vector<int> positions;            // their positions in the file's declared schema
   std::vector<ColumnSpec> file_columns;  // the whole declared schema
   std::vector<bool> early;
   std::vector<std::pair<std::string, std::string>> options;  // as Read.options
@@ -64,7 +66,11 @@ struct FileSourceOptions {
   int threads = 1;
   // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge; value as text of the physical
   // value (integers, scaled decimals, days, µs; raw bytes for strings).
-  struct Bound { int column; std::string op; std::string value; };
+  struct Bound {
+    int column;
+    std::string op;
+    std::string value;
+  };
   std::vector<Bound> bounds;
 };
 Status make_file_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);  // converters/factory.cpp
@@ -92,7 +98,8 @@ class Emitter {
   Counters counters;
 };
 
-// An edge of the plan as one end sees it. `ntf` is the descriptor's canonical text (ntf/descriptor.py), `token` the job's.
+// An edge of the plan as one end sees it. `ntf` is the descriptor's canonical text (ntf/descriptor.py), `token` the
+// job's.
 struct EdgeOptions {
   std::string job, edge, token, ntf, fingerprint, layout;  // layout: columnar | row
   std::vector<ColumnSpec> columns;
@@ -100,7 +107,6 @@ struct EdgeOptions {
   std::vector<std::string> peers;       // sender: host:port of each consumer, in partition order
   int producers = 1;                    // receiver: how many connections to expect
   std::string partitioning = "single";  // single | hash | round_robin | broadcast; hash: peer = hash % peers
-  std::string row_options;              // row layout only: canonical text of byte order, packing, alignment
   int timeout_ms = 30000;               // to connect and shake hands
 };
 Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out);
@@ -112,9 +118,10 @@ class EdgeListener {
   virtual ~EdgeListener() = default;
   virtual int port() const = 0;
   virtual Status add_receiver(const EdgeOptions& options, std::unique_ptr<Source>* out) = 0;  // before start
-  virtual Status start() = 0;   // accepts on a thread of its own
-  virtual void stop() = 0;      // closes the listener and every connection that it still holds
+  virtual Status start() = 0;  // accepts on a thread of its own
+  virtual void stop() = 0;     // closes the listener and every connection that it still holds
 };
-Status make_edge_listener(const std::string& bind_host, std::unique_ptr<EdgeListener>* out);  // port 0: the kernel chooses
+Status make_edge_listener(const std::string& bind_host,
+                          std::unique_ptr<EdgeListener>* out);  // port 0: the kernel chooses
 
 }  // namespace jg

@@ -1,0 +1,100 @@
+"""`jumpgate sql`: runs a SQL query over files and prints or saves its result."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumpgate.cli import output, result
+from jumpgate.cli.options import job_options, json_option
+from jumpgate.errors import ConfigError, FileUnreadable
+
+
+@click.command("sql")
+@click.argument("file", metavar="FILE|-")
+@click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
+@click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
+@click.option("--format", type=click.Choice(("json", "csv", "parquet", "orc")), help="Of all tables. [default: suffix]")
+@click.option("--parameter", "-p", "parameters", multiple=True, metavar="TEXT", help="For $1, $2 …, as a string.")
+@click.option("--offload", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True)
+@job_options
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="Save as .parquet, .csv or .arrow.")
+@click.option("--explain", "explained", is_flag=True, help="Show what would run where, and why; run nothing.")
+@click.option("--analyze", is_flag=True, help="Run it, and show what ran where, with times; not the result.")
+@json_option
+def command(file: str, tables: tuple[str, ...], directory: Path | None, format: str | None,
+            parameters: tuple[str, ...], offload: str, target: Path | None, explained: bool, analyze: bool,
+            as_json: bool, **options: Any) -> None:
+    """Run the SQL query in FILE (- is standard input) and print its result.
+
+    \b
+    echo 'SELECT count(*) FROM item' | jumpgate sql - --table item=data/item.parquet
+    """
+    import jumpgate
+    from jumpgate.client.sql.explain import explain_data
+
+    if target is not None:
+        result.check_target(target)
+    text = _text(file)
+    with jumpgate.connect(options.pop("address"), offload=offload, **options) as connection:
+        for name, path in _tables(tables, directory, format):
+            connection.register(name, path, format=format)
+        query = connection.sql(text, parameters)
+        if explained or analyze:
+            said = query.explain(analyze=analyze)
+            if as_json:
+                output.print_json(explain_data(query))
+            else:
+                print(said, end="")
+            return
+        if sys.stderr.isatty():
+            print(f"{query.split.offloaded} of {query.split.operators} operators offloaded", file=sys.stderr)
+        table = query.to_arrow()
+    if target is not None:
+        result.save(table, target)
+    if as_json:
+        rows = {"file": str(target)} if target else {"result": [list(row) for row in _rows(table)]}
+        output.print_json({"columns": table.column_names, "types": list(map(str, table.schema.types)),
+                           "rows": table.num_rows, **rows})
+    elif target is not None:
+        print(f"wrote {table.num_rows} rows to {target}")
+    else:
+        result.show(table)
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileUnreadable(f"cannot read {file}: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise FileUnreadable(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}", file=file) from error
+
+
+def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> list[tuple[str, str]]:
+    """(name, path) of each table. Raises ConfigError."""
+    from jumpgate.dataflow.files import SUFFIXES
+
+    found = []
+    for text in given:
+        name, separator, path = text.partition("=")
+        if not separator or not name or not path:
+            raise ConfigError(f"--table {text}: write NAME=PATH, as in item=data/item.parquet")
+        found.append((name, path))
+    if directory is not None:
+        if not directory.is_dir():
+            raise ConfigError(f"--tables {directory}: there is no such folder", directory=directory)
+        for path in sorted(directory.iterdir()):
+            known = SUFFIXES.get(path.suffix.lower())
+            if not path.name.startswith(".") and (path.is_dir() or (known and format in (None, known))):
+                found.append((path.stem, str(path)))
+    if not found:
+        raise ConfigError("no tables: name them with --table NAME=PATH, or a folder of them with --tables")
+    return found
+
+
+def _rows(table: Any) -> zip[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)

@@ -1,0 +1,52 @@
+"""A suite's data as a connection's tables and as DuckDB's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from jumpgate.client.sql.connection import Connection
+from jumpgate.errors import ConfigError
+from jumpgate.study.answers import difference, sort_columns, without_limit
+from jumpgate.tpcds import compare
+from jumpgate.tpcds.data import path
+from jumpgate.tpcds.suite import TPCDS, Suite
+from jumpgate.tpch import TPCH
+
+SUITES = {suite.name: suite for suite in (TPCDS, TPCH)}
+
+
+def suite(name: str) -> Suite:
+    """Raises ConfigError."""
+    if name not in SUITES:
+        raise ConfigError(f"there is no suite {name!r}; there are {', '.join(SUITES)}")
+    return SUITES[name]
+
+
+def register(connection: Connection, suite: Suite, directory: Path, format: str) -> None:
+    """Every table of the suite, from the files of one format below `directory`."""
+    for table in suite.tables:
+        connection.register(table, path(directory, table, format), format=format, schema=suite.schema(table))
+
+
+class Oracle:
+    """DuckDB over the suite's files; answers are kept, so that four formats and three modes ask once."""
+
+    def __init__(self, suite: Suite, directory: Path, format: str = "parquet") -> None:
+        self._connection = compare.duckdb_over(directory, format, suite=suite)
+        self._answers: dict[str, pa.Table] = {}
+
+    def answer(self, text: str) -> pa.Table:
+        if text not in self._answers:
+            self._answers[text] = self._connection.execute(text).to_arrow_table()
+        return self._answers[text]
+
+    def difference(self, ours: pa.Table, text: str, plan: object) -> str:
+        """What is wrong with `ours` as the answer to `text`; plan: the Substrait plan of the query."""
+        whole = without_limit(text)
+        return difference(ours, self.answer(text), sort_columns(plan),  # type: ignore[arg-type]
+                          lambda: None if whole is None else self.answer(whole))
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,32 @@
+"""A benchmark that DuckDB generates data and holds queries for: what differs between TPC-DS and TPC-H."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jumpgate.dataflow.types import Schema
+from jumpgate.tpcds import schemas
+
+
+@dataclass(frozen=True)
+class Suite:
+    """extension: DuckDB's, `duckdb_extension_NAME` on PyPI. generator: the statement with a place for the scale."""
+
+    name: str
+    title: str
+    extension: str
+    generator: str
+    tables: tuple[str, ...]
+    schema: Callable[[str], Schema]
+
+    def queries(self) -> dict[int, str]:
+        """The suite's queries by number, as DuckDB has them. Raises ConfigError: DuckDB is not installed."""
+        from jumpgate.tpcds.data import connect
+
+        with connect(suite=self) as connection:
+            rows = connection.execute(f"SELECT query_nr, query FROM {self.extension}_queries() ORDER BY 1").fetchall()
+        return {number: text.rstrip().rstrip(";") for number, text in rows}
+
+
+TPCDS = Suite("tpcds", "TPC-DS", "tpcds", "CALL dsdgen(sf = {})", schemas.TABLES, schemas.schema)

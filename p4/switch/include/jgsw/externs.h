@@ -1,0 +1,109 @@
+// TNA externs that need code of their own: CRCs over any polynomial of up to 64 bits, random numbers, checksums.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "jgsw/program.h"
+
+namespace jgsw {
+
+constexpr uint64_t low_bits(uint32_t bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
+
+constexpr uint64_t reverse_bits(uint64_t value, uint32_t bits) {
+  uint64_t out = 0;
+  for (uint32_t i = 0; i < bits; ++i) out |= ((value >> i) & 1) << (bits - 1 - i);
+  return out;
+}
+
+// A CRC as catalogues describe it: `Poly` without its top bit, `Init` and `XorOut` as plain numbers, `Reflect` for both
+// input and output. The input is the concatenation of the fields, the first one most significant, filled up with zero
+// bits in front to whole bytes. Eight bytes a step (slicing-by-8); all state is kept reflected.
+template <uint32_t Width, uint64_t Poly, uint64_t Init, uint64_t XorOut, bool Reflect>
+class Crc {
+ public:
+  static_assert(Width >= 8 && Width <= 64);
+
+  static uint64_t compute(const uint8_t* bytes, size_t count) {
+    // The unreflected register is kept at the top of 64 bits, the reflected one at the bottom.
+    uint64_t crc = Reflect ? reverse_bits(Init, Width) : Init << (64 - Width);
+    while (count >= 8) {
+      crc = step8(crc, bytes);
+      bytes += 8;
+      count -= 8;
+    }
+    for (; count > 0; --count, ++bytes) {
+      if constexpr (Reflect)
+        crc = (crc >> 8) ^ kTables[0][(crc ^ *bytes) & 0xff];
+      else
+        crc = (crc << 8) ^ kTables[0][(crc >> 56) ^ *bytes];
+    }
+    return ((Reflect ? crc : crc >> (64 - Width)) ^ XorOut) & low_bits(Width);
+  }
+
+ private:
+  using Tables = std::array<std::array<uint64_t, 256>, 8>;
+
+  static uint64_t step8(uint64_t crc, const uint8_t* bytes) {
+    uint64_t out = 0;
+    if constexpr (Reflect) {
+      uint64_t x = crc;
+      for (uint32_t i = 0; i < 8; ++i) x ^= uint64_t{bytes[i]} << (8 * i);
+      for (uint32_t i = 0; i < 8; ++i) out ^= kTables[7 - i][(x >> (8 * i)) & 0xff];
+    } else {
+      uint64_t x = crc;
+      for (uint32_t i = 0; i < 8; ++i) x ^= uint64_t{bytes[i]} << (56 - 8 * i);
+      for (uint32_t i = 0; i < 8; ++i) out ^= kTables[7 - i][(x >> (56 - 8 * i)) & 0xff];
+    }
+    return out;
+  }
+
+  static Tables make() {
+    Tables tables{};
+    for (uint64_t byte = 0; byte < 256; ++byte) {
+      uint64_t crc = Reflect ? byte : byte << 56;
+      for (int bit = 0; bit < 8; ++bit) {
+        if constexpr (Reflect)
+          crc = (crc >> 1) ^ ((crc & 1) ? reverse_bits(Poly, Width) : 0);
+        else
+          crc = (crc << 1) ^ ((crc >> 63) ? Poly << (64 - Width) : 0);
+      }
+      tables[0][byte] = crc;
+    }
+    for (size_t k = 1; k < 8; ++k)
+      for (size_t byte = 0; byte < 256; ++byte) {
+        const uint64_t crc = tables[k - 1][byte];
+        tables[k][byte] = Reflect ? (crc >> 8) ^ tables[0][crc & 0xff] : (crc << 8) ^ tables[0][crc >> 56];
+      }
+    return tables;
+  }
+
+  inline static const Tables kTables = make();
+};
+
+using Crc8 = Crc<8, 0x07, 0x00, 0x00, false>;
+using Crc16 = Crc<16, 0x8005, 0x0000, 0x0000, true>;                                    // CRC-16/ARC
+using Crc32 = Crc<32, 0x04c11db7, 0xffffffff, 0xffffffff, true>;                        // CRC-32/ISO-HDLC
+using Crc64 = Crc<64, 0x42f0e1eba9ea3693, 0, 0, false>;                                 // CRC-64/ECMA-182
+
+// xorshift64* (Vigna 2016); the state is never zero.
+inline uint64_t random_bits(Context& context) {
+  uint64_t x = context.random_state;
+  x ^= x >> 12;
+  x ^= x << 25;
+  x ^= x >> 27;
+  context.random_state = x;
+  return x * 0x2545f4914f6cdd1du;
+}
+
+// The Internet checksum's sum (RFC 1071) over bytes, folded to 16 bits and not yet inverted. An odd byte counts as high.
+inline uint16_t ones_complement_sum(const uint8_t* bytes, size_t count, uint64_t start = 0) {
+  uint64_t sum = start;
+  for (; count >= 2; count -= 2, bytes += 2) sum += (uint32_t{bytes[0]} << 8) | bytes[1];
+  if (count) sum += uint32_t{bytes[0]} << 8;
+  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  return static_cast<uint16_t>(sum);
+}
+
+}  // namespace jgsw
