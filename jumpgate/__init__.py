@@ -1,3 +1,24 @@
-"""Jumpgate: middleware that lets any analytics engine use any network-connected accelerator."""
+"""Jumpgate: middleware that lets any analytics engine use any network-connected accelerator.
+
+`jumpgate.connect()` is SQL over files (jumpgate.client.sql); everything else is in the subpackages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jumpgate.client.sql.connection import Connection
 
 __version__ = "0.1.0"
+
+
+def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:
+    """SQL over files, as much of it as possible on accelerators: see jumpgate.client.sql.connection.Connection.
+
+    address: of a service (host:port); None starts one inside this process when a query needs it. offload: auto, always
+    or never. options: those of jumpgate.client.session.Session. Raises Unreachable, ConfigError.
+    """
+    from jumpgate.client import sql
+
+    return sql.connect(address, offload=offload, **options)

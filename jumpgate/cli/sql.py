@@ -25,9 +25,19 @@ from jumpgate.errors import ConfigError, FileUnreadable
 @click.option("--explain", "explained", is_flag=True, help="Show what would run where, and why; run nothing.")
 @click.option("--analyze", is_flag=True, help="Run it, and show what ran where, with times; not the result.")
 @json_option
-def command(file: str, tables: tuple[str, ...], directory: Path | None, format: str | None,
-            parameters: tuple[str, ...], offload: str, target: Path | None, explained: bool, analyze: bool,
-            as_json: bool, **options: Any) -> None:
+def command(
+    file: str,
+    tables: tuple[str, ...],
+    directory: Path | None,
+    format: str | None,
+    parameters: tuple[str, ...],
+    offload: str,
+    target: Path | None,
+    explained: bool,
+    analyze: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Run the SQL query in FILE (- is standard input) and print its result.
 
     \b
@@ -57,8 +67,9 @@ def command(file: str, tables: tuple[str, ...], directory: Path | None, format: 
         result.save(table, target)
     if as_json:
         rows = {"file": str(target)} if target else {"result": [list(row) for row in _rows(table)]}
-        output.print_json({"columns": table.column_names, "types": list(map(str, table.schema.types)),
-                           "rows": table.num_rows, **rows})
+        output.print_json(
+            {"columns": table.column_names, "types": list(map(str, table.schema.types)), "rows": table.num_rows, **rows}
+        )
     elif target is not None:
         print(f"wrote {table.num_rows} rows to {target}")
     else:
@@ -87,10 +98,10 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
     if directory is not None:
         if not directory.is_dir():
             raise ConfigError(f"--tables {directory}: there is no such folder", directory=directory)
-        for path in sorted(directory.iterdir()):
-            known = SUFFIXES.get(path.suffix.lower())
-            if not path.name.startswith(".") and (path.is_dir() or (known and format in (None, known))):
-                found.append((path.stem, str(path)))
+        for entry in sorted(directory.iterdir()):
+            known = SUFFIXES.get(entry.suffix.lower())
+            if not entry.name.startswith(".") and (entry.is_dir() or (known and format in (None, known))):
+                found.append((entry.stem, str(entry)))
     if not found:
         raise ConfigError("no tables: name them with --table NAME=PATH, or a folder of them with --tables")
     return found

@@ -10,6 +10,10 @@ from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, float64, int64
 
 JOIN_TYPES = ("inner", "left", "right", "full", "semi", "anti", "mark")
+WINDOW_FUNCTIONS = (
+    "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
+    "sum", "count", "count_star", "min", "max", "avg", "stddev",
+)  # fmt: skip
 MEASURES = ("sum", "count", "count_star", "count_distinct", "min", "max", "avg", "stddev")
 PHASES = ("full", "partial", "final")
 FORMATS = ("json", "orc", "parquet", "csv")
@@ -221,6 +225,48 @@ class Sort(Unary):
 
 
 @dataclass(frozen=True)
+class Frame:
+    """The rows around each row that a window function sees. unit: rows | range (rows, or peers by the order).
+
+    `start` and `end` are offsets from the current row (0: itself, or its peers; negative: before); None: unbounded.
+    """
+
+    unit: str = "range"
+    start: int | None = None
+    end: int | None = 0
+
+
+@dataclass(frozen=True)
+class WindowFunction:
+    """One window function. Of `arguments`, ntile's count and the offset and default of lag and lead are literals."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: DataType
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True)
+class Window(Unary):
+    """The input's columns and one more for each function, computed within each partition in the order given.
+
+    Functions that rank or look elsewhere (row_number, rank, dense_rank, ntile, lag, lead) ignore the frame.
+    """
+
+    partition_by: tuple[Expression, ...]
+    order_by: tuple[SortKey, ...]
+    functions: tuple[WindowFunction, ...]
+    frame: Frame = Frame()
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema((*self.input.schema, *(Field(f.name, f.type) for f in self.functions)))
+
+
+@dataclass(frozen=True)
 class Limit(Unary):
     """At most `count` rows after `offset`, in input order where the input has one, else any."""
 
@@ -344,6 +390,8 @@ def expressions_of(node: Operator) -> tuple[Expression, ...]:
         elif isinstance(value, Measure):
             if value.argument is not None:
                 found.append(value.argument)
+        elif isinstance(value, WindowFunction):
+            found.extend(value.arguments)
         elif isinstance(value, tuple):
             for item in value:
                 collect(item)

@@ -151,7 +151,8 @@ class Connection:
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
                 return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
             case "spawn":
-                return await self._spawn(Instance(str(arguments["job"]), str(arguments["instance"])))
+                instance = Instance(str(arguments["job"]), str(arguments["instance"]))
+                return await self._spawn(instance, str(arguments.get("module", "")))
             case "call":
                 return await self._find(arguments).call(str(arguments["verb"]), **arguments.get("arguments", {}))
             case "release":
@@ -166,13 +167,14 @@ class Connection:
             raise NotFound(f"no instance {name} of this connection runs", instance=name)
         return found.caller
 
-    async def _spawn(self, instance: Instance) -> dict[str, Any]:
+    async def _spawn(self, instance: Instance, module: str) -> dict[str, Any]:
+        """Starts an instance of the runtime, or of the Python module."""
         if instance.name in self._instances:
             raise InternalError(f"instance {instance.name} is started already")
         self._instances[instance.name] = instance
         try:
             zygote = await self._agent.zygote()
-            forked = await zygote.fork(instance.id)
+            forked = await zygote.fork(instance.id, (sys.executable, "-m", module) if module else ())
         except BaseException:
             self._forget(instance)
             raise

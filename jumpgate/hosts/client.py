@@ -93,11 +93,12 @@ class AgentHost:
         """After a failure: an artifact may have been evicted since it was seen."""
         self._artifacts.clear()
 
-    async def spawn(self, job: str, instance: str) -> Instance:
+    async def spawn(self, job: str, instance: str, module: str = "") -> Instance:
         handle = Instance(self._caller, job, instance)
         self._instances[handle.name] = handle  # before the answer: it may end at once
         try:
-            handle.pid = int((await self._caller.call("spawn", job=job, instance=instance))["pid"])
+            answer = await self._caller.call("spawn", job=job, instance=instance, module=module)
+            handle.pid = int(answer["pid"])
         except JumpgateError:  # not where somebody has given up waiting: it may be on its way
             self._instances.pop(handle.name, None)
             raise

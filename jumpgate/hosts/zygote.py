@@ -8,13 +8,14 @@ import json
 import os
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumpgate.errors import InstanceFailed
 
-#: bytes of an instance's name that the zygote is told
-NAME_BYTES_MAX = 200
+#: bytes of an instance's name that the zygote is told, and of a whole request
+NAME_BYTES_MAX, REQUEST_BYTES_MAX = 200, 4096
 
 
 class End(NamedTuple):
@@ -66,15 +67,19 @@ class Zygote:
     def alive(self) -> bool:
         return self._socket.fileno() >= 0
 
-    async def fork(self, name: str) -> Forked:
-        """Forks an instance that `ps` shows as `name`. Raises InstanceFailed."""
+    async def fork(self, name: str, command: Sequence[str] = ()) -> Forked:
+        """Forks an instance that `ps` shows as `name`; one with a command becomes that program, and finds its control
+        socket as standard input. Raises InstanceFailed."""
         if not self.alive:
             raise _ended()
+        request = b"\0".join((name.encode()[:NAME_BYTES_MAX], *(part.encode() for part in command)))
+        if len(request) > REQUEST_BYTES_MAX:
+            raise InstanceFailed(f"cannot start instance {name}: its command is too long", instance=name)
         ours, theirs = socket.socketpair()
         answer: asyncio.Future[tuple[int, asyncio.Future[End]]] = self._loop.create_future()
         try:
             # a datagram of some hundred bytes: it is taken at once, or the zygote is gone
-            socket.send_fds(self._socket, [name.encode()[:NAME_BYTES_MAX]], [theirs.fileno()])
+            socket.send_fds(self._socket, [request], [theirs.fileno()])
             self._forking.append(answer)
             pid, ended = await answer
         except OSError as error:

@@ -164,8 +164,9 @@ class Host(Protocol):
     async def has_artifact(self, key: str) -> str | None:
         """The cached artifact's path on that host, or None."""
 
-    async def spawn(self, job: str, instance: str) -> InstanceHandle:
-        """Starts an instance process; it ends with the job, the agent, or the connection to it."""
+    async def spawn(self, job: str, instance: str, module: str = "") -> InstanceHandle:
+        """Starts an instance process: of the C++ runtime, or `python -m module` (see jumpgate.nca.worker). It ends
+        with the job, the agent, or the connection to it."""
 
     async def release(self, job: str) -> None:
         """Kills every instance of the job that is left; returns once all are gone."""

@@ -29,8 +29,8 @@ class Building:
     async def has_artifact(self, key: str) -> str | None:
         return await self.host.has_artifact(key)
 
-    async def spawn(self, job: str, instance: str) -> InstanceHandle:
-        return await self.host.spawn(job, instance)
+    async def spawn(self, job: str, instance: str, module: str = "") -> InstanceHandle:
+        return await self.host.spawn(job, instance, module)
 
     async def release(self, job: str) -> None:
         await self.host.release(job)

@@ -31,8 +31,8 @@ def without_limit(text: str) -> str | None:
 def difference(ours: pa.Table, theirs: pa.Table, keys: Sequence[int], everything: Callable[[], pa.Table | None]) -> str:
     """What is wrong with `ours`, in words; empty if it is an answer that the query allows.
 
-    keys: positions of the columns that the query sorts by. everything: DuckDB's answer without the LIMIT, asked for only
-    where the answers differ in rows that the LIMIT may have chosen differently.
+    keys: positions of the columns that the query sorts by. everything: DuckDB's answer without the LIMIT, asked for
+    only where the answers differ in rows that the LIMIT may have chosen differently.
     """
     if ours.num_columns != theirs.num_columns:
         return f"{ours.num_columns} columns, expected {theirs.num_columns}"
@@ -67,8 +67,10 @@ def same(a: Any, b: Any) -> bool:
         if isinstance(a, Decimal) == isinstance(b, Decimal) and not isinstance(a, float) and not isinstance(b, float):
             return bool(a == b)
         x, y = float(a), float(b)
-        unit = max((float(Decimal(1).scaleb(int(v.as_tuple().exponent))) for v in (a, b) if isinstance(v, Decimal)),
-                   default=ABSOLUTE_TOLERANCE)
+        unit = max(
+            (float(Decimal(1).scaleb(int(v.as_tuple().exponent))) for v in (a, b) if isinstance(v, Decimal)),
+            default=ABSOLUTE_TOLERANCE,
+        )
         return math.isclose(x, y, rel_tol=RELATIVE_TOLERANCE, abs_tol=unit) or (math.isnan(x) and math.isnan(y))
     return bool(a == b)
 

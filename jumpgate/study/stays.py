@@ -1,6 +1,6 @@
 """What of a suite runs where: for each query whether the answer is right, what was offloaded, and why the rest stayed.
 
-    python -m jumpgate.study.stays tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
+python -m jumpgate.study.stays tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jumpgate.tpcds.suite import Suite
 
 @dataclass
 class Outcome:
-    """One query in one mode. verdict: right, wrong or error; `detail` says how. reasons: (operator, reason) → how often."""
+    """One query in one mode. verdict: right, wrong or error, with `detail`; reasons: (operator, reason) → how often."""
 
     query: int
     verdict: str
@@ -32,8 +32,9 @@ class Outcome:
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def outcomes(connection: Connection, suite: Suite, oracle: suites.Oracle, mode: str,
-             only: Iterable[int] = ()) -> Iterator[Outcome]:
+def outcomes(
+    connection: Connection, suite: Suite, oracle: suites.Oracle, mode: str, only: Iterable[int] = ()
+) -> Iterator[Outcome]:
     """Runs each query once and compares its answer with DuckDB's."""
     wanted = set(only)
     for number, text in suite.queries().items():

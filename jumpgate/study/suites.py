@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+from substrait.plan_pb2 import Plan
 
 from jumpgate.client.sql.connection import Connection
 from jumpgate.errors import ConfigError
@@ -33,20 +34,28 @@ def register(connection: Connection, suite: Suite, directory: Path, format: str)
 class Oracle:
     """DuckDB over the suite's files; answers are kept, so that four formats and three modes ask once."""
 
-    def __init__(self, suite: Suite, directory: Path, format: str = "parquet") -> None:
-        self._connection = compare.duckdb_over(directory, format, suite=suite)
+    def __init__(self, suite: Suite, directory: Path, format: str = "parquet", threads: int = 0) -> None:
+        self._connection = compare.duckdb_over(directory, format, threads=threads, suite=suite)
         self._answers: dict[str, pa.Table] = {}
 
     def answer(self, text: str) -> pa.Table:
         if text not in self._answers:
-            self._answers[text] = self._connection.execute(text).to_arrow_table()
+            self._answers[text] = self.run(text)
         return self._answers[text]
 
-    def difference(self, ours: pa.Table, text: str, plan: object) -> str:
+    def run(self, text: str) -> pa.Table:
+        """DuckDB's answer, computed now."""
+        return self._connection.execute(text).to_arrow_table()
+
+    def difference(self, ours: pa.Table, text: str, plan: Plan) -> str:
         """What is wrong with `ours` as the answer to `text`; plan: the Substrait plan of the query."""
         whole = without_limit(text)
-        return difference(ours, self.answer(text), sort_columns(plan),  # type: ignore[arg-type]
-                          lambda: None if whole is None else self.answer(whole))
+        return difference(
+            ours,
+            self.answer(text),
+            sort_columns(plan),
+            lambda: None if whole is None else self.answer(whole),
+        )
 
     def close(self) -> None:
         self._connection.close()

@@ -67,7 +67,7 @@ class FakeHost:
     async def has_artifact(self, key: str) -> str | None:
         return self.artifacts.get(key)
 
-    async def spawn(self, job: str, instance: str) -> FakeInstance:
+    async def spawn(self, job: str, instance: str, module: str = "") -> FakeInstance:
         self.instances.append(FakeInstance(instance))
         return self.instances[-1]
 

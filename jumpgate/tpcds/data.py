@@ -55,8 +55,8 @@ def generate(
     known = _described_scale(directory, suite)
     if known is not None and known != scale and not force:
         raise ConfigError(
-            f"{directory} holds {suite.title} at scale {known:g}, not {scale:g}: choose another --output, or pass --force "
-            "to overwrite it",
+            f"{directory} holds {suite.title} at scale {known:g}, not {scale:g}: choose another --output, or pass "
+            "--force to overwrite it",
             directory=directory,
         )
     missing = [file for file in wanted if force or not file.exists()]
@@ -68,7 +68,8 @@ def generate(
             _describe(directory, scale, Path(work), suite)
             _write(missing, scale, Path(work), progress, suite)
     except OSError as error:
-        raise FileUnreadable(f"cannot write {suite.title} data to {directory}: {error.strerror}", file=directory) from error
+        message = f"cannot write {suite.title} data to {directory}: {error.strerror}"
+        raise FileUnreadable(message, file=directory) from error
     return missing
 
 

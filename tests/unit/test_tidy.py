@@ -40,6 +40,7 @@ MAY_KNOW = {
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},  # to start one; schemas; the cache folder
     "templates": set(),
+    "p4": {"ntf", "templates"},  # packet headers; programs and generated C++
 }
 #: these may know everybody
 FREE = {"service", "cli", "testing"}

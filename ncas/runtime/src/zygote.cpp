@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "jg/host.h"
 #include "jg/json.h"
@@ -60,8 +62,24 @@ void reap(int control, std::set<pid_t>* children) {
   }
 }
 
-void spawn(int control, int signals, const std::string& name, int descriptor, std::set<pid_t>* children) {
+// Becomes `command` (a program's path and arguments, each after a NUL), with the control socket as standard input.
+[[noreturn]] void run_program(int descriptor, const std::string& command) {
+  std::vector<char*> arguments;
+  for (size_t at = 0; at < command.size(); at += strlen(&command[at]) + 1) {
+    arguments.push_back(const_cast<char*>(&command[at]));
+  }
+  arguments.push_back(nullptr);
+  ::unsetenv("LD_BIND_NOW");  // for the zygote alone
+  ::signal(SIGPIPE, SIG_DFL);
+  if (::dup2(descriptor, STDIN_FILENO) == STDIN_FILENO) ::execv(arguments[0], arguments.data());
+  ::_exit(127);
+}
+
+// `request`: a name, and after a NUL the command to run if the instance is no fork of ours.
+void spawn(int control, int signals, const std::string& request, int descriptor, std::set<pid_t>* children) {
   const pid_t zygote = ::getpid();
+  const size_t name_end = std::min(request.find('\0'), request.size());
+  const std::string name = request.substr(0, name_end);
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -72,6 +90,7 @@ void spawn(int control, int signals, const std::string& name, int descriptor, st
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::prctl(PR_SET_NAME, ("jg " + name).substr(0, 15).c_str());
+    if (name_end < request.size()) run_program(descriptor, request.substr(name_end + 1));
     run_instance(descriptor);
   }
   const int error = errno;

@@ -83,9 +83,9 @@ class Crc {
 };
 
 using Crc8 = Crc<8, 0x07, 0x00, 0x00, false>;
-using Crc16 = Crc<16, 0x8005, 0x0000, 0x0000, true>;                                    // CRC-16/ARC
-using Crc32 = Crc<32, 0x04c11db7, 0xffffffff, 0xffffffff, true>;                        // CRC-32/ISO-HDLC
-using Crc64 = Crc<64, 0x42f0e1eba9ea3693, 0, 0, false>;                                 // CRC-64/ECMA-182
+using Crc16 = Crc<16, 0x8005, 0x0000, 0x0000, true>;              // CRC-16/ARC
+using Crc32 = Crc<32, 0x04c11db7, 0xffffffff, 0xffffffff, true>;  // CRC-32/ISO-HDLC
+using Crc64 = Crc<64, 0x42f0e1eba9ea3693, 0, 0, false>;           // CRC-64/ECMA-182
 
 // xorshift64* (Vigna 2016); the state is never zero.
 inline uint64_t random_bits(Context& context) {
@@ -97,7 +97,8 @@ inline uint64_t random_bits(Context& context) {
   return x * 0x2545f4914f6cdd1du;
 }
 
-// The Internet checksum's sum (RFC 1071) over bytes, folded to 16 bits and not yet inverted. An odd byte counts as high.
+// The Internet checksum's sum (RFC 1071) over bytes, folded to 16 bits and not yet inverted. An odd byte counts as
+// high.
 inline uint16_t ones_complement_sum(const uint8_t* bytes, size_t count, uint64_t start = 0) {
   uint64_t sum = start;
   for (; count >= 2; count -= 2, bytes += 2) sum += (uint32_t{bytes[0]} << 8) | bytes[1];

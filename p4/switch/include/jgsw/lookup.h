@@ -20,15 +20,15 @@ namespace jgsw {
 // the key's hash and the entry's slot + 1; 0 is empty.
 struct ExactIndex {
   const uint64_t* buckets;
-  uint64_t mask;            // buckets - 1; a power of two less one
-  const uint64_t* keys;     // key of slot s at keys + s * words
+  uint64_t mask;             // buckets - 1; a power of two less one
+  const uint64_t* keys;      // key of slot s at keys + s * words
   const std::byte* entries;  // entry of slot s at entries + s * entry_bytes
   size_t entry_bytes;
 };
 
 struct Table {
   ExactIndex exact;
-  const Entry* fallback;                                      // the default
+  const Entry* fallback;                                            // the default
   const Entry* (*search)(const Table& table, const uint64_t* key);  // null for a miss
 };
 

@@ -1,7 +1,8 @@
 // The contract between a compiled P4 program (one shared library) and the software switch that runs it.
 //
 // A library exports `extern "C" const jgsw::Program* jgsw_program()`. The program holds no state: tables, registers and
-// counters belong to the pipe that runs it and are reached through the Context, so that several pipes can share a library.
+// counters belong to the pipe that runs it and are reached through the Context, so that several pipes can share a
+// library.
 //
 // Words. Keys, action data and digests are arrays of 64-bit words: each field takes whole words of its own,
 // ceil(bits / 64), least significant word first, unused high bits zero. `fields_words` counts them.
@@ -9,18 +10,20 @@
 // Packets. `data` is the first byte of the frame (what a Tofino's parser sees after its intrinsic metadata: the program
 // fills `ingress_intrinsic_metadata_t`, port metadata and `egress_intrinsic_metadata_t` from the Packet's fields, they
 // are not in the bytes). At least kHeadroomBytes before `data` are writable. A deparser moves `data` back or forth,
-// writes the emitted headers in front of the unparsed payload, and adjusts `length`. It may write before the payload only.
+// writes the emitted headers in front of the unparsed payload, and adjusts `length`. It may write before the payload
+// only.
 #pragma once
 
 #include <cstdint>
 
 namespace jgsw {
 
-inline constexpr uint32_t kContract = 1;          // changes with every incompatible change of this file
-inline constexpr uint32_t kHeadroomBytes = 1024;  // a pass must not emit more bytes of headers than it parsed plus these
+inline constexpr uint32_t kContract = 1;  // changes with every incompatible change of this file
+inline constexpr uint32_t kHeadroomBytes =
+    1024;  // a pass must not emit more bytes of headers than it parsed plus these
 inline constexpr uint32_t kFrameBytesMax = 9216;  // longer frames are dropped and counted by the switch
 inline constexpr uint32_t kMirrorHeaderBytesMax = 32;
-inline constexpr uint32_t kWordsMax = 64;         // in one key, one action's data, or one digest
+inline constexpr uint32_t kWordsMax = 64;  // in one key, one action's data, or one digest
 inline constexpr uint16_t kNoPort = 0x1ff;
 
 // ---- what a program declares -------------------------------------------------------------------------------------
@@ -70,12 +73,13 @@ struct TableInfo {
   uint32_t row_count;
 };
 
-// Elements lie one after the other; an element is `field_count` (1 or 2) unsigned integers of `field_bytes` (1, 2, 4, 8).
+// Elements lie one after the other; an element is `field_count` (1 or 2) unsigned integers of `field_bytes` (1, 2, 4,
+// 8).
 struct RegisterInfo {
   const char* name;
   uint32_t id;
-  uint32_t size;   // elements; for a DirectRegister the table's size + 1 (see Entry::slot)
-  int32_t table;   // index of the table of a DirectRegister, else -1
+  uint32_t size;    // elements; for a DirectRegister the table's size + 1 (see Entry::slot)
+  int32_t table;    // index of the table of a DirectRegister, else -1
   Field fields[2];  // names ("" for a plain bit<N>) and widths
   uint32_t field_count;
   uint32_t field_bytes;
@@ -127,12 +131,12 @@ struct Packet {
 
   // ingress reads
   uint16_t ingress_port;
-  bool resubmitted;         // ig_intr_md.resubmit_flag
+  bool resubmitted;          // ig_intr_md.resubmit_flag
   uint8_t resubmit_data[8];  // what the earlier pass resubmitted; a program sets it before it returns Verdict::resubmit
-  uint64_t arrived_ns;      // ingress_mac_tstamp and the other timestamps; the low 48 bits count
+  uint64_t arrived_ns;       // ingress_mac_tstamp and the other timestamps; the low 48 bits count
 
   // ingress writes (zero and kNoPort before): ingress_intrinsic_metadata_for_tm_t, _for_deparser_t
-  uint16_t egress_port;  // ucast_egress_port; kNoPort: none. Egress reads it as egress_port
+  uint16_t egress_port;               // ucast_egress_port; kNoPort: none. Egress reads it as egress_port
   uint16_t multicast_a, multicast_b;  // mcast_grp_a, mcast_grp_b; 0: none
   uint16_t replication_id;            // rid; level 2 exclusion is not modelled. Egress reads it as egress_rid
   uint16_t exclusion_id;              // level1_exclusion_id
@@ -148,13 +152,14 @@ struct Packet {
 struct Table;  // the switch's side; programs use find_exact() and find() of lookup.h
 
 struct Context {
-  const Table* const* tables;      // in the order of Program::tables, as are the others
+  const Table* const* tables;  // in the order of Program::tables, as are the others
   void* const* registers;
   CounterCell* const* counters;
   uint64_t random_state;  // externs.h: random_bits()
-  // A copy of the packet as its bytes are now (ingress: call before deparsing, egress: after) with `header` in front goes
-  // to the egress port of the mirror session. `header_bytes` <= kMirrorHeaderBytesMax.
-  void (*mirror)(Context& context, const Packet& packet, uint32_t session, const uint8_t* header, uint32_t header_bytes);
+  // A copy of the packet as its bytes are now (ingress: call before deparsing, egress: after) with `header` in front
+  // goes to the egress port of the mirror session. `header_bytes` <= kMirrorHeaderBytesMax.
+  void (*mirror)(Context& context, const Packet& packet, uint32_t session, const uint8_t* header,
+                 uint32_t header_bytes);
   void (*digest)(Context& context, uint32_t digest, const uint64_t* words);
   void* pipe;  // the switch's own
 };

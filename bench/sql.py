@@ -1,0 +1,201 @@
+"""The figures of SQL: all queries of TPC-DS and TPC-H, right in every format, offloaded, generated, and fast.
+
+    ./dev bench sql --json [--scale 1] [--data DIR] [--only FIGURE …]
+
+The engines take turns in one process, over the same files with the same number of threads, warm, artifacts cached. A
+ratio is the geometric mean over the queries of the other engine's median ÷ Jumpgate's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+
+import jumpgate
+from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
+from jumpgate.client.sql.connection import Connection
+from jumpgate.codegen import cache
+from jumpgate.errors import JumpgateError
+from jumpgate.study import stays, suites
+from jumpgate.study.report import Study
+from jumpgate.study.runs import study
+from jumpgate.tpcds.data import FORMATS, generate
+from jumpgate.tpcds.suite import TPCDS, Suite
+from jumpgate.tpch import TPCH
+
+THREADS = len(os.sched_getaffinity(0))
+RUNS = 3
+SECONDS_MAX = 20.0  # for one query and format
+Run = Callable[[], Any]
+#: literals that a second run of a query changes
+LITERALS = re.compile(r"\b(d_year|d_moy|i_manufact_id|i_manager_id|hd_dep_count)(\s*=\s*)(\d+)\b", re.IGNORECASE)
+
+
+class Bench:
+    """Data, connections and what several figures share; measured when first asked for."""
+
+    def __init__(self, scale: float, data: Path, stack: ExitStack) -> None:
+        self.scale = scale
+        self._data = data
+        self._stack = stack
+        self._open: dict[tuple[str, str], tuple[Connection, suites.Oracle]] = {}
+
+    def directory(self, suite: Suite, *formats: str) -> Path:
+        folder = self._data / (f"sf{self.scale:g}" if suite is TPCDS else f"{suite.name}-sf{self.scale:g}")
+        missing = generate(folder, self.scale, formats, suite=suite)
+        if missing:
+            remark(f"generated {suite.title} at scale {self.scale:g} in {folder}")
+        return folder
+
+    def engines(self, suite: Suite, format: str) -> tuple[Connection, suites.Oracle]:
+        """Jumpgate and DuckDB over the suite's files; DuckDB has no reader for ORC and reads Parquet then."""
+        key = (suite.name, format)
+        if key not in self._open:
+            other = "parquet" if format == "orc" else format
+            folder = self.directory(suite, format, other)
+            connection = self._stack.enter_context(jumpgate.connect(offload="always"))
+            suites.register(connection, suite, folder, format)
+            oracle = suites.Oracle(suite, folder, other, THREADS)
+            self._stack.callback(oracle.close)
+            self._open[key] = (connection, oracle)
+        return self._open[key]
+
+    @cached_property
+    def parquet(self) -> Study:
+        """TPC-DS on Parquet in every mode."""
+        connection, oracle = self.engines(TPCDS, "parquet")
+        found = study(connection, oracle, TPCDS.queries(), RUNS)
+        return Study(TPCDS.title, self.scale, "parquet", RUNS, THREADS, tuple(found))
+
+    def right(self, suite: Suite) -> float:
+        """Answers that are DuckDB's, over the four formats."""
+        right = 0
+        for format in FORMATS:
+            connection, oracle = self.engines(suite, format)
+            for outcome in stays.outcomes(connection, suite, oracle, "always"):
+                right += outcome.verdict == "right"
+                if outcome.verdict != "right":
+                    remark(f"  {suite.title} query {outcome.query} from {format}: {outcome.detail}")
+        return float(right)
+
+    def ratio(self, format: str, other: str) -> float:
+        """TPC-DS: another engine's time ÷ Jumpgate's."""
+        ratios = []
+        connection, oracle = self.engines(TPCDS, format)
+        parquet, _ = self.engines(TPCDS, "parquet")
+        for number, text in TPCDS.queries().items():
+            others: dict[str, Run] = {
+                "duckdb": lambda: oracle.run(text),  # noqa: B023  called in this round
+                "datafusion": lambda: connection.local.sql(text).to_arrow_table(),  # noqa: B023
+                "parquet": lambda: parquet.sql(text).to_arrow(),  # noqa: B023
+            }
+            contenders = {"jumpgate": lambda: connection.sql(text).to_arrow(), other: others[other]}  # noqa: B023
+            try:
+                found = medians(alternate(contenders, RUNS, SECONDS_MAX))
+            except JumpgateError as error:
+                raise SystemExit(f"query {number} from {format}: {error}") from error
+            ratios.append(found[other] / found["jumpgate"])
+            remark(f"  {format} query {number}: jumpgate {found['jumpgate']:.3f} s, {other} {found[other]:.3f} s")
+        return geometric_mean(ratios)
+
+    def recompiled(self) -> float:
+        """Programs compiled for queries that ran before with other literals."""
+        connection, _ = self.engines(TPCDS, "parquet")
+        built = 0
+        for number, text in TPCDS.queries().items():
+            other = LITERALS.sub(lambda m: f"{m[1]}{m[2]}{int(m[3]) + 1}", text)
+            if other == text:
+                continue
+            connection.sql(text).to_arrow()
+            before = artifacts()
+            connection.sql(other).to_arrow()
+            new = len(artifacts() - before)
+            built += new
+            if new:
+                remark(f"  query {number}: {new} programs compiled")
+        return float(built)
+
+
+def artifacts() -> set[str]:
+    """The programs in the cache."""
+    folder = cache.root() / "artifacts"
+    return {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")} if folder.is_dir() else set()
+
+
+def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
+    """Every figure by name, in the order in which they are measured."""
+    where = f"TPC-DS at scale {bench.scale:g}, {THREADS} threads"
+    speed = f"geometric mean over the 99 queries of {where}"
+    return {
+        "tpcds_answers_right": lambda: Figure(
+            "tpcds_answers_right", bench.right(TPCDS), 396, "higher", f"of 99 × 4 formats, {where}, against DuckDB"
+        ),
+        "tpch_answers_right": lambda: Figure(
+            "tpch_answers_right", bench.right(TPCH), 88, "higher", f"of 22 × 4 formats, scale {bench.scale:g}"
+        ),
+        "tpcds_operators_offloaded": lambda: Figure(
+            "tpcds_operators_offloaded", bench.parquet.operators_offloaded, 0.95, "higher", f"of all plans, {where}"
+        ),
+        "tpcds_operators_generated": lambda: Figure(
+            "tpcds_operators_generated", bench.parquet.operators_generated, 0.9, "higher", f"of all plans, {where}"
+        ),
+        "json_vs_duckdb": lambda: Figure("json_vs_duckdb", bench.ratio("json", "duckdb"), 2.5, "higher", speed),
+        "json_vs_datafusion": lambda: Figure(
+            "json_vs_datafusion", bench.ratio("json", "datafusion"), 6.0, "higher", speed
+        ),
+        "csv_vs_duckdb": lambda: Figure("csv_vs_duckdb", bench.ratio("csv", "duckdb"), 1.5, "higher", speed),
+        "parquet_vs_datafusion": lambda: Figure(
+            "parquet_vs_datafusion", bench.ratio("parquet", "datafusion"), 1.0, "higher", speed
+        ),
+        "parquet_vs_duckdb": lambda: Figure(
+            "parquet_vs_duckdb", bench.ratio("parquet", "duckdb"), 0.0, "higher", f"reported only: {speed}"
+        ),
+        "orc_vs_parquet": lambda: Figure(
+            "orc_vs_parquet", bench.ratio("orc", "parquet"), 0.75, "higher", f"Jumpgate on Parquet ÷ on ORC: {speed}"
+        ),
+        "peak_memory_gb": lambda: Figure(
+            "peak_memory_gb", max(q.peak_bytes for q in bench.parquet.queries) / 1e9, 8.0, "lower",
+            f"of all instances of the hungriest query, {where}",
+        ),
+        "auto_worst": lambda: Figure(
+            "auto_worst", bench.parquet.auto_worst or 0.0, 0.9, "higher",
+            f"never ÷ auto of the query that loses most, {where}",
+        ),
+        "literals_recompiled": lambda: Figure(
+            "literals_recompiled", bench.recompiled(), 0, "lower", f"programs, {where}, other years and categories"
+        ),
+    }  # fmt: skip
+
+
+@contextmanager
+def opened(scale: float, data: Path) -> Iterator[Bench]:
+    with ExitStack() as stack:
+        yield Bench(scale, data, stack)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Of TPC-DS and TPC-H.")
+@click.option("--data", type=click.Path(path_type=Path), default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
+@click.option("--only", multiple=True, help="A figure's name; may be repeated. [default: all]")
+def main(as_json: bool, scale: float, data: Path, only: tuple[str, ...]) -> None:
+    """Measures the figures of SQL."""
+    with opened(scale, data.absolute()) as bench:
+        known = figures(bench)
+        unknown = sorted(set(only) - set(known))
+        if unknown:
+            raise click.UsageError(f"no figure '{unknown[0]}'; there are {', '.join(known)}")
+        for name, measure in known.items():
+            if not only or name in only:
+                report(measure(), as_json)
+
+
+if __name__ == "__main__":
+    main()

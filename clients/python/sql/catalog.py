@@ -1,0 +1,109 @@
+"""The tables of a connection: files that accelerators can read, and Arrow data that only the client has."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from jumpgate.client.reading import read
+from jumpgate.dataflow.files import Paths
+from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.resolve import suggest
+from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.errors import InvalidDataflow, NotFound
+from jumpgate.ntf.codec import arrow_schema
+
+
+@dataclass(frozen=True)
+class Table:
+    """One registered table: `read` for files, `data` for an Arrow table; exactly one of them is there."""
+
+    name: str
+    schema: pa.Schema
+    read: Read | None = None
+    data: pa.Table | None = None
+
+    def __str__(self) -> str:
+        if self.read is None:
+            assert self.data is not None
+            return f"{self.name}: Arrow table of {self.data.num_rows} rows"
+        more = f" and {len(self.read.files) - 1} more" if len(self.read.files) > 1 else ""
+        return f"{self.name}: {self.read.format} {self.read.files[0]}{more}"
+
+
+class Catalog:
+    """Names → tables. `changed` is called with (name, table or None) after each change. Thread-safe."""
+
+    def __init__(self, changed: Callable[[str, Table | None], None]) -> None:
+        self._tables: dict[str, Table] = {}
+        self._changed = changed
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Iterator[Table]:
+        return iter(list(self._tables.values()))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._tables
+
+    def __getitem__(self, name: str) -> Table:
+        try:
+            return self._tables[name]
+        except KeyError:
+            hint = suggest(name, self._tables) if self._tables else "; none is registered yet"
+            raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name) from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tables)
+
+    def add(self, table: Table) -> Table:
+        """Raises InvalidDataflow if the name is taken, or no name of a table."""
+        if not table.name or "." in table.name or '"' in table.name:
+            raise InvalidDataflow(f"register: {table.name!r} cannot name a table: no '.' and no '\"', not empty")
+        with self._lock:
+            if table.name in self._tables:
+                raise InvalidDataflow(
+                    f"register: there is a table {table.name!r} already; deregister it first", table=table.name
+                )
+            self._changed(table.name, table)
+            self._tables[table.name] = table
+        return table
+
+    def drop(self, name: str) -> None:
+        """Raises NotFound."""
+        with self._lock:
+            self[name]
+            del self._tables[name]
+            self._changed(name, None)
+
+
+def file_table(
+    name: str,
+    paths: Paths,
+    format: str | None,
+    schema: Schema | Mapping[str, DataType | str] | None,
+    options: Mapping[str, Any],
+) -> Table:
+    """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
+    root = read(paths, format=format, schema=schema, **options).root
+    assert isinstance(root, Read)
+    return Table(name, arrow_schema(root.schema), read=root)
+
+
+def arrow_table(name: str, data: Any) -> Table:
+    """A table of Arrow data: a Table, RecordBatch, RecordBatchReader, or anything with an Arrow C stream."""
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    elif not isinstance(data, pa.Table):
+        try:
+            data = pa.table(data)
+        except (TypeError, ValueError, pa.ArrowInvalid) as error:
+            message = f"register: {type(data).__name__} is neither a path nor Arrow data: {error}"
+            raise InvalidDataflow(message) from None
+    if len(set(data.column_names)) < data.num_columns:
+        raise InvalidDataflow(f"register: two columns of {name!r} have the same name")
+    return Table(name, data.schema, data=data)

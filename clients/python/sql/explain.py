@@ -1,0 +1,84 @@
+"""What a query does where, in words and as data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jumpgate.dataflow.tree import tree
+
+if TYPE_CHECKING:
+    from jumpgate.client.sql.query import Query
+
+
+@dataclass
+class Timings:
+    """Seconds of a query's phases, and what it received; zero for what has not happened.
+
+    jobs_s: until all cuts had arrived. rest_s: DataFusion's part. first_batch_s, total_s: since execution began.
+    """
+
+    planning_s: float = 0.0
+    jobs_s: float = 0.0
+    rest_s: float = 0.0
+    first_batch_s: float = 0.0
+    total_s: float = 0.0
+    rows: int = 0
+    received_bytes: int = 0
+
+
+def explain_text(query: Query, analyzed: bool) -> str:
+    """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
+    split = query.split
+    lines = ["Plan of the query (DataFusion, optimised)", *_indented(query.planned.text)]
+    lines.append(f"Offloaded: {split.offloaded} of {split.operators} operators, in {_jobs(len(split.cuts))}")
+    for number, cut in enumerate(split.cuts, 1):
+        uses = f", read {cut.uses} times" if cut.uses > 1 else ""
+        lines.append(f"  job {number}: {cut.operators} operators{uses}")
+        lines += _indented(tree(cut.operator), 4)
+    if split.kept:
+        lines.append(f"Kept by the client: {len(split.kept)} operators")
+        reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
+        lines += [
+            f"  {n} × {kind}: {reason}" if n > 1 else f"  {kind}: {reason}" for (kind, reason), n in reasons.items()
+        ]
+    if analyzed:
+        lines += _analysis(query)
+    return "\n".join(lines) + "\n"
+
+
+def explain_data(query: Query) -> dict[str, Any]:
+    """The same for programs."""
+    split, timings = query.split, query.timings
+    return {
+        "operators": split.operators,
+        "offloaded": split.offloaded,
+        "jobs": [{"operators": cut.operators, "uses": cut.uses, "dataflow": tree(cut.operator)} for cut in split.cuts],
+        "kept": [{"operator": kept.kind, "reason": kept.reason} for kept in split.kept],
+        "job_ids": list(query.jobs),
+        "timings": vars(timings).copy(),
+    }
+
+
+def _analysis(query: Query) -> list[str]:
+    timings = query.timings
+    lines = [
+        "Run",
+        f"  rows {timings.rows}, received {timings.received_bytes} bytes",
+        f"  planning {_ms(timings.planning_s)}, jobs {_ms(timings.jobs_s)}, rest {_ms(timings.rest_s)}, "
+        f"first batch {_ms(timings.first_batch_s)}, total {_ms(timings.total_s)}",
+    ]
+    return lines + [f"  job {number}: {job}" for number, job in enumerate(query.jobs, 1)]
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job" + ("" if count == 1 else "s")
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"
+
+
+def _indented(text: str, by: int = 2) -> list[str]:
+    return [" " * by + line for line in text.splitlines()]

@@ -1,0 +1,196 @@
+"""One SQL query: planned when it is made, executed when its result is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jumpgate.client.sql import local
+from jumpgate.client.sql.cuts import Cut, Split
+from jumpgate.client.sql.errors import from_datafusion
+from jumpgate.client.sql.explain import Timings, explain_text
+from jumpgate.client.sql.frontend import Planned
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.errors import Cancelled, InvalidCast, JumpgateError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from jumpgate.client.result import Result
+    from jumpgate.client.sql.connection import Connection
+
+#: what SQL here does where engines differ; sql/dialect.py makes DataFusion do the same
+DIALECT = Dialect(division_by_zero="null")
+#: jobs of one query that run at the same time; the others wait
+JOBS_AT_ONCE = 4
+
+
+class Query:
+    """A query over a connection's tables. Iterate `batches()` once, or take the whole result (as often as wanted).
+
+    Dropping, closing or leaving it (it is a context manager) cancels what still runs.
+    """
+
+    def __init__(self, connection: Connection, text: str, planned: Planned, split: Split) -> None:
+        self.text = text
+        self.schema: pa.Schema = planned.schema
+        self.planned = planned
+        self.split = split
+        self.timings = Timings()
+        self._connection = connection
+        self._results: list[Result] = []
+        self._table: pa.Table | None = None
+        self._iterated = False
+        self._closed = False
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the result's columns, in order; they may repeat."""
+        names: list[str] = self.schema.names
+        return names
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """Ids of the jobs that ran for it so far."""
+        return tuple(result.job for result in self._results)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The result as it arrives; ends normally only if it is complete, else raises the error that ended it."""
+        if self._table is not None:
+            yield from self._table.to_batches()
+            return
+        if self._iterated:
+            raise ValueError("a query's batches can be read once; use to_arrow() to read them again")
+        self._iterated = True
+        start = time.perf_counter()
+        try:
+            source = self._offloaded() if self.split.rest is None else self._finished_here()
+            for batch in source:
+                self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
+                self.timings.rows += batch.num_rows
+                if batch.num_rows:
+                    yield conform(batch, self.schema)
+            self.timings.total_s = time.perf_counter() - start
+        finally:
+            self._cancel()
+
+    __iter__ = batches
+
+    def to_arrow(self) -> pa.Table:
+        """The whole result."""
+        if self._table is None:
+            batches = list(self.batches())
+            self._table = pa.Table.from_batches(batches, self.schema)
+        return self._table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        return polars.DataFrame(polars.from_arrow(self.to_arrow()))
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Rows as dictionaries; of columns with the same name the last one stays."""
+        names, columns = self.columns, [column.to_pylist() for column in self.to_arrow().columns]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def explain(self, analyze: bool = False) -> str:
+        """What runs where, and why; analyze: runs the query first, and adds rows, bytes and times."""
+        if analyze:
+            self.to_arrow()
+        return explain_text(self, analyze)
+
+    def close(self) -> None:
+        """Cancels what still runs; may be called twice."""
+        self._closed = True
+        self._cancel()
+
+    def __enter__(self) -> Query:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _cancel(self) -> None:
+        for result in self._results:
+            result.cancel()
+
+    def _run(self, cut: Cut) -> Result:
+        if self._closed:
+            raise Cancelled("the query was closed")
+        result = self._connection.session.run(Dataflow(cut.operator), DIALECT)
+        self._results.append(result)
+        return result
+
+    def _offloaded(self) -> Iterator[pa.RecordBatch]:
+        (cut,) = self.split.cuts
+        result = self._run(cut)
+        for batch in result:
+            self.timings.received_bytes += batch.nbytes
+            yield batch
+
+    def _finished_here(self) -> Iterator[pa.RecordBatch]:
+        """Spools every cut, all at the same time, then lets DataFusion do the rest over them."""
+        assert self.split.rest is not None
+        context = self._connection.local
+        with ExitStack() as stack:
+            budget = local.Budget(self._connection.spool_folder)
+            stack.callback(budget.close)
+            spools = []
+            for cut in self.split.cuts:
+                spool = local.Spool(cut.schema, budget)
+                stack.callback(spool.close)
+                spools.append(spool)
+            start = time.perf_counter()
+            self._spool(spools)
+            self.timings.jobs_s = time.perf_counter() - start
+            self.timings.received_bytes = sum(spool.bytes for spool in spools)
+            for cut, spool in zip(self.split.cuts, spools, strict=True):
+                spool.register(context, cut.name)
+                stack.callback(context.deregister_table, cut.name)
+            start = time.perf_counter()
+            try:
+                frame = local.frame_of(context, self.split.rest.SerializeToString())
+            except Exception as error:
+                raise from_datafusion(error) from error
+            yield from local.stream(frame)
+            self.timings.rest_s = time.perf_counter() - start
+
+    def _spool(self, spools: list[local.Spool]) -> None:
+        def fill(cut: Cut, spool: local.Spool) -> None:
+            try:
+                spool.fill(conform(batch, cut.schema) for batch in self._run(cut))
+            except JumpgateError:
+                self._cancel()  # the other jobs' results are of no use any more
+                raise
+
+        with ThreadPoolExecutor(JOBS_AT_ONCE, "jumpgate-cut") as pool:
+            tasks = [pool.submit(fill, cut, spool) for cut, spool in zip(self.split.cuts, spools, strict=True)]
+        errors = [error for task in tasks if (error := task.exception()) is not None]
+        if errors:
+            raise next((e for e in errors if not isinstance(e, Cancelled)), errors[0])
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with the names and types of `schema`; a value that does not fit is an InvalidCast."""
+    columns = []
+    for column, field in zip(batch.columns, schema, strict=True):
+        if column.type != field.type:
+            try:
+                column = pc.cast(column, field.type)
+            except pa.ArrowInvalid as error:
+                raise InvalidCast(f"column '{field.name}': {error}", column=field.name) from None
+        columns.append(column)
+    if not columns:
+        return batch
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

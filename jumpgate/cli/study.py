@@ -1,0 +1,93 @@
+"""`jumpgate study`: all queries of a suite in every mode, beside DuckDB and DataFusion."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumpgate.cli import output
+from jumpgate.cli.options import job_options, json_option
+from jumpgate.errors import ConfigError, FileUnreadable
+
+
+@click.command("study")
+@click.argument("suite", type=click.Choice(("tpcds", "tpch")))
+@click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
+@click.option("--format", type=click.Choice(("json", "orc", "parquet", "csv")), default="parquet", show_default=True)
+@click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
+@click.option("--queries", help="Numbers with commas. [default: all]")
+@click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Of each query in each mode.")
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="The HTML file.")
+@job_options
+@json_option
+def command(
+    suite: str,
+    scale: float,
+    format: str,
+    data: Path | None,
+    queries: str | None,
+    runs: int,
+    target: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run every query of SUITE with offload = always, auto and never, and in DuckDB, and write an HTML report.
+
+    Answers are compared with DuckDB's. Missing data is generated first.
+    """
+    import jumpgate
+    from jumpgate.codegen import cache
+    from jumpgate.study import report, suites
+    from jumpgate.study import runs as measured
+    from jumpgate.tpcds.data import generate
+
+    chosen = suites.suite(suite)
+    texts = _chosen(chosen.queries(), queries)
+    directory = data or cache.root() / suite / f"sf{scale:g}"
+    formats = {format, "parquet"} if format == "orc" else {format}  # DuckDB has no reader for ORC
+    with output.progress() as progress:
+        generate(directory, scale, sorted(formats), progress=progress, suite=chosen)
+    oracle = suites.Oracle(chosen, directory, "parquet" if format == "orc" else format)
+    with jumpgate.connect(options.pop("address"), **options) as connection, output.progress() as progress:
+        suites.register(connection, chosen, directory, format)
+        found = measured.study(connection, oracle, texts, runs, progress)
+    oracle.close()
+    study = report.Study(chosen.title, scale, format, runs, len(os.sched_getaffinity(0)), tuple(found))
+    target = target or Path(f"{suite}-{format}.html")
+    try:
+        target.write_text(report.html(study), encoding="utf-8")
+    except OSError as error:
+        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
+    if as_json:
+        output.print_json({**report.data(study), "file": str(target)})
+        return
+    print(
+        f"{study.right} of {len(found)} answers right; {study.operators_offloaded:.1%} of the operators offloaded, "
+        f"{study.operators_generated:.1%} in generated code"
+    )
+    rows = [
+        (kind, reason, count, ", ".join(map(str, where[:10])) + (" …" if len(where) > 10 else ""))
+        for kind, reason, count, where in study.kept
+    ]
+    output.print_table("What stayed, and why", ("operator", "reason", "count", "queries"), rows, right=("count",))
+    for other in ("never", "duckdb"):
+        ratio = study.ratio("always", other)
+        if ratio is not None:
+            print(f"speed of always over {other}: {ratio:.2f}× (geometric mean)")
+    print(f"wrote {target}; open it in any browser")
+
+
+def _chosen(queries: dict[int, str], wanted: str | None) -> dict[int, str]:
+    if wanted is None:
+        return queries
+    try:
+        numbers = [int(number) for number in wanted.split(",")]
+    except ValueError:
+        raise ConfigError(f"--queries {wanted}: write numbers with commas, as in 3,7,19") from None
+    unknown = [number for number in numbers if number not in queries]
+    if unknown:
+        raise ConfigError(f"there is no query {unknown[0]}; there are 1 to {max(queries)}")
+    return {number: queries[number] for number in numbers}

@@ -1,0 +1,13 @@
+"""Substrait in and out: a plan of any engine becomes a dataflow, and a dataflow a plan.
+
+    reader = Reader(plan, {"item": read})          # what a relation of the plan is as a dataflow, or why it is none
+    root = from_plan(plan_or_bytes_or_json, tables)
+
+Needs the `substrait` package (`pip install 'jumpgate[sql]'`). What is unknown, or would give other values here than the
+producer expects, is never guessed: it is `Kept` with a reason.
+"""
+
+from jumpgate.dataflow.substrait.plan import from_plan, parse
+from jumpgate.dataflow.substrait.reader import Kept, Reader
+
+__all__ = ["Kept", "Reader", "from_plan", "parse"]

@@ -1,0 +1,196 @@
+"""Aggregations of Substrait. Grouping sets become a union: the finest set is aggregated once, the others from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from substrait.algebra_pb2 import AggregateFunction, AggregateRel
+
+from jumpgate.dataflow.expressions import Case, Expression, Literal
+from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column, measure_type
+from jumpgate.dataflow.substrait.expressions import GROUPING_ID, ExpressionReader
+from jumpgate.dataflow.substrait.types import Unmapped, read_type
+from jumpgate.dataflow.types import DataType, int64
+
+MEASURES = {
+    "sum": "sum",
+    "count": "count",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "stddev": "stddev",
+    "stddev_samp": "stddev",
+}
+_DISTINCT = AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
+#: measures whose value over groups follows from their values over finer groups
+_COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
+
+
+def read_aggregate(
+    rel: AggregateRel, node: Operator, reader: ExpressionReader, functions: Mapping[int, str], datafusion: bool
+) -> Operator:
+    """Keys, measures and, for several grouping sets, the set's number (datafusion: the bit mask of absent keys)."""
+    keys = [reader.read(e) for e in rel.grouping_expressions]
+    sets = [list(g.expression_references) for g in rel.groupings] or [[]]
+    if not all(0 <= k < len(keys) for s in sets for k in s):
+        raise Unmapped("a grouping set refers to a key that does not exist")
+    names = tuple(getattr(k, "name", "") or f"k{i}" for i, k in enumerate(keys))
+    read = [_measure(m, reader, functions, f"m{i}") for i, m in enumerate(rel.measures)]
+    measures = tuple(m for m, _ in read)
+    types = [t for _, t in read]
+    if len(sets) == 1:
+        used = [i for i in range(len(keys)) if i in sets[0]]
+        whole = Aggregate(node, tuple(keys[i] for i in used), tuple(names[i] for i in used), measures)
+        return _typed(whole, len(used), types)
+    return _Sets(node, tuple(keys), names, measures, sets, types, datafusion).union()
+
+
+def _measure(
+    item: AggregateRel.Measure, reader: ExpressionReader, functions: Mapping[int, str], name: str
+) -> tuple[Measure, DataType]:
+    """The measure, and the type that its producer declared."""
+    call = item.measure
+    known = functions.get(call.function_reference, "")
+    if known not in MEASURES:
+        raise Unmapped(f"aggregate function {known or call.function_reference} is not known")
+    if call.sorts or any(a.WhichOneof("arg_type") != "value" for a in call.arguments) or len(call.arguments) > 1:
+        raise Unmapped(f"{known} with an order or several arguments is not known")
+    function = MEASURES[known]
+    argument = reader.read(call.arguments[0].value) if call.arguments else None
+    if item.HasField("filter"):
+        argument = _where(reader.predicate(item.filter), argument)
+    if call.invocation == _DISTINCT and function not in ("min", "max"):
+        if function != "count" or argument is None:
+            raise Unmapped(f"{known} of distinct values is not known")
+        function = "count_distinct"
+    elif function == "count" and (argument is None or _always(argument)):
+        function, argument = "count_star", None
+    if argument is None and function != "count_star":
+        raise Unmapped(f"{known} without an argument is not known")
+    if function in ("sum", "avg", "stddev") and argument is not None and not argument.type.is_numeric:
+        raise Unmapped(f"{known} of {argument.type.name} is not known")
+    type = measure_type(function, argument.type if argument is not None else None)
+    declared = read_type(call.output_type) if call.HasField("output_type") else type
+    same_digits = declared.scale == type.scale if type.kind == "decimal" else True
+    if not (declared.kind == type.kind or (declared.is_integer and type.is_integer)) or not same_digits:
+        raise Unmapped(f"{known} gives {declared.name} there and {type.name} here")
+    return Measure(function, argument, type, name), declared
+
+
+def _always(argument: Expression) -> bool:
+    return isinstance(argument, Literal) and argument.value is not None
+
+
+def _where(condition: Expression, argument: Expression | None) -> Expression:
+    """The argument where the condition holds, else NULL."""
+    value = argument if argument is not None else Literal(int64.with_nullable(False), 1)
+    nothing = Literal(value.type.with_nullable(True), None)
+    return Case(value.type.with_nullable(True), (condition, value), nothing)
+
+
+def _typed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
+    """Decimal sums as narrow as declared: 64 bits where they suffice; a sum that does not fit is an error."""
+    schema = node.schema
+    narrow = [t.kind == "decimal" and t.precision < schema[keys + i].type.precision for i, t in enumerate(types)]
+    if not any(narrow):
+        return node
+    expressions: list[Expression] = [column(schema, i) for i in range(keys)]
+    for i, type in enumerate(types):
+        value = column(schema, keys + i)
+        expressions.append(cast_to(value, type) if narrow[i] else value)
+    return Project(node, tuple(expressions), schema.names)
+
+
+@dataclass(frozen=True)
+class _Sets:
+    node: Operator
+    keys: tuple[Expression, ...]
+    names: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    sets: list[list[int]]
+    types: list[DataType]
+    datafusion: bool
+
+    def union(self) -> Operator:
+        finest = sorted({k for s in self.sets for k in s})
+        combinable = all(m.function in (*_COMBINE, "avg") for m in self.measures)
+        if combinable:
+            base, states = self._finest(finest)
+            members = [self._from_finest(base, states, finest, n) for n in range(len(self.sets))]
+        else:
+            members = [self._from_rows(n) for n in range(len(self.sets))]
+        return UnionAll(tuple(members))
+
+    def _finest(self, keys: list[int]) -> tuple[Operator, list[tuple[int, ...]]]:
+        """The rows of the finest set, and where each measure's state is among its measures (avg: sum and count)."""
+        parts: list[Measure] = []
+        states = []
+        for m in self.measures:
+            first = len(parts)
+            if m.function == "avg":
+                assert m.argument is not None
+                type = measure_type("sum", m.argument.type)
+                parts += [
+                    Measure("sum", m.argument, type, f"{m.name}.sum"),
+                    Measure("count", m.argument, int64.with_nullable(False), f"{m.name}.count"),
+                ]
+            else:
+                parts.append(m)
+            states.append(tuple(range(first, len(parts))))
+        expressions = tuple(self.keys[k] for k in keys)
+        return Aggregate(self.node, expressions, tuple(self.names[k] for k in keys), tuple(parts)), states
+
+    def _from_finest(self, base: Operator, states: list[tuple[int, ...]], finest: list[int], number: int) -> Operator:
+        wanted = sorted(set(self.sets[number]))
+        schema = base.schema
+        if wanted == finest:
+            node = base
+        else:
+            positions = [finest.index(k) for k in wanted]
+            parts = []
+            for i in range(len(finest), len(schema)):
+                origin = base.measures[i - len(finest)]  # type: ignore[attr-defined]
+                value = column(schema, i)
+                function = _COMBINE[origin.function]
+                type = measure_type(function, value.type)
+                parts.append(Measure(function, value, type, schema[i].name))
+            node = Aggregate(
+                base, tuple(column(schema, p) for p in positions), tuple(schema[p].name for p in positions), tuple(parts)
+            )
+        values = []
+        for m, state in zip(self.measures, states, strict=True):
+            columns = [column(node.schema, len(wanted) + s) for s in state]
+            if m.function == "avg":
+                total, count = columns
+                values.append(bind("divide", (total, bind("null_if", (count, Literal(count.type, 0))))))
+            elif m.function in ("count", "count_star"):
+                zero = Literal(int64.with_nullable(False), 0)
+                values.append(bind("coalesce", (columns[0], zero)))
+            else:
+                values.append(columns[0])
+        return self._member(node, wanted, values, number)
+
+    def _from_rows(self, number: int) -> Operator:
+        wanted = sorted(set(self.sets[number]))
+        keys = tuple(self.keys[k] for k in wanted)
+        node = Aggregate(self.node, keys, tuple(self.names[k] for k in wanted), self.measures)
+        values = [column(node.schema, len(wanted) + i) for i in range(len(self.measures))]
+        return self._member(node, wanted, list(values), number)
+
+    def _member(self, node: Operator, wanted: list[int], values: list[Expression], number: int) -> Operator:
+        """One set's rows in the shape of all: absent keys are NULL."""
+        expressions: list[Expression] = []
+        for i, key in enumerate(self.keys):
+            if i in wanted:
+                expressions.append(column(node.schema, wanted.index(i)))
+            else:
+                expressions.append(Literal(key.type.with_nullable(True), None))
+        for value, type in zip(values, self.types, strict=True):
+            narrow = type.kind == "decimal" and type.precision < value.type.precision
+            expressions.append(cast_to(value, type) if narrow else value)
+        absent = sum(1 << len(self.keys) - 1 - i for i in range(len(self.keys)) if i not in wanted)
+        expressions.append(Literal(int64.with_nullable(False), absent if self.datafusion else number))
+        names = (*self.names, *(m.name for m in self.measures), GROUPING_ID)
+        return Project(node, tuple(expressions), names)

@@ -1,0 +1,335 @@
+"""Scalar expressions of Substrait as Jumpgate's. Result types are computed here; where they would give other digits than
+the producer declared the expression is Unmapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from substrait.algebra_pb2 import Expression as Rex
+from substrait.type_pb2 import Type
+
+from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
+from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64
+
+SECONDS_A_DAY = 86_400
+#: no query groups by more keys than this has bits
+MASK_MAX = 1 << 31
+#: Substrait's names → Jumpgate's functions, argument by argument
+FUNCTIONS = {
+    "equal": "eq",
+    "not_equal": "ne",
+    "lt": "lt",
+    "lte": "le",
+    "gt": "gt",
+    "gte": "ge",
+    "is_distinct_from": "is_distinct",
+    "is_not_distinct_from": "is_not_distinct",
+    "is_null": "is_null",
+    "is_not_null": "is_not_null",
+    "not": "not",
+    "modulus": "modulo",
+    "modulo": "modulo",
+    "negate": "negate",
+    "abs": "abs",
+    "round": "round",
+    "floor": "floor",
+    "ceil": "ceil",
+    "sqrt": "sqrt",
+    "substring": "substring",
+    "substr": "substring",
+    "concat": "concat",
+    "upper": "upper",
+    "lower": "lower",
+    "trim": "trim",
+    "btrim": "trim",
+    "ltrim": "ltrim",
+    "rtrim": "rtrim",
+    "char_length": "char_length",
+    "character_length": "char_length",
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+    "contains": "contains",
+    "coalesce": "coalesce",
+    "nullif": "null_if",
+}
+_PARTS = {p: p for p in ("year", "quarter", "month", "day", "hour", "minute")}
+
+
+class ExpressionReader:
+    """Reads the expressions of one relation. schema: of its input; functions: names by anchor.
+
+    subquery: turns a scalar subquery into a column of the input; None where there can be none.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        functions: Mapping[int, str],
+        subquery: Callable[[Rex.Subquery], Expression] | None = None,
+    ) -> None:
+        self._schema, self._functions, self._subquery = schema, functions, subquery
+
+    def read(self, rex: Rex) -> Expression:
+        """Raises Unmapped."""
+        kind = rex.WhichOneof("rex_type")
+        reader = _READERS.get(kind or "")
+        if reader is None:
+            raise Unmapped(f"{(kind or 'an empty expression').replace('_', ' ')} is not known")
+        try:
+            return reader(self, getattr(rex, kind or ""))
+        except TypeMismatch as error:
+            raise Unmapped(str(error)) from None
+
+    def predicate(self, rex: Rex) -> Expression:
+        """An expression that must be boolean."""
+        found = self.read(rex)
+        if found.type.kind != "bool":
+            raise Unmapped(f"a condition is {found.type.name}, not bool")
+        return found
+
+    def _column(self, selection: Rex.FieldReference) -> Expression:
+        field = selection.direct_reference.struct_field
+        if selection.WhichOneof("reference_type") != "direct_reference" or field.HasField("child"):
+            raise Unmapped("only whole columns can be referred to")
+        if selection.WhichOneof("root_type") not in ("root_reference", None):
+            raise Unmapped("a correlated subquery refers to a column outside of it")
+        if not 0 <= field.field < len(self._schema):
+            raise Unmapped(f"column {field.field} does not exist, there are {len(self._schema)}")
+        found = self._schema[field.field]
+        return ColumnRef(found.type, field.field, found.name)
+
+    def _cast(self, cast: Rex.Cast) -> Expression:
+        value, target = self.read(cast.input), read_type(cast.type)
+        if value.type.same(target):
+            return value
+        if isinstance(value, Literal):
+            return cast_to(value, target)
+        if not can_cast(value.type, target):
+            raise Unmapped(f"there is no cast from {value.type.name} to {target.name}")
+        on_failure = "null" if cast.failure_behavior == Rex.Cast.FAILURE_BEHAVIOR_RETURN_NULL else "error"
+        return Cast(cast_type(value.type, target, on_failure), value, on_failure)
+
+    def _if_then(self, rex: Rex.IfThen) -> Expression:
+        clauses = list(rex.ifs)
+        if clauses and not clauses[0].HasField("then"):  # DataFusion's CASE x WHEN …: the first one is x alone
+            base = self.read(getattr(clauses.pop(0), "if"))
+            conditions = [bind("eq", (base, self.read(getattr(clause, "if")))) for clause in clauses]
+        else:
+            conditions = [self.predicate(getattr(clause, "if")) for clause in clauses]
+        values = [self.read(clause.then) for clause in clauses]
+        otherwise = getattr(rex, "else")
+        known = otherwise.WhichOneof("rex_type") is not None
+        last = self.read(otherwise) if known else None
+        typed = [v for v in (*values, last) if v is not None and not _is_null(v)]
+        if not values or not typed:
+            raise Unmapped("a CASE without values")
+        type = common_type(tuple(v.type for v in typed))
+        if last is None:
+            last = Literal(type.with_nullable(True), None)
+        cast = [_as(v, type) for v in (*values, last)]
+        branches = tuple(e for pair in zip(conditions, cast, strict=False) for e in pair)
+        nullable = any(v.type.nullable for v in cast)
+        return Case(type.with_nullable(nullable), branches, cast[-1])
+
+    def _in_list(self, rex: Rex.SingularOrList) -> Expression:
+        value, options = self.read(rex.value), [self.read(o) for o in rex.options]
+        return self._any_of(value, options)
+
+    def _any_of(self, value: Expression, options: Sequence[Expression]) -> Expression:
+        if not options:
+            raise Unmapped("an IN without options")
+        type = common_type(tuple(e.type for e in (value, *options) if not _is_null(e)) or (value.type,))
+        value, options = _as(value, type), [_as(o, type) for o in options]
+        literals = tuple(o for o in options if isinstance(o, Literal))
+        if len(literals) == len(options):
+            nullable = value.type.nullable or any(o.value is None for o in literals)
+            return InList(bool_.with_nullable(nullable), value, literals)
+        equals = tuple(bind("eq", (value, o)) for o in options)
+        return equals[0] if len(equals) == 1 else bind("or", equals)
+
+    def _subqueries(self, rex: Rex.Subquery) -> Expression:
+        kind = (rex.WhichOneof("subquery_type") or "empty").replace("_", " ")
+        if self._subquery is None or kind != "scalar":
+            raise Unmapped(f"a {kind} subquery here is not known")
+        return self._subquery(rex)
+
+    def _call(self, call: Rex.ScalarFunction) -> Expression:
+        if call.function_reference not in self._functions:
+            raise Unmapped(f"function anchor {call.function_reference} is not declared")
+        name = self._functions[call.function_reference]
+        if name in _SPECIAL:
+            found = _SPECIAL[name](self, name, call)
+        elif name in FUNCTIONS:
+            found = bind(FUNCTIONS[name], self._arguments(name, call))
+        else:
+            raise Unmapped(f"function {name} is not known")
+        declared = _declared(call.output_type) if call.HasField("output_type") else found.type
+        if not _agree(found.type, declared):
+            raise Unmapped(f"{name} gives {declared.name} there and {found.type.name} here")
+        return found
+
+    def _arguments(self, name: str, call: Rex.ScalarFunction) -> tuple[Expression, ...]:
+        if not all(a.WhichOneof("arg_type") == "value" for a in call.arguments):
+            raise Unmapped(f"{name} has arguments that are no values")
+        found = tuple(self.read(a.value) for a in call.arguments)
+        typed = [a.type for a in found if not _is_null(a)]
+        return tuple(_as(a, typed[0]) if typed and _is_null(a) else a for a in found)
+
+    def _logic(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        found = self._arguments(name, call)
+        return found[0] if len(found) == 1 else bind(name, found)
+
+    def _plus_minus(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        if len(call.arguments) == 2:
+            days = _days(call.arguments[1].value)
+            if days is not None:
+                value = self.read(call.arguments[0].value)
+                if value.type.kind != "date":
+                    raise Unmapped(f"an interval is added to a {value.type.name}")
+                count = days if name == "add" else -days
+                return bind("date_add_days", (value, Literal(int32.with_nullable(False), count)))
+        return bind(name, self._arguments(name, call))
+
+    def _multiply(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        """A product with more than 38 digits: the wider factor must fit what is left beside the other one."""
+        args = self._arguments(name, call)
+        if len(args) == 2 and all(a.type.kind == "decimal" for a in args):
+            a, b = args
+            over = a.type.precision + b.type.precision - 38
+            if over > 0:
+                wide = max(args, key=lambda e: e.type.precision)
+                digits = wide.type.precision - over
+                if digits <= wide.type.scale or isinstance(wide, Literal):
+                    raise Unmapped(f"the product of {a.type.name} and {b.type.name} has more than 38 digits")
+                narrow = cast_to(wide, decimal(digits, wide.type.scale))
+                args = (narrow, b) if wide is a else (a, narrow)
+        return bind("multiply", args)
+
+    def _divide(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        args = self._arguments(name, call)
+        if all(a.type.is_integer for a in args):
+            return bind("int_divide", args)
+        if any(a.type.kind == "decimal" for a in args):
+            raise Unmapped("division of decimals: engines disagree about its digits; cast one side to a float")
+        return bind("divide", args)
+
+    def _like(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        args = self._arguments(name, call)
+        if len(args) == 3 and _is_null(args[2]):
+            args = args[:2]
+        return bind("like", args)
+
+    def _extract(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        if len(call.arguments) != 2:
+            raise Unmapped(f"{name} with {len(call.arguments)} arguments is not known")
+        first = call.arguments[0]
+        part = first.enum if first.WhichOneof("arg_type") == "enum" else first.value.literal.string
+        if part.lower() not in _PARTS:
+            raise Unmapped(f"{name} of {part!r} is not known")
+        return bind(_PARTS[part.lower()], (self.read(call.arguments[1].value),))
+
+    def _between(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        args = self._arguments(name, call)
+        if len(args) != 3:
+            raise Unmapped(f"{name} with {len(args)} arguments is not known")
+        return bind("and", (bind("ge", args[:2]), bind("le", (args[0], args[2]))))
+
+    def _bits(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        """`x >> n` and `x & 2^n` of what cannot be negative, as GROUPING() has them; of anything else they stay."""
+        if len(call.arguments) != 2 or call.arguments[1].value.WhichOneof("rex_type") != "literal":
+            raise Unmapped(f"{name} is known with a literal only")
+        value, literal = self.read(call.arguments[0].value), call.arguments[1].value.literal
+        operand = getattr(literal, literal.WhichOneof("literal_type") or "")
+        if not _never_negative(value) or not isinstance(operand, int) or not 0 <= operand < MASK_MAX:
+            raise Unmapped(f"{name} is known for GROUPING only")
+        if name == "bitwise_shift_right":
+            return bind("int_divide", (value, _count(1 << operand)))
+        if operand & (operand - 1) or not operand:
+            raise Unmapped(f"{name} with {operand} is not known")
+        return bind("multiply", (bind("modulo", (bind("int_divide", (value, _count(operand))), _count(2))), _count(operand)))
+
+
+_READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
+    "literal": lambda self, rex: read_literal(rex),  # type: ignore[arg-type]
+    "selection": ExpressionReader._column,  # type: ignore[dict-item]
+    "cast": ExpressionReader._cast,  # type: ignore[dict-item]
+    "if_then": ExpressionReader._if_then,  # type: ignore[dict-item]
+    "singular_or_list": ExpressionReader._in_list,  # type: ignore[dict-item]
+    "subquery": ExpressionReader._subqueries,  # type: ignore[dict-item]
+    "scalar_function": ExpressionReader._call,  # type: ignore[dict-item]
+}
+_SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
+    "and": ExpressionReader._logic,
+    "or": ExpressionReader._logic,
+    "add": ExpressionReader._plus_minus,
+    "subtract": ExpressionReader._plus_minus,
+    "multiply": ExpressionReader._multiply,
+    "divide": ExpressionReader._divide,
+    "like": ExpressionReader._like,
+    "extract": ExpressionReader._extract,
+    "date_part": ExpressionReader._extract,
+    "between": ExpressionReader._between,
+    "bitwise_and": ExpressionReader._bits,
+    "bitwise_shift_right": ExpressionReader._bits,
+}
+#: the column that numbers grouping sets; readers of aggregates give it this name
+GROUPING_ID = "grouping id"
+
+
+def _never_negative(value: Expression) -> bool:
+    if isinstance(value, ColumnRef):
+        return value.name == GROUPING_ID
+    if isinstance(value, Literal):
+        return isinstance(value.value, int) and value.value >= 0
+    known = isinstance(value, Call) and value.function in ("int_divide", "modulo", "multiply", "add")
+    return (known or isinstance(value, Cast)) and all(map(_never_negative, value.children))
+
+
+def _count(value: int) -> Literal:
+    return Literal(int64.with_nullable(False), value)
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _as(expression: Expression, type: DataType) -> Expression:
+    """The expression cast to `type`; an untyped NULL takes any type."""
+    return Literal(type.with_nullable(True), None) if _is_null(expression) else cast_to(expression, type)
+
+
+def _declared(type: Type) -> DataType:
+    """A declared result type; integers of any variation (unsigned ones) are computed as int64."""
+    return int64 if type.WhichOneof("kind") in ("i8", "i16", "i32", "i64") else read_type(type)
+
+
+def _agree(ours: DataType, theirs: DataType) -> bool:
+    """Whether equal values have equal digits in both: widths may differ, the scale of decimals may not."""
+    if ours.kind == "decimal":
+        return theirs.kind == "decimal" and theirs.scale == ours.scale
+    return ours.kind == theirs.kind or (ours.is_integer and theirs.is_integer)
+
+
+def _days(rex: Rex) -> int | None:
+    """The whole days of an interval literal, None if it is something else."""
+    if rex.WhichOneof("rex_type") != "literal":
+        return None
+    kind = rex.literal.WhichOneof("literal_type") or ""
+    if not kind.startswith("interval"):
+        return None
+    if kind == "interval_year_to_month":
+        raise Unmapped("an interval of months is not known")
+    literal = rex.literal
+    if kind == "interval_compound":
+        months = literal.interval_compound.interval_year_to_month
+        if months.years or months.months:
+            raise Unmapped("an interval of months is not known")
+        span = literal.interval_compound.interval_day_to_second
+    else:
+        span = literal.interval_day_to_second
+    if span.subseconds or span.seconds % SECONDS_A_DAY:
+        raise Unmapped("an interval of parts of a day is not known")
+    return int(span.days + span.seconds // SECONDS_A_DAY)

@@ -1,0 +1,66 @@
+"""Whole plans: bytes or JSON to a message, a message to one dataflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+from substrait.plan_pb2 import Plan
+
+from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.operators import Operator, Project, Sort, column
+from jumpgate.dataflow.substrait.reader import Kept, Reader
+from jumpgate.errors import InvalidDataflow
+
+BYTES_MAX = 16 << 20
+#: of Substrait; a new one changes what plans mean
+MAJOR_VERSION = 0
+
+
+def parse(plan: Plan | bytes | str) -> Plan:
+    """The plan as a message; raises InvalidDataflow for what is none, is cut short, or is nested too deeply."""
+    if isinstance(plan, Plan):
+        found = plan
+    else:
+        if len(plan) > BYTES_MAX:
+            raise InvalidDataflow(f"a Substrait plan has at most {BYTES_MAX >> 20} MiB")
+        try:
+            if isinstance(plan, str):
+                found = json_format.Parse(plan, Plan(), ignore_unknown_fields=True)
+            else:
+                found = Plan.FromString(plan)
+        except (DecodeError, json_format.ParseError, RecursionError, UnicodeError) as error:
+            raise InvalidDataflow(f"this is no Substrait plan, or it is cut short or nested too deeply: {error}") from None
+    if found.version.major_number != MAJOR_VERSION:
+        version = f"{found.version.major_number}.{found.version.minor_number}"
+        raise InvalidDataflow(f"the plan is of Substrait {version}; this reads versions {MAJOR_VERSION}.x")
+    if len(found.relations) != 1:
+        raise InvalidDataflow(f"a plan with {len(found.relations)} relations: one is needed")
+    return found
+
+
+def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Operator:
+    """The whole plan as a dataflow. tables: what its named tables are. Raises InvalidDataflow with the reason."""
+    message = parse(plan)
+    relation = message.relations[0]
+    rooted = relation.WhichOneof("rel_type") == "root"
+    found = Reader(message, tables).relation(relation.root.input if rooted else relation.rel)
+    if isinstance(found, Kept):
+        raise InvalidDataflow(f"the Substrait plan cannot be a dataflow: {found.reason}")
+    return named(found, tuple(relation.root.names)) if rooted and relation.root.names else found
+
+
+def named(node: Operator, names: tuple[str, ...]) -> Operator:
+    """The dataflow with other names of its columns; a sort at the root stays at the root."""
+    width = len(node.schema)
+    if len(names) != width:
+        raise InvalidDataflow(f"the plan names {len(names)} columns, its relation has {width}")
+    if names == node.schema.names:
+        return node
+    if isinstance(node, Project):
+        return Project(node.input, node.expressions, names)
+    columns: tuple[Expression, ...] = tuple(column(node.schema, i) for i in range(width))
+    if isinstance(node, Sort):
+        return Sort(Project(node.input, columns, names), node.keys, node.limit, node.offset)
+    return Project(node, columns, names)

@@ -1,0 +1,148 @@
+"""Types and literals of Substrait, one to one with Jumpgate's; what has no counterpart raises Unmapped."""
+
+from __future__ import annotations
+
+import datetime
+import decimal as pydecimal
+
+from substrait.algebra_pb2 import Expression as Rex
+from substrait.type_pb2 import Type
+
+from jumpgate.dataflow.casts import from_unscaled, unscaled
+from jumpgate.dataflow.expressions import Literal, Value
+from jumpgate.dataflow.types import DataType, binary, bool_, date, decimal, float32, float64, string, timestamp
+from jumpgate.dataflow.types import int8 as i8
+from jumpgate.dataflow.types import int16 as i16
+from jumpgate.dataflow.types import int32 as i32
+from jumpgate.dataflow.types import int64 as i64
+
+EPOCH = datetime.date(1970, 1, 1)
+EPOCH_TIME = datetime.datetime(1970, 1, 1)
+#: digits of a precision_timestamp's fraction that Jumpgate's timestamp has
+MICROSECONDS = 6
+DECIMAL_BYTES = 16
+
+_SIMPLE = {
+    "bool": bool_,
+    "i8": i8,
+    "i16": i16,
+    "i32": i32,
+    "i64": i64,
+    "fp32": float32,
+    "fp64": float64,
+    "date": date,
+    "string": string,
+    "varchar": string,
+    "binary": binary,
+}
+_LITERALS = {"boolean": bool_, "fp32": float32, "fp64": float64, "string": string, "binary": binary}
+_INTEGERS = {"i8": i8, "i16": i16, "i32": i32, "i64": i64}
+_NAMES = {type.kind: name for name, type in _SIMPLE.items() if name != "varchar"}
+
+
+class Unmapped(Exception):
+    """Something that no dataflow says; the text is the reason."""
+
+
+def read_type(type: Type) -> DataType:
+    """The DataType; raises Unmapped."""
+    kind = type.WhichOneof("kind")
+    if kind is None:
+        raise Unmapped("a type is missing")
+    body = getattr(type, kind)
+    if getattr(body, "type_variation_reference", 0):
+        raise Unmapped(f"{kind} is of a variation that only its producer knows")
+    nullable = getattr(body, "nullability", Type.NULLABILITY_NULLABLE) != Type.NULLABILITY_REQUIRED
+    if kind in _SIMPLE:
+        return _SIMPLE[kind].with_nullable(nullable)
+    if kind == "decimal":
+        try:
+            return decimal(body.precision, body.scale, nullable)
+        except ValueError as error:
+            raise Unmapped(str(error)) from None
+    if kind == "precision_timestamp" and body.precision == MICROSECONDS:
+        return timestamp.with_nullable(nullable)
+    raise Unmapped(f"there is no type {kind}")
+
+
+def write_type(type: DataType) -> Type:
+    found = Type()
+    if type.kind == "decimal":
+        body = found.decimal
+        body.precision, body.scale = type.precision, type.scale
+    elif type.kind == "timestamp":
+        body = found.precision_timestamp
+        body.precision = MICROSECONDS
+    else:
+        body = getattr(found, _NAMES[type.kind])
+    body.nullability = Type.NULLABILITY_NULLABLE if type.nullable else Type.NULLABILITY_REQUIRED
+    return found
+
+
+def read_literal(literal: Rex.Literal) -> Literal:
+    """The literal, never nullable unless it is NULL; raises Unmapped. A decimal gets the fewest digits that hold it."""
+    kind = literal.WhichOneof("literal_type")
+    if kind is None:
+        raise Unmapped("a literal has no value")
+    if literal.type_variation_reference:
+        raise Unmapped(f"{kind} literal of a variation that only its producer knows")
+    if kind == "null":
+        return Literal(read_type(literal.null).with_nullable(True), None)
+    type, value = _value(kind, literal)
+    return Literal(type.with_nullable(False), value)
+
+
+def _value(kind: str, literal: Rex.Literal) -> tuple[DataType, Value]:
+    value = getattr(literal, kind)
+    try:
+        if kind in _INTEGERS:
+            bits = int(kind[1:])
+            if not -(1 << bits - 1) <= value < 1 << bits - 1:
+                raise Unmapped(f"the literal {value} is no {kind}")
+            return _INTEGERS[kind], value
+        if kind in _LITERALS:
+            return _LITERALS[kind], value
+        if kind == "fixed_char":
+            return string, value
+        if kind == "var_char":
+            return string, value.value
+        if kind == "date":
+            return date, EPOCH + datetime.timedelta(days=value)
+        if kind == "precision_timestamp" and value.precision == MICROSECONDS:
+            return timestamp, EPOCH_TIME + datetime.timedelta(microseconds=value.value)
+        if kind == "decimal":
+            return _decimal(value)
+    except OverflowError:
+        raise Unmapped(f"a {kind} literal is outside of years 1 to 9999") from None
+    raise Unmapped(f"there are no {kind} literals")
+
+
+def _decimal(value: Rex.Literal.Decimal) -> tuple[DataType, Value]:
+    if len(value.value) != DECIMAL_BYTES:
+        raise Unmapped(f"a decimal literal has {len(value.value)} bytes, not {DECIMAL_BYTES}")
+    number = int.from_bytes(value.value, "little", signed=True)
+    digits = len(str(abs(number)))
+    if not 0 <= value.scale <= 38 or digits > 38:
+        raise Unmapped(f"decimal literal with {digits} digits and scale {value.scale}")
+    return decimal(max(digits, value.scale, 1), value.scale), from_unscaled(number, value.scale)
+
+
+def write_literal(literal: Literal) -> Rex.Literal:
+    found, value = Rex.Literal(nullable=literal.type.nullable), literal.value
+    kind = literal.type.kind
+    if value is None:
+        found.null.CopyFrom(write_type(literal.type))
+    elif kind == "decimal":
+        assert isinstance(value, pydecimal.Decimal)
+        found.decimal.precision, found.decimal.scale = literal.type.precision, literal.type.scale
+        found.decimal.value = unscaled(value, literal.type.scale).to_bytes(DECIMAL_BYTES, "little", signed=True)
+    elif kind == "date":
+        assert isinstance(value, datetime.date)
+        found.date = (value - EPOCH).days
+    elif kind == "timestamp":
+        assert isinstance(value, datetime.datetime)
+        found.precision_timestamp.precision = MICROSECONDS
+        found.precision_timestamp.value = (value - EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    else:
+        setattr(found, "boolean" if kind == "bool" else _NAMES[kind], value)
+    return found

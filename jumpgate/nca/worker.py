@@ -1,0 +1,244 @@
+"""An instance that is a Python program: the control protocol on its standard input, its edges as Arrow batches.
+
+`serve(compute)` is such a program's main function. It listens for the one edge that arrives, hands its batches to
+`compute`, and sends what that yields over the one edge that leaves; both ends stream, and whoever is slow holds up the
+other. It answers every verb of ARCHITECTURE.md's control protocol, and ends with its agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from jumpgate.errors import Cancelled, InternalError, JumpgateError
+from jumpgate.ntf.codec import arrow_schema
+from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.ntf.receive import Endpoint
+from jumpgate.ntf.send import Sender
+
+#: (the configuration, the schema and the batches of the input) → the batches of the output, in its edge's schema
+Compute = Callable[[dict[str, Any], pa.Schema, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+_PR_SET_NAME = 15
+
+
+def serve(compute: Compute) -> NoReturn:
+    """Serves standard input until its end, or `destroy`; then the process exits.
+
+    The configuration holds job, instance, token, stage (in which it works), timeout_ms, and two edges: `input` (edge,
+    ntf, index, producers) and `output` (edge, ntf, index, peers, partitioning); the rest is for `compute`.
+    """
+    control = socket.socket(fileno=0)
+    worker = Worker(control, compute)
+    with control.makefile("rb") as requests:
+        for line in requests:
+            worker.handle(json.loads(line))
+    os._exit(0)  # the agent is gone
+
+
+class Worker:
+    """One instance. Verbs come from one thread; a stage runs on another."""
+
+    def __init__(self, control: socket.socket, compute: Compute) -> None:
+        self._control, self._compute = control, compute
+        self._lock = threading.Lock()  # answers are whole lines
+        self._endpoint: Endpoint | None = None
+        self._configuration: dict[str, Any] | None = None
+        self._stages: list[dict[str, Any]] = []
+        self._running = False
+        self._cancelled = False
+        self._flow = _Flow()
+
+    def handle(self, request: dict[str, Any]) -> None:
+        """Answers one request; `execute` when its stage has ended."""
+        id, arguments = request["id"], request.get("arguments", {})
+        match request["verb"]:
+            case "allocate":
+                self._answer(id, lambda: self._allocate(**arguments))
+            case "configure":
+                self._answer(id, lambda: self._configure(arguments))
+            case "execute":
+                self._answer(id, lambda: self._begin(id, int(arguments["stage"])))
+            case "stats":
+                self._answer(id, self._counters)
+            case "cancel":
+                self._answer(id, self._cancel)
+            case "destroy":
+                self._answer(id, dict)
+                os._exit(0)
+            case verb:
+                self._answer(id, lambda: _refuse(f"unknown verb {verb}"))
+
+    def _answer(self, id: int, verb: Callable[[], dict[str, Any] | None]) -> None:
+        try:
+            ok = verb()
+            if ok is None:  # the answer comes later
+                return
+            answer: dict[str, Any] = {"id": id, "ok": ok}
+        except JumpgateError as error:
+            answer = {"id": id, "error": error.to_dict()}
+        except Exception as error:  # a mistake of ours must reach the controller, too
+            answer = {"id": id, "error": InternalError(f"{type(error).__name__}: {error}").to_dict()}
+        with self._lock, contextlib.suppress(OSError):  # an agent that is gone ends us by the next read
+            self._control.sendall(json.dumps(answer).encode() + b"\n")
+
+    # ---- verbs ----
+
+    def _allocate(self, bind: str) -> dict[str, Any]:
+        if self._endpoint is not None:
+            _refuse("allocate was called twice")
+        self._endpoint = Endpoint.open(bind)
+        return {"port": int(self._endpoint.address.rpartition(":")[2])}
+
+    def _configure(self, configuration: dict[str, Any]) -> dict[str, Any]:
+        if self._endpoint is None or self._configuration is not None:
+            _refuse("configure is called once, after allocate")
+        _name_process(f"jg {configuration['instance']}")
+        edge = configuration["input"]
+        self._endpoint.expect(
+            job=configuration["job"],
+            edge=edge["edge"],
+            token=configuration["token"],
+            descriptor=Descriptor.parse(edge["ntf"]),
+            producers=edge["producers"],
+            partition=edge["index"],
+            timeout_s=configuration["timeout_ms"] / 1000,
+        )
+        self._configuration = configuration
+        return {}
+
+    def _begin(self, id: int, stage: int) -> None:
+        if self._configuration is None or self._running or stage != len(self._stages) + 1:
+            _refuse(f"execute of stage {stage} is out of order")
+        self._running = True
+        self._stages.append({"stage": stage, "start_ns": time.time_ns(), "end_ns": 0})
+        threading.Thread(target=self._answer, args=(id, lambda: self._execute(stage)), daemon=True).start()
+
+    def _execute(self, stage: int) -> dict[str, Any]:
+        assert self._configuration is not None
+        try:
+            if stage == self._configuration["stage"]:
+                self._run(self._configuration)
+        except JumpgateError:
+            if self._cancelled:
+                raise Cancelled("the instance was cancelled") from None
+            raise
+        finally:
+            self._stages[-1]["end_ns"] = time.time_ns()
+            self._running = False
+        return self._counters()
+
+    def _run(self, configuration: dict[str, Any]) -> None:
+        assert self._endpoint is not None
+        schema = arrow_schema(Descriptor.parse(configuration["input"]["ntf"]).schema)
+        edge = configuration["output"]
+        senders: list[Sender] = []
+        try:
+            for partition, peer in enumerate(edge["peers"]):
+                senders.append(
+                    Sender(
+                        peer,
+                        job=configuration["job"],
+                        edge=edge["edge"],
+                        token=configuration["token"],
+                        descriptor=Descriptor.parse(edge["ntf"]),
+                        producer=edge["index"],
+                        partition=partition,
+                        timeout_s=configuration["timeout_ms"] / 1000,
+                    )
+                )
+            results = self._compute(configuration, schema, iter(self._endpoint))
+            for number, batch in enumerate(results):
+                to = senders if edge["partitioning"] == "broadcast" else [senders[number % len(senders)]]
+                for sender in to:
+                    self._flow.send(sender, batch)
+            for sender in senders:
+                sender.finish()
+        except BaseException:
+            for sender in senders:
+                sender.abort()
+            raise
+
+    def _cancel(self) -> dict[str, Any]:
+        self._cancelled = True
+        if self._endpoint is not None:
+            self._endpoint.close(Cancelled("the instance was cancelled"))
+        return {}
+
+    def _counters(self) -> dict[str, Any]:
+        configuration, endpoint, flow = self._configuration, self._endpoint, self._flow
+        cpu_ns = time.process_time_ns()
+        counters: dict[str, Any] = {
+            "instance": configuration["instance"] if configuration else "",
+            "pid": os.getpid(),
+            "rss_peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "held_bytes": pa.total_allocated_bytes(),
+            "cpu_ns": cpu_ns,
+            "stages": self._stages,
+            "pipelines": [],
+            "sources": [],
+            "sinks": [],
+        }
+        if configuration is None or endpoint is None or len(self._stages) < configuration["stage"]:
+            return counters
+        stage = self._stages[configuration["stage"] - 1]
+        elapsed_ns = (stage["end_ns"] or time.time_ns()) - stage["start_ns"]
+        name = configuration.get("name", "compute")
+        counters["pipelines"] = [
+            {"id": 0, "name": name, **stage, "busy_ns": cpu_ns, "wait_ns": max(0, elapsed_ns - cpu_ns),
+             "rows_in": endpoint.rows, "rows_out": flow.rows}
+        ]  # fmt: skip
+        counters["sources"] = [
+            {"id": 0, "name": configuration["input"]["edge"], "rows": endpoint.rows, "bytes": endpoint.bytes,
+             "wait_ns": 0, "skipped_rows": 0, "pruned_bytes": 0}
+        ]  # fmt: skip
+        counters["sinks"] = [
+            {"id": 0, "edge": configuration["output"]["edge"], "rows": flow.rows, "bytes": flow.bytes,
+             "batches": flow.batches, "wait_ns": flow.wait_ns()}
+        ]  # fmt: skip
+        return counters
+
+
+class _Flow:
+    """What was sent so far, and how long that took: nearly all of it waiting for room on the edge."""
+
+    def __init__(self) -> None:
+        self.rows = self.bytes = self.batches = 0
+        self._waited_ns = 0
+        self._since_ns = 0
+
+    def send(self, sender: Sender, batch: pa.RecordBatch) -> None:
+        self._since_ns = time.monotonic_ns()
+        try:
+            sender.write(batch)
+        finally:
+            waited_ns, self._since_ns = time.monotonic_ns() - self._since_ns, 0
+            self._waited_ns += waited_ns
+        self.rows += batch.num_rows
+        self.bytes += batch.nbytes
+        self.batches += 1
+
+    def wait_ns(self) -> int:
+        since_ns = self._since_ns
+        return self._waited_ns + (time.monotonic_ns() - since_ns if since_ns else 0)
+
+
+def _refuse(what: str) -> NoReturn:
+    raise InternalError(f"an instance was misused: {what}")
+
+
+def _name_process(name: str) -> None:
+    """What `ps` shows; Python has no function for it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0)

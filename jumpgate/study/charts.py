@@ -1,0 +1,159 @@
+"""Geometry of the study's pictures, in pixels: cumulative distributions, speed-ups, and the queries' timelines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jumpgate.observe.units import duration, size
+from jumpgate.study.runs import QueryStudy
+
+WIDTH, HEIGHT = 530, 300
+WIDE = 1100
+LEFT, RIGHT, TOP, BOTTOM = 52, 16, 12, 34
+ROW_HEIGHT, BAR_HEIGHT, LABEL_WIDTH = 14, 10, 46
+#: in the order of their colours; the template has a class for each
+BOTTLENECKS = ("computing", "waiting", "set-up", "client")
+PHASES = ("plan", "set-up", "execution", "client")
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One series of a distribution; `css` names its colour."""
+
+    name: str
+    path: str
+    css: str
+    median: str
+
+
+@dataclass(frozen=True)
+class Cdf:
+    """Share of the queries (upwards) at or below a value (to the right, logarithmic)."""
+
+    width: float
+    height: float
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    curves: tuple[Curve, ...]
+
+
+def cdf(series: Mapping[str, Sequence[float]], label: Callable[[float], str]) -> Cdf:
+    """Distributions on one axis, from the power of ten below the least value to the one above the greatest.
+
+    Values of zero are at the left edge; a series without values is left out.
+    """
+    shown = {name: sorted(values) for name, values in series.items() if values and max(values) > 0}
+    positive = [v for values in shown.values() for v in values if v > 0] or [1.0]
+    low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
+    high = max(high, low + 1)
+    step = (WIDTH - LEFT - RIGHT) / (high - low)
+
+    def x(value: float) -> float:
+        return LEFT + (math.log10(value) - low) * step if value > 0 else LEFT
+
+    def y(share: float) -> float:
+        return TOP + (1 - share) * (HEIGHT - TOP - BOTTOM)
+
+    curves = []
+    for index, (name, values) in enumerate(shown.items()):
+        points = [f"M{x(values[0]):.1f},{y(0):.1f}"]
+        for rank, value in enumerate(values, 1):
+            points.append(f"H{x(value):.1f} V{y(rank / len(values)):.1f}")
+        points.append(f"H{WIDTH - RIGHT}")
+        curves.append(Curve(name, " ".join(points), f"series-{index % 6}", label(values[(len(values) - 1) // 2])))
+    every = math.ceil((high - low) / 7)
+    x_ticks = tuple(Tick(LEFT + i * step, label(10.0 ** (low + i))) for i in range(0, high - low + 1, every))
+    y_ticks = tuple(Tick(y(share / 4), f"{25 * share} %") for share in range(5))
+    return Cdf(WIDTH, HEIGHT, x_ticks, y_ticks, tuple(curves))
+
+
+@dataclass(frozen=True)
+class Bar:
+    x: float
+    y: float
+    width: float
+    height: float
+    css: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Bars:
+    width: float
+    height: float
+    bars: tuple[Bar, ...]
+    ticks: tuple[Tick, ...]
+    labels: tuple[Tick, ...]
+    base: float
+
+
+def speedups(queries: Sequence[QueryStudy]) -> Bars:
+    """One bar a query, the slowest first, on a logarithmic axis around 1."""
+    shown = sorted(((s, q) for q in queries if (s := q.speedup) is not None), key=lambda pair: pair[0])
+    logs = [math.log2(s) for s, _ in shown] or [0.0]
+    low, high = min(-1, math.floor(min(logs))), max(1, math.ceil(max(logs)))
+    height = HEIGHT + 20
+    unit = (height - TOP - BOTTOM) / (high - low)
+    base = TOP + high * unit
+    room = (WIDE - LEFT - RIGHT) / max(len(shown), 1)
+    bars, labels = [], []
+    for index, (speedup, query) in enumerate(shown):
+        value = math.log2(speedup) * unit
+        x = LEFT + index * room
+        title = f"query {query.number}: {speedup:.2f}× ({query.bottleneck})"
+        top = base - max(value, 0)
+        bars.append(Bar(x, top, max(room - 2, 1), max(abs(value), 1), _bottleneck_css(query), title))
+        labels.append(Tick(x + room / 2, str(query.number)))
+    every = math.ceil((high - low) / 8)
+    ticks = tuple(Tick(base - power * unit, f"{2.0**power:g}×") for power in range(low, high + 1, every))
+    return Bars(WIDE, height, tuple(bars), ticks, tuple(labels if len(shown) <= 60 else ()), base)
+
+
+def timelines(queries: Sequence[QueryStudy]) -> Bars:
+    """A row for each query: planning, set-up, execution on accelerators, and the client's part."""
+    total = max((end for q in queries for _, _, end in q.phases), default=0.0) or 1.0
+    scale = (WIDE - LABEL_WIDTH - RIGHT) / total
+    bars, labels = [], []
+    shown = [q for q in queries if q.phases]
+    for row, query in enumerate(shown):
+        y = 26 + row * ROW_HEIGHT
+        labels.append(Tick(y + BAR_HEIGHT - 1, f"q{query.number}"))
+        for name, start, end in query.phases:
+            title = f"query {query.number}, {name}: {duration(end - start)}"
+            css = f"phase-{PHASES.index(name)}"
+            bars.append(Bar(LABEL_WIDTH + start * scale, y, max((end - start) * scale, 0.5), BAR_HEIGHT, css, title))
+    raw = total / 8
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
+    ticks = tuple(Tick(LABEL_WIDTH + i * step * scale, duration(i * step)) for i in range(int(total / step) + 1))
+    return Bars(WIDE, 34 + len(shown) * ROW_HEIGHT, tuple(bars), ticks, tuple(labels), 20)
+
+
+def _bottleneck_css(query: QueryStudy) -> str:
+    return f"phase-{BOTTLENECKS.index(query.bottleneck)}" if query.bottleneck in BOTTLENECKS else "phase-4"
+
+
+def setup_cdf(queries: Sequence[QueryStudy]) -> Cdf:
+    names = list(dict.fromkeys(name for q in queries for name in q.setup))
+    return cdf({name: [q.setup[name] for q in queries if name in q.setup] for name in names}, duration)
+
+
+def volume_cdf(queries: Sequence[QueryStudy]) -> Cdf:
+    volumes = [q.volumes for q in queries if q.verdict != "error"]
+    return cdf(
+        {
+            "on disk": [v.disk for v in volumes],
+            "in memory": [v.memory for v in volumes],
+            "between accelerators": [v.between for v in volumes],
+            "to the client": [v.client for v in volumes],
+        },
+        lambda value: size(int(value)),
+    )

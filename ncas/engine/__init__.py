@@ -1,0 +1,66 @@
+"""DataFusion as an accelerator: windows and full sorts run in an existing engine, in a process of its own.
+
+Its files are the example of docs/wrap-an-engine.md: `__init__` says what it takes, `sql` says it in the engine's
+language, `lifecycle` starts and configures instances, `worker` is the instance.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from functools import cached_property
+
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.operators import Operator, Sort, Window
+from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.ncas.engine.sql import refusal
+from jumpgate.ntf.descriptor import Descriptor
+
+#: to start a Python process and load the engine
+SETUP_S = 1.0
+
+
+class Engine:
+    """Windows and full sorts, in DataFusion: the last resort, for what no generated program does."""
+
+    name = "engine"
+
+    @property
+    def operators(self) -> Engine:
+        return self
+
+    @cached_property
+    def lifecycle(self) -> LifeCycle:
+        from jumpgate.ncas.engine.lifecycle import EngineLifecycle
+
+        return EngineLifecycle()
+
+    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+        if transport != "tcp" or ntf.layout != "columnar":
+            return Unsupported(
+                f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport}", "edge"
+            )
+        return None
+
+    def match_operations(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
+    ) -> Match | Unsupported | None:
+        if device.kind != "host" or not (isinstance(node, Window) or isinstance(node, Sort) and node.limit is None):
+            return None
+        if not _installed():
+            return Unsupported("DataFusion is not installed", "not_installed", "pip install 'jumpgate[sql]'")
+        return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema, stateful=True)
+
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+        return Descriptor.of(match.schema, layout), "tcp"
+
+    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
+        return Cost(setup_s=SETUP_S, throughput=0.2e9, memory_bytes=2.0 * (inputs[0].bytes or 0.0))
+
+
+@functools.cache
+def _installed() -> bool:
+    return importlib.util.find_spec("datafusion") is not None
+
+
+ENGINE = Engine()

@@ -1,0 +1,133 @@
+"""One operator as DataFusion's SQL over the table `input` with columns c0, c1, …: exactly what it means here, or a no.
+
+No text of a request gets into a statement: names are numbered, and the only literals are integers. What DataFusion does
+otherwise is written out: integers are summed as decimals (its own sums wrap around), floats are ordered with one NaN,
+the largest, and one zero.
+"""
+
+from __future__ import annotations
+
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
+from jumpgate.dataflow.operators import Frame, Operator, Sort, SortKey, Window, WindowFunction, expressions_of
+from jumpgate.dataflow.types import DataType
+from jumpgate.nca.interface import Unsupported
+
+#: ignore the frame
+RANKING = ("row_number", "rank", "dense_rank", "ntile", "lag", "lead")
+#: a sum of values of so many digits has at most 38, whatever the number of rows
+SUMMED_DIGITS_MAX = 28
+
+
+def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
+    """What about a window or a sort DataFusion would not do exactly as `dialect` has it."""
+    if any(not isinstance(e, ColumnRef | Literal) for e in expressions_of(node)):
+        return Unsupported(
+            "the engine takes columns, not expressions", "expression", "compute them in a projection below"
+        )
+    if not isinstance(node, Window):
+        return None
+    keys = (*node.partition_by, *(k.expression for k in node.order_by))
+    if dialect.nan != "largest" and any(k.type.is_float for k in keys):
+        return Unsupported("the engine orders NaN as the largest number, as its equal", "nan", 'use nan = "largest"')
+    if node.frame.unit == "range" and any(b for b in (node.frame.start, node.frame.end)):
+        return Unsupported("the engine takes frames of offsets in rows, not in values", "range_offset")
+    return next((no for f in node.functions if (no := _refused(f, node)) is not None), None)
+
+
+def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
+    if any(isinstance(a, Literal) and not _is_count(a) for a in f.arguments):
+        return Unsupported(f"the engine takes integers as literals of {f.function}", "window_literal")
+    if f.function in ("rank", "dense_rank") and not node.order_by:
+        return Unsupported(f"{f.function} without an order", "window_order")
+    if f.function in ("lag", "lead") and len(f.arguments) > 2:
+        return Unsupported(f"{f.function} with a default", "window_default")
+    if f.function not in ("sum", "avg", "stddev"):
+        return None
+    type = f.arguments[0].type
+    if (type.is_float or f.function == "stddev") and node.frame.start is not None:
+        return Unsupported(f"the engine's {f.function} of floats over a sliding frame is not exact", "sliding_float")
+    if type.kind == "decimal" and type.precision > SUMMED_DIGITS_MAX:
+        return Unsupported(f"a {f.function} of {type.name} may overflow unnoticed in the engine", "window_overflow",
+                           f"cast it to at most {SUMMED_DIGITS_MAX} digits")  # fmt: skip
+    return None
+
+
+def _is_count(literal: Literal) -> bool:
+    return literal.type.is_integer and literal.value is not None
+
+
+def statement(node: Operator) -> str:
+    """The SELECT for an operator that `refusal` accepts; its columns are those of the operator, in order."""
+    assert isinstance(node, Window | Sort)
+    columns = [f"c{i}" for i in range(len(node.input.schema))]
+    if isinstance(node, Sort):
+        offset = f" OFFSET {node.offset:d}" if node.offset else ""
+        return f"SELECT {', '.join(columns)} FROM input{_order(node.keys)}{offset}"
+    keys = [_key(k) for k in node.partition_by if isinstance(k, ColumnRef)]
+    partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
+    window = partition + _order(node.order_by)
+    frame = _frame(node.frame) if node.order_by or node.frame.unit == "rows" else ""  # else all rows are peers
+    outputs = [
+        f"{_call(f, f' OVER ({window}{frame})', f' OVER ({window})')} AS f{i}" for i, f in enumerate(node.functions)
+    ]
+    return f"SELECT {', '.join((*columns, *outputs))} FROM input"
+
+
+def _call(f: WindowFunction, framed: str, whole: str) -> str:
+    arguments = [f"{a.value:d}" if isinstance(a, Literal) else _column(a) for a in f.arguments]
+    if f.function in RANKING:
+        return f"{f.function}({', '.join(arguments)}){whole}"
+    if f.function == "count_star":
+        return f"count(*){framed}"
+    argument, type = arguments[0], f.arguments[0].type
+    match f.function:
+        case "min" | "max":
+            argument = _key(f.arguments[0])
+        case "sum" if not type.is_float:
+            total = f"sum({_exact(argument, type)}){framed}"
+            return f"CAST({total} AS BIGINT)" if type.is_integer else total
+        case "sum":
+            argument = f"CAST({argument} AS DOUBLE)"
+        case "avg" if not type.is_float:
+            total = f"CAST(sum({_exact(argument, type)}){framed} AS DOUBLE)"
+            return f"({total} / CAST(count({argument}){framed} AS DOUBLE))"
+        case "avg" | "stddev":
+            argument = f"CAST({argument} AS DOUBLE)"
+    return f"{'stddev_samp' if f.function == 'stddev' else f.function}({argument}){framed}"
+
+
+def _exact(argument: str, type: DataType) -> str:
+    return f"CAST({argument} AS DECIMAL(38, {type.scale:d}))"
+
+
+def _column(e: Expression) -> str:
+    assert isinstance(e, ColumnRef)
+    return f"c{e.index:d}"
+
+
+def _key(e: Expression) -> str:
+    """What equals and orders as the column does here."""
+    if not e.type.is_float:
+        return _column(e)
+    number = f"CAST({_column(e)} AS DOUBLE)"
+    return f"CASE WHEN isnan({number}) THEN CAST('NaN' AS DOUBLE) ELSE {number} + CAST(0 AS DOUBLE) END"
+
+
+def _order(keys: tuple[SortKey, ...]) -> str:
+    texts = [
+        f"{_key(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        for k in keys
+        if isinstance(k.expression, ColumnRef)  # a constant orders nothing
+    ]
+    return f" ORDER BY {', '.join(texts)}" if texts else ""
+
+
+def _frame(frame: Frame) -> str:
+    start = "UNBOUNDED PRECEDING" if frame.start is None else _bound(frame.start)
+    end = "UNBOUNDED FOLLOWING" if frame.end is None else _bound(frame.end)
+    return f" {frame.unit.upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(offset: int) -> str:
+    return f"{abs(offset):d} {'PRECEDING' if offset < 0 else 'FOLLOWING'}" if offset else "CURRENT ROW"

@@ -1,0 +1,88 @@
+"""The engine's instance: `python -m jumpgate.ncas.engine.worker`, started by a host's agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+
+from jumpgate.errors import ComputeError, JumpgateError, MemoryLimit, Overflow
+from jumpgate.nca.worker import serve
+from jumpgate.ntf.codec import arrow_schema
+from jumpgate.ntf.descriptor import Descriptor
+
+
+class Stream(ds.Dataset):  # type: ignore[misc]
+    """Batches that arrive, as the dataset with one fragment (itself) that the engine can scan: once, as it asks.
+
+    pyarrow's own datasets would read a stream to its end first. `failure` keeps what reading raised, which the engine
+    would make a text of.
+    """
+
+    def __init__(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> None:
+        self._schema, self._batches = schema, batches
+        self._columns: list[str] = schema.names
+        self.failure: JumpgateError | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    def get_fragments(self, filter: Any = None) -> Iterator[Stream]:
+        return iter([self])
+
+    def scanner(self, schema: Any = None, columns: list[str] | None = None, **options: Any) -> Stream:
+        self._columns = self._schema.names if columns is None else columns
+        return self
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        return pa.schema([self._schema.field(name) for name in self._columns])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._batches:
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=self._schema).select(self._columns)
+        except JumpgateError as error:
+            self.failure = error
+            raise
+
+
+def compute(
+    configuration: dict[str, Any], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What the statement makes of the input, in the types of the output edge."""
+    runtime = RuntimeEnvBuilder().with_disk_manager_os()
+    if configuration["memory_bytes"]:
+        runtime = runtime.with_fair_spill_pool(configuration["memory_bytes"])
+    context = SessionContext(SessionConfig().with_target_partitions(configuration["threads"]), runtime)
+    numbered = pa.schema([pa.field(f"c{i}", f.type, f.nullable) for i, f in enumerate(schema)])
+    stream = Stream(numbered, batches)
+    context.register_dataset("input", stream)
+    wanted = arrow_schema(Descriptor.parse(configuration["output"]["ntf"]).schema)
+    try:
+        for result in context.sql(configuration["statement"]).execute_stream():
+            batch = result.to_pyarrow()
+            columns = [c.cast(f.type) for c, f in zip(batch.columns, wanted, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+    except pa.ArrowInvalid as error:
+        raise Overflow(f"a result of the engine does not fit its type: {error}") from None
+    except JumpgateError:
+        raise
+    except Exception as error:  # the engine raises nothing more special
+        raise stream.failure or _typed(str(error)) from None
+
+
+def _typed(message: str) -> JumpgateError:
+    if "Resources exhausted" in message:
+        return MemoryLimit(f"the engine is out of memory: raise memory_limit_bytes. {message}")
+    if "overflow" in message.lower() or "can't cast value" in message.lower():
+        return Overflow(f"the engine: {message}")
+    return ComputeError(f"the engine: {message}")
+
+
+if __name__ == "__main__":
+    serve(compute)

@@ -1,0 +1,56 @@
+"""Skyline of two dimensions, larger being better: w stored points of high score; what one of them dominates is pruned.
+
+Scores: the sum of both coordinates, or the approximate product, that is the sum of their logarithms. A point takes the place
+of a stored one whose score is lower, which moves on to the next; otherwise it is pruned if that one is at least as good in
+both dimensions and has a higher score. The score grows with either coordinate, so nothing that is dominated by
+a point replaces it. Equal scores never prune: equal points both stay. Deterministic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+#: beta: 2^26 log2 of a 32-bit number stays below 2^31, and the sum of two of them below 2^32
+SCALE = 1 << 26
+
+
+def log_table(bits: int = 16) -> list[int]:
+    """round(beta log2 a) for each a of so many bits, 0 for 0: the entries of the program's table."""
+    return [0] + [round(SCALE * math.log2(a)) for a in range(1, 1 << bits)]
+
+
+LOGS = log_table()
+
+
+def logarithm(value: int) -> int:
+    """Logarithm of a 32-bit number from its 16 leading bits: one rule of a TCAM finds them by the first bit set."""
+    shift = max(0, value.bit_length() - 16)
+    return LOGS[value >> shift] + SCALE * shift
+
+
+def sum_score(x: int, y: int) -> int:
+    return min(x + y, 0xFFFFFFFF)
+
+
+def product_score(x: int, y: int) -> int:
+    return logarithm(x) + logarithm(y)
+
+
+class Skyline:
+    """What `prune` does with skyline."""
+
+    def __init__(self, points: int, score: Callable[[int, int], int] = sum_score) -> None:
+        self.score = score
+        self.points: list[tuple[int, int, int]] = [(0, 0, 0)] * points
+
+    def process(self, x: int, y: int) -> bool:
+        """True if the tuple is pruned. A stored point that was pushed out was forwarded when it came."""
+        own = True
+        carried = (self.score(x, y), x, y)
+        for i, stored in enumerate(self.points):
+            if carried[0] > stored[0]:
+                self.points[i], carried, own = carried, stored, False
+            elif own and carried[0] < stored[0] and carried[1] <= stored[1] and carried[2] <= stored[2]:
+                return True
+        return False

@@ -1,0 +1,294 @@
+#include "port.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "jgsw/externs.h"
+
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
+
+namespace jgsw {
+
+namespace {
+
+void put16(uint8_t* at, uint32_t value) {
+  at[0] = static_cast<uint8_t>(value >> 8);
+  at[1] = static_cast<uint8_t>(value);
+}
+
+std::string system_problem(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+
+void widen(int socket) {
+  const int bytes = kSocketBytes;
+  for (const auto& [forced, plain] : {std::pair{SO_RCVBUFFORCE, SO_RCVBUF}, std::pair{SO_SNDBUFFORCE, SO_SNDBUF}})
+    if (setsockopt(socket, SOL_SOCKET, forced, &bytes, sizeof bytes) != 0)
+      setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
+}
+
+bool same(const sockaddr_in& a, const sockaddr_in& b) {
+  return a.sin_addr.s_addr == b.sin_addr.s_addr && a.sin_port == b.sin_port;
+}
+
+}  // namespace
+
+Inbox::Inbox() : bytes(size_t{kMessages} * kMessageBytesMax) {
+  for (uint32_t i = 0; i < kMessages; ++i) vectors[i] = {&bytes[size_t{i} * kMessageBytesMax], kMessageBytesMax};
+}
+
+Port::~Port() { close(socket_); }
+
+Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
+                     std::string& problem) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return problem = system_problem("socket"), nullptr;
+  Port* port = new Port(number, kind, socket);
+  const int on = 1;
+  setsockopt(socket, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
+  widen(socket);
+  socklen_t size = sizeof port->local_;
+  if (bind(socket, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 ||
+      getsockname(socket, reinterpret_cast<sockaddr*>(&port->local_), &size) != 0) {
+    problem = system_problem("bind");
+    delete port;
+    return nullptr;
+  }
+  port->peer_ = peer;
+  return port;
+}
+
+Port* Port::open_interface(uint16_t number, const char* name, std::string& problem) {
+  const int socket = ::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (socket < 0) return problem = system_problem("socket"), nullptr;
+  Port* port = new Port(number, PortKind::interface, socket);
+  port->segmentation_ = false;
+  const int on = 1;
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ETH_P_ALL);
+  address.sll_ifindex = static_cast<int>(if_nametoindex(name));
+  packet_mreq promiscuous{};
+  promiscuous.mr_ifindex = address.sll_ifindex;
+  promiscuous.mr_type = PACKET_MR_PROMISC;
+  widen(socket);
+  if (address.sll_ifindex == 0 || setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
+      setsockopt(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0 ||
+      bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    problem = system_problem(name);
+    delete port;
+    return nullptr;
+  }
+  return port;
+}
+
+// Everything but lengths and the identification; those of one sender's datagrams are alike.
+void Port::prepare_headers(const sockaddr_in& sender) {
+  last_sender_ = sender;
+  uint8_t* ethernet = headers_.data();
+  const uint8_t local_mac[6] = {2, 0, 0, 0, static_cast<uint8_t>(number_ >> 8), static_cast<uint8_t>(number_)};
+  std::memcpy(ethernet, local_mac, 6);
+  ethernet[6] = 2;
+  ethernet[7] = 1;
+  std::memcpy(ethernet + 8, &sender.sin_addr, 4);
+  put16(ethernet + 12, ETHERTYPE_IP);
+  uint8_t* ip = ethernet + 14;
+  std::memset(ip, 0, 20);
+  ip[0] = 0x45;
+  ip[6] = 0x40;  // don't fragment
+  ip[8] = 64;
+  ip[9] = IPPROTO_UDP;
+  std::memcpy(ip + 12, &sender.sin_addr, 4);
+  std::memcpy(ip + 16, &local_.sin_addr, 4);
+  header_sum_ = ones_complement_sum(ip, 20);
+  uint8_t* udp = ip + 20;
+  std::memcpy(udp, &sender.sin_port, 2);
+  std::memcpy(udp + 2, &local_.sin_port, 2);
+}
+
+void Port::fill_headers(uint8_t* frame, uint32_t payload_bytes) const {
+  std::memcpy(frame, headers_.data(), kUdpFrameBytes);
+  uint8_t* ip = frame + 14;
+  put16(ip + 2, payload_bytes + 28);
+  uint32_t sum = header_sum_ + payload_bytes + 28;
+  sum = (sum & 0xffff) + (sum >> 16);
+  put16(ip + 10, ~sum);
+  put16(ip + 24, payload_bytes + 8);
+}
+
+void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
+  for (uint32_t i = 0; i < kMessages; ++i) {
+    msghdr& header = inbox.messages[i].msg_hdr;
+    header = {};
+    header.msg_iov = &inbox.vectors[i];
+    header.msg_iovlen = 1;
+    if (kind_ == PortKind::interface) continue;
+    header.msg_name = &inbox.senders[i];
+    header.msg_namelen = sizeof(sockaddr_in);
+    header.msg_control = inbox.controls[i].data();
+    header.msg_controllen = inbox.controls[i].size();
+  }
+  const int count = recvmmsg(socket_, inbox.messages.data(), kMessages, MSG_DONTWAIT, nullptr);
+  if (count < 0) {
+    if (errno != EAGAIN && errno != EINTR) ++counts.receive_errors;
+    return;
+  }
+  const uint32_t made = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
+  for (int i = 0; i < count; ++i) {
+    msghdr& header = inbox.messages[i].msg_hdr;
+    const uint32_t total = inbox.messages[i].msg_len;
+    uint32_t segment = total;
+    if (header.msg_flags & MSG_TRUNC) {
+      ++counts.truncated;
+      continue;
+    }
+    if (made != 0 && !same(inbox.senders[i], last_sender_)) prepare_headers(inbox.senders[i]);
+    for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c))
+      if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+        int size;
+        std::memcpy(&size, CMSG_DATA(c), sizeof size);
+        if (size > 0) segment = static_cast<uint32_t>(size);
+      }
+    const uint8_t* bytes = static_cast<const uint8_t*>(header.msg_iov->iov_base);
+    uint32_t at = 0;
+    do {  // an empty datagram is a packet too
+      const uint32_t length = std::min(segment, total - at);
+      ++counts.received;
+      counts.received_bytes += length;
+      if (made + length > kFrameBytesMax) {
+        ++pipe.counts.oversized;
+      } else if (Buffer* buffer = pipe.take(outlet); buffer != nullptr) {
+        Packet& packet = buffer->packet;
+        if (made != 0) fill_headers(packet.data, length);
+        std::memcpy(packet.data + made, bytes + at, length);
+        packet.length = made + length;
+        packet.ingress_port = number_;
+        packet.arrived_ns = now_ns;
+        pipe.run(buffer, outlet);
+      }
+      at += length;
+    } while (at < total);
+  }
+}
+
+// Of a frame made from a datagram: its fixed peer, or what its IPv4 and UDP headers say, but never this socket itself.
+bool Port::destination(const Packet& packet, sockaddr_in& to) const {
+  if (kind_ == PortKind::interface) return packet.length >= 14;
+  if (kind_ == PortKind::datagrams && packet.length < kUdpFrameBytes) return false;
+  if (peer_.sin_port != 0) {
+    to = peer_;
+    return true;
+  }
+  if (kind_ == PortKind::frames) return false;
+  const uint8_t* ip = packet.data + 14;
+  if (ip[0] != 0x45 || ip[9] != IPPROTO_UDP) return false;
+  to = {};
+  to.sin_family = AF_INET;
+  std::memcpy(&to.sin_addr, ip + 16, 4);
+  std::memcpy(&to.sin_port, ip + 22, 2);
+  return to.sin_port != 0 && !same(to, local_);
+}
+
+// Sends up to kMessages messages from queue_[at] on, and moves `at` behind them. Neighbours of one destination and size
+// make one message; the last of them may be shorter.
+uint32_t Port::send_batch(size_t& at) {
+  std::array<mmsghdr, kMessages> messages;
+  std::array<sockaddr_in, kMessages> to;
+  std::array<iovec, kQueuedMax> vectors;
+  std::array<uint32_t, kMessages> first, bytes;
+  struct alignas(cmsghdr) Control {
+    uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
+  };
+  std::array<Control, kMessages> controls;
+  const uint32_t cut = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
+  uint32_t count = 0, used = 0;
+  while (count < kMessages && at < queue_.size()) {
+    sockaddr_in& target = to[count];
+    const Packet& head = queue_[at]->packet;
+    if (!destination(head, target)) {
+      ++counts.no_peer;
+      ++at;
+      continue;
+    }
+    const uint32_t size = head.length - cut;
+    uint32_t total = 0, segments = 0;
+    first[count] = used;
+    while (at < queue_.size() && used < kQueuedMax) {
+      const Packet& packet = queue_[at]->packet;
+      const uint32_t length = packet.length < cut ? 0 : packet.length - cut;
+      sockaddr_in other;
+      if (segments > 0 && (!segmentation_ || segments == kSegmentsMax || length == 0 || length > size ||
+                           total + length > 65000 || !destination(packet, other) || !same(other, target)))
+        break;
+      vectors[used++] = {packet.data + cut, length};
+      total += length;
+      ++segments;
+      ++at;
+      if (length < size) break;
+    }
+    if (segments == 0) break;
+    bytes[count] = total;
+    msghdr& header = messages[count].msg_hdr;
+    header = {};
+    header.msg_iov = &vectors[first[count]];
+    header.msg_iovlen = segments;
+    if (kind_ != PortKind::interface) {
+      header.msg_name = &target;
+      header.msg_namelen = sizeof target;
+    }
+    if (segments > 1) {
+      header.msg_control = controls[count].bytes;
+      header.msg_controllen = sizeof controls[count].bytes;
+      cmsghdr* c = CMSG_FIRSTHDR(&header);
+      c->cmsg_level = IPPROTO_UDP;
+      c->cmsg_type = UDP_SEGMENT;
+      c->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+      const uint16_t segment = static_cast<uint16_t>(size);
+      std::memcpy(CMSG_DATA(c), &segment, sizeof segment);
+    }
+    ++count;
+  }
+  for (uint32_t sent = 0; sent < count;) {
+    const int done = sendmmsg(socket_, &messages[sent], count - sent, MSG_DONTWAIT);
+    if (done > 0) {
+      for (int i = 0; i < done; ++i, ++sent) {
+        counts.sent += messages[sent].msg_hdr.msg_iovlen;
+        counts.sent_bytes += bytes[sent];
+      }
+      continue;
+    }
+    const int reason = errno;
+    msghdr& header = messages[sent].msg_hdr;
+    if (reason == EINTR) continue;
+    if (header.msg_iovlen > 1 && (reason == EINVAL || reason == EMSGSIZE || reason == EIO)) {
+      segmentation_ = false;  // larger than the path takes, or a device that cannot: one datagram a packet from now on
+      for (size_t k = 0; k < header.msg_iovlen; ++k) {
+        const iovec& vector = header.msg_iov[k];
+        const bool ok = sendto(socket_, vector.iov_base, vector.iov_len, MSG_DONTWAIT,
+                               static_cast<const sockaddr*>(header.msg_name), header.msg_namelen) >= 0;
+        ++(ok ? counts.sent : counts.send_errors);
+        if (ok) counts.sent_bytes += vector.iov_len;
+      }
+    } else {
+      (reason == EAGAIN || reason == ENOBUFS ? counts.send_blocked : counts.send_errors) += header.msg_iovlen;
+    }
+    ++sent;
+  }
+  return count;
+}
+
+void Port::flush(BufferPool& pool) {
+  for (size_t at = 0; at < queue_.size();) send_batch(at);
+  for (Buffer* buffer : queue_) pool.give(buffer);
+  queue_.clear();
+}
+
+}  // namespace jgsw

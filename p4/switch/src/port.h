@@ -1,0 +1,90 @@
+// A port: a UDP socket, or a network interface.
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pipe.h"
+
+namespace jgsw {
+
+inline constexpr uint32_t kMessages = 32;               // of one receiving or sending call
+inline constexpr uint32_t kMessageBytesMax = 64 << 10;  // segments that the kernel coalesced
+inline constexpr uint32_t kSegmentsMax = 64;            // UDP_MAX_SEGMENTS
+inline constexpr uint32_t kSocketBytes = 8 << 20;       // of each socket's buffers, as far as the kernel permits
+inline constexpr uint32_t kQueuedMax = 256;             // packets that wait at a port for the end of a batch
+inline constexpr uint32_t kUdpFrameBytes = 14 + 20 + 8;
+
+enum class PortKind : int32_t {
+  datagrams = 0,  // a frame is Ethernet, IPv4 and UDP headers made from the datagram's addresses, and its payload
+  frames = 1,     // a datagram's payload is the frame
+  interface = 2,  // AF_PACKET: real frames
+};
+
+struct PortCounts {
+  uint64_t received = 0, received_bytes = 0, sent = 0, sent_bytes = 0;
+  uint64_t truncated = 0, receive_errors = 0, send_errors = 0, send_blocked = 0, no_peer = 0;
+};
+
+// Memory that receiving calls fill; one for each worker.
+struct Inbox {
+  Inbox();
+  std::vector<uint8_t> bytes;
+  std::array<mmsghdr, kMessages> messages;
+  std::array<iovec, kMessages> vectors;
+  std::array<sockaddr_in, kMessages> senders;
+  std::array<std::array<uint8_t, 64>, kMessages> controls;
+};
+
+class Port {
+ public:
+  ~Port();
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  // `peer` port 0: outgoing datagrams go where their IPv4 and UDP headers say. Returns null and the reason in
+  // `problem`.
+  static Port* open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
+                        std::string& problem);
+  static Port* open_interface(uint16_t number, const char* name, std::string& problem);
+
+  int socket() const { return socket_; }
+  uint16_t number() const { return number_; }
+  const sockaddr_in& local() const { return local_; }
+
+  // Receives one batch and runs it through the pipe.
+  void receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
+  // Takes the buffer; it goes back to the pool when it is sent. The caller flushes when `queued` reaches kQueuedMax.
+  void queue(Buffer* buffer) { queue_.push_back(buffer); }
+  size_t queued() const { return queue_.size(); }
+  void flush(BufferPool& pool);
+
+  PortCounts counts;
+
+ private:
+  Port(uint16_t number, PortKind kind, int socket) : number_(number), kind_(kind), socket_(socket) {
+    queue_.reserve(kQueuedMax);
+  }
+  void prepare_headers(const sockaddr_in& sender);
+  void fill_headers(uint8_t* frame, uint32_t payload_bytes) const;
+  bool destination(const Packet& packet, sockaddr_in& to) const;
+  uint32_t send_batch(size_t& at);
+
+  const uint16_t number_;
+  const PortKind kind_;
+  const int socket_;
+  bool segmentation_ = true;
+  sockaddr_in local_{};
+  sockaddr_in peer_{};
+  sockaddr_in last_sender_{};
+  std::array<uint8_t, kUdpFrameBytes> headers_{};
+  uint32_t header_sum_ = 0;
+  std::vector<Buffer*> queue_;
+};
+
+}  // namespace jgsw

@@ -1,0 +1,311 @@
+"""SQL connections: answers in every mode and format, names and types, parameters, errors that point at the place."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import csv, orc, parquet
+
+import jumpgate
+from jumpgate.client.sql import local
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.dataflow.operators import FORMATS
+from jumpgate.errors import (
+    Cancelled,
+    ConfigError,
+    DataError,
+    FileUnreadable,
+    InvalidDataflow,
+    JumpgateError,
+    NotFound,
+    Unreachable,
+)
+from jumpgate.study.answers import difference
+
+MODES = ("always", "auto", "never")
+ITEM = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, None], pa.int64()),
+        "name": ["ale", "bread", "corn's", None, "egg"],
+        "price": pa.array(
+            [Decimal("1.50"), Decimal("2.25"), None, Decimal("0.10"), Decimal("9.99")], pa.decimal128(7, 2)
+        ),
+        "sold": pa.array([datetime.date(2024, 1, d) for d in (1, 2, 3, 4, 5)]),
+    }
+)
+SALE = pa.table(
+    {"item": pa.array([1, 1, 2, 9, None], pa.int64()), "number": pa.array([10, 20, 30, 40, 50], pa.int64())}
+)
+SCHEMAS = {
+    "item": {"id": "int64", "name": "string", "price": "decimal(7, 2)", "sold": "date"},
+    "sale": {"item": "int64", "number": "int64"},
+}
+
+
+def write(table: pa.Table, file: Path) -> Path:
+    format = file.suffix[1:]
+    if format == "parquet":
+        parquet.write_table(table, file)
+    elif format == "orc":
+        orc.write_table(table, file)
+    elif format == "csv":
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed"))
+    else:
+        file.write_text("".join(json.dumps(row, default=number_or_text) + "\n" for row in table.to_pylist()))
+    return file
+
+
+def number_or_text(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else str(value)
+
+
+@pytest.fixture(scope="module")
+def connection(one_host: str) -> Iterator[Connection]:
+    with jumpgate.connect(one_host, offload="always") as connection:
+        yield connection
+
+
+@pytest.fixture(params=FORMATS)
+def shop(connection: Connection, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Connection]:
+    """The tables item and sale in one format."""
+    for name, table in (("item", ITEM), ("sale", SALE)):
+        connection.register(name, write(table, tmp_path / f"{name}.{request.param}"), schema=SCHEMAS[name])
+    yield connection
+    connection.deregister("item")
+    connection.deregister("sale")
+
+
+@pytest.fixture
+def small(connection: Connection, tmp_path: Path) -> Iterator[Connection]:
+    """The tables item and sale in Parquet, schemas from the files."""
+    connection.register("item", write(ITEM, tmp_path / "item.parquet"))
+    connection.register("sale", write(SALE, tmp_path / "sale.parquet"))
+    yield connection
+    for name in connection.tables.names:
+        connection.deregister(name)
+
+
+QUERIES = (
+    "SELECT * FROM item",
+    "SELECT name, price * 2 AS twice FROM item WHERE price > 1 AND name IS NOT NULL ORDER BY name",
+    "SELECT name, sum(number) AS n, count(*) FROM item JOIN sale ON id = item GROUP BY name ORDER BY n DESC",
+    "SELECT id, number FROM item LEFT JOIN sale ON id = item ORDER BY id, number",
+    "SELECT avg(price), min(sold), max(name), stddev(price) FROM item",
+    "SELECT DISTINCT item IS NULL AS nothing FROM sale ORDER BY 1",
+    "SELECT id FROM item WHERE id IN (SELECT item FROM sale) ORDER BY id",
+    "SELECT id FROM item WHERE NOT EXISTS (SELECT 1 FROM sale WHERE item = id) ORDER BY id",
+    "SELECT id, number FROM item, sale WHERE id < number AND number < 25 ORDER BY id, number",
+    "SELECT item FROM sale UNION ALL SELECT id FROM item ORDER BY 1 DESC LIMIT 4",
+    "SELECT item FROM sale INTERSECT SELECT id FROM item ORDER BY 1",
+    "SELECT item, number, rank() OVER (PARTITION BY item ORDER BY number DESC) AS r FROM sale ORDER BY 1, 2",
+    "SELECT item, sum(number) FROM sale GROUP BY ROLLUP (item) ORDER BY 1, 2",
+    "SELECT number / 4 AS quarter FROM sale ORDER BY 1",
+    "WITH s AS (SELECT item, sum(number) AS n FROM sale GROUP BY item) "
+    "SELECT a.item, b.n FROM s AS a JOIN s AS b ON a.item = b.item ORDER BY 1",
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_answers_are_duckdbs(shop: Connection, mode: str) -> None:
+    with duckdb.connect() as other:
+        other.register("item", ITEM)
+        other.register("sale", SALE)
+        for text in QUERIES:
+            expected = other.execute(text).to_arrow_table()
+            with shop.sql(text, offload=mode) as query:
+                found = query.to_arrow()
+                assert not difference(found, expected, [], lambda: None), (text, query.explain())
+                assert found.schema == query.schema
+
+
+def test_modes_give_the_same_names_and_types(small: Connection) -> None:
+    for text in QUERIES:
+        schemas = {mode: small.sql(text, offload=mode).to_arrow().schema for mode in MODES}
+        assert schemas["always"] == schemas["never"] == schemas["auto"], text
+
+
+def test_accelerators_do_the_work(small: Connection) -> None:
+    with small.sql("SELECT name, sum(number) AS n FROM item JOIN sale ON id = item GROUP BY name") as query:
+        assert query.split.rest is None
+        assert query.to_arrow().num_rows == 2
+        (job,) = query.jobs
+        record = small.session.describe(job).record
+        assert record is not None
+        read = {s["name"]: s["rows"] for c in record["counters"].values() for s in c["sources"]}
+        assert read == {"item.parquet": 5, "sale.parquet": 5}
+    with small.sql("SELECT count(*) FROM item", offload="never") as query:
+        assert query.to_arrow().to_pylist() == [{"count(*)": 5}]
+        assert query.jobs == () and query.split.offloaded == 0
+
+
+def test_columns_keep_names_that_repeat(small: Connection) -> None:
+    for mode in MODES:
+        with small.sql(
+            "SELECT a.id, b.id FROM item AS a JOIN item AS b ON a.id = b.id ORDER BY 1", offload=mode
+        ) as query:
+            assert query.columns == ["id", "id"]
+            assert [c.to_pylist() for c in query.to_arrow().columns] == [[1, 2, 3, 4]] * 2
+
+
+def test_forms_of_a_result(small: Connection) -> None:
+    query = small.sql("SELECT id FROM item WHERE id < 3 ORDER BY id")
+    assert query.to_arrow().column("id").to_pylist() == [1, 2]
+    assert list(query.to_pandas()["id"]) == [1, 2]
+    assert query.to_pylist() == [{"id": 1}, {"id": 2}]
+    assert sum(batch.num_rows for batch in query) == 2
+    streamed = small.sql("SELECT id FROM item")
+    assert sum(batch.num_rows for batch in streamed.batches()) == 5
+    with pytest.raises(ValueError, match="can be read once"):
+        list(streamed.batches())
+    assert small.table("sale").to_arrow().num_rows == 5
+
+
+def test_arrow_tables_join_with_files(small: Connection) -> None:
+    small.register("extra", pa.table({"id": [1, 2], "label": ["one", "two"]}))
+    with small.sql(
+        "SELECT label, sum(number) AS n FROM extra JOIN sale ON id = item GROUP BY label ORDER BY 1"
+    ) as query:
+        assert query.to_pylist() == [{"label": "one", "n": 30}, {"label": "two", "n": 30}]
+        assert "extra" in query.explain()
+
+
+def test_globs_and_directories(connection: Connection, tmp_path: Path) -> None:
+    for format in FORMATS:
+        folder = tmp_path / format
+        folder.mkdir()
+        for part in range(3):
+            write(SALE, folder / f"part [{part}].{format}")
+        connection.register("parts", folder, schema=SCHEMAS["sale"])
+        try:
+            for mode in MODES:
+                assert connection.sql(
+                    "SELECT count(*), sum(number) FROM parts", offload=mode
+                ).to_arrow().to_pylist() == [{"count(*)": 15, "sum(parts.number)": 450}]
+        finally:
+            connection.deregister("parts")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_parameters_are_values(small: Connection, mode: str) -> None:
+    text = "SELECT id FROM item WHERE name = $1 AND id >= $2"
+    assert small.sql(text, ["corn's", 1], offload=mode).to_pylist() == [{"id": 3}]
+    assert small.sql(text, ["' OR 1=1 --", 1], offload=mode).to_pylist() == []
+    assert small.sql("SELECT id FROM item WHERE price = $p", {"p": Decimal("0.10")}, offload=mode).to_pylist() == [
+        {"id": 4}
+    ]
+    with pytest.raises(InvalidSql, match="parameter 1: object is no SQL value"):
+        small.sql(text, [object(), 1])
+
+
+def test_explain_says_what_stays_and_why(small: Connection) -> None:
+    query = small.sql("SELECT id FROM item", offload="never")
+    assert "Kept by the client" in query.explain() and "offload = never" in query.explain()
+    analysed = small.sql("SELECT sum(number) AS n FROM sale").explain(analyze=True)
+    assert "in 1 job" in analysed and "rows 1" in analysed and "total" in analysed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELEC 1", "not SQL at line 1, column 1: expected: an SQL statement, found: SELEC\n  SELEC 1\n  ^"),
+        ("SELECT id\nFROM item WHERE", "line 2, column 16: expected: an expression, found the end of the text\n"
+         "  FROM item WHERE\n                 ^"),
+        ("SELECT * FROM itm", "there is no table 'itm'; did you mean 'item'?"),
+        ("SELECT nme FROM item", "there is no column 'nme'; did you mean 'name'?"),
+        ("SELECT i.nme FROM item AS i", "there is no column 'i.nme'; did you mean 'i.name'?"),
+        ("SELECT nosuch(id) FROM item", "Invalid function 'nosuch'"),
+        ("SELECT 1; SELECT 2", "only supports a single SQL statement"),
+        ("CREATE TABLE t AS SELECT 1", "DDL not supported"),
+        ("COPY item TO 'x.csv'", "DML not supported"),
+        ("SET a.b = 1", "Statement not supported"),
+        ("", "No SQL statements"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_text(small: Connection, text: str, message: str) -> None:
+    with pytest.raises(InvalidSql) as raised:
+        small.sql(text)
+    assert message in str(raised.value)
+
+
+def test_errors_of_tables(small: Connection, tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataflow, match="there is a table 'item' already"):
+        small.register("item", ITEM)
+    with pytest.raises(InvalidDataflow, match="cannot name a table"):
+        small.register("a.b", ITEM)
+    with pytest.raises(NotFound, match="there is no table 'itm'; did you mean 'item'"):
+        small.table("itm")
+    with pytest.raises(FileUnreadable, match="no file matches"):
+        small.register("nothing", str(tmp_path / "*.json"))
+    with pytest.raises(InvalidDataflow, match="object is neither a path nor Arrow data"):
+        small.register("thing", object())
+    with pytest.raises(ConfigError, match="offload is 'maybe'; it can be auto, always, never"):
+        small.sql("SELECT 1", offload="maybe")
+    with pytest.raises(Unreachable, match="no Jumpgate service answers"):
+        jumpgate.connect("127.0.0.1:1")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_wrong_with_the_data_is_said(connection: Connection, tmp_path: Path, mode: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text('{"a": 1}\n{"a": \n')
+    connection.register("bad", file, schema={"a": "int64"})
+    try:
+        with pytest.raises(DataError), connection.sql("SELECT sum(a) FROM bad", offload=mode) as query:
+            query.to_arrow()
+    finally:
+        connection.deregister("bad")
+
+
+def test_rows_that_only_accelerators_can_skip(connection: Connection, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text('{"a": 1}\n{"a": \n{"a": 2}\n')
+    connection.register("bad", file, schema={"a": "int64"}, on_error="skip")
+    try:
+        for mode in ("auto", "always"):
+            assert connection.sql("SELECT sum(a) AS n FROM bad", offload=mode).to_pylist() == [{"n": 3}]
+        with pytest.raises(ConfigError, match="DataFusion cannot skip malformed rows"):
+            connection.sql("SELECT sum(a) FROM bad", offload="never")
+    finally:
+        connection.deregister("bad")
+
+
+def test_closing_early_cancels_the_jobs(connection: Connection, tmp_path: Path) -> None:
+    rows = 400_000
+    big = pa.table({"n": range(rows), "text": ["x" * 50] * rows})
+    connection.register("big", write(big, tmp_path / "big.parquet"))
+    try:
+        with connection.sql("SELECT n, text FROM big") as query:
+            assert next(iter(query.batches())).num_rows > 0
+        (job,) = query.jobs
+        assert connection.session.describe(job).state in ("cancelled", "failed", "done", "cancelling")
+        with pytest.raises(Cancelled):
+            closed = connection.sql("SELECT n FROM big")
+            closed.close()
+            closed.to_arrow()
+    finally:
+        connection.deregister("big")
+
+
+def test_results_larger_than_the_budget_go_to_a_file(small: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "MEMORY_BYTES_MAX", 0)
+    small.register("extra", pa.table({"id": [1, 2]}))
+    query = small.sql("SELECT sum(number) AS n FROM extra JOIN sale ON id = item")
+    assert query.split.rest is not None
+    assert query.to_pylist() == [{"n": 60}]
+    assert not list(small.spool_folder().iterdir())
+
+
+def test_nesting_and_size_are_bounded(small: Connection) -> None:
+    with pytest.raises(JumpgateError):
+        small.sql("SELECT " + "(" * 10_000 + "1" + ")" * 10_000)
+    with pytest.raises(InvalidSql, match="at most 4 MiB"):
+        small.sql("SELECT '" + "x" * (5 << 20) + "'")
