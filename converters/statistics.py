@@ -1,10 +1,11 @@
-"""What is known about files before reading them: rows and bytes, cheaply, for the compiler's estimates."""
+"""What is known about files before reading them, cheaply, for the compiler's estimates: rows, bytes, columns."""
 
 from __future__ import annotations
 
 import functools
 import os
 
+from jumpgate.converters.samples import column_statistics
 from jumpgate.nca.interface import Statistics
 
 SAMPLE_BYTES = 64 << 10
@@ -24,7 +25,7 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
         except (OSError, ValueError, ArithmeticError):
             return Statistics()
         size += status.st_size
-    return Statistics(rows, size)
+    return Statistics(rows, size, functools.partial(column_statistics, files, format, options, rows))
 
 
 @functools.lru_cache(maxsize=100_000)

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": ("explain", "Show how a dataflow would be run, and why."),
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),
+    "switch": ("switch", "Run the software switch; compile P4 programs for it."),
     "nca": ("nca", "List, show, check and create accelerators."),
     "data": ("data", "Generate test data."),
     "calibrate": ("calibrate", "Measure what this machine reads how fast, for offload = auto."),

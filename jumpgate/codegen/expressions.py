@@ -121,7 +121,7 @@ class ExpressionWriter:
             return f"if (JG_UNLIKELY({condition})) {action};"
 
         body = " ".join(statements(v, fail))
-        self.lines.append(f"if (!{n}) {{ {body} }}" if can_be_null else body)
+        self.lines.append(f"if (!{n}) {{ {body} }}" if can_be_null else f"{{ {body} }}")
         return Value(v, n if can_be_null else None)
 
     # ---- leaves ----

@@ -28,6 +28,9 @@ from jumpgate.dataflow.operators import (
     Send,
     Sort,
     UnionAll,
+    Window,
+    column,
+    expressions_of,
     rewrite,
 )
 from jumpgate.errors import JumpgateError
@@ -56,6 +59,8 @@ def _rewritten(node: Operator) -> Operator:
             return _filter(node)
         case Project():
             return _project(node)
+        case Window():
+            return _window(node)
         case UnionAll(members=(only,)):
             return only
     return node
@@ -89,6 +94,22 @@ def _project(node: Project) -> Operator:
     if isinstance(node.input, Project) and all(isinstance(e, ColumnRef) for e in node.input.expressions):
         return project(node.input, node.expressions, node.names)
     return node
+
+
+def _window(node: Window) -> Operator:
+    """A window over columns: what it orders, partitions and reads besides is computed in a projection below."""
+    width = len(node.input.schema)
+    wanted = dict.fromkeys(e for e in expressions_of(node) if not isinstance(e, ColumnRef | Literal))
+    if not wanted:
+        return node
+    names = (*node.input.schema.names, *(f"key{i}" for i in range(len(wanted))))
+    below = Project(node.input, (*references(node.input.schema), *wanted), names)
+    found: dict[Expression, Expression] = {e: column(below.schema, width + i) for i, e in enumerate(wanted)}
+    over = map_expressions(node, lambda e: found.get(e, e))
+    assert isinstance(over, Window)
+    window = replace(over, input=below)
+    kept = [*range(width), *range(width + len(wanted), len(window.schema))]
+    return project(window, references(window.schema, kept), node.schema.names)
 
 
 def fold(expression: Expression, dialect: Dialect) -> Expression:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jumpgate.compiler.plan import Exchange, Plan
-from jumpgate.compiler.tree import pair_references, project, references, unique
+from jumpgate.compiler.tree import map_expressions, pair_references, project, references, unique
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -20,6 +20,7 @@ from jumpgate.dataflow.operators import (
     Shuffle,
     Sort,
     UnionAll,
+    Window,
     expressions_of,
 )
 
@@ -43,7 +44,7 @@ def _needs(nodes: Sequence[Operator], root: Operator) -> dict[int, set[int]]:
     need: dict[int, set[int]] = {id(n): set() for n in nodes}
     need[id(root)] = {*range(len(root.schema))}
     for node in reversed(nodes):
-        if not need[id(node)] and isinstance(node, Project | UnionAll | Aggregate):
+        if not need[id(node)] and len(node.schema) and isinstance(node, Project | UnionAll | Aggregate):
             need[id(node)] = {0}  # its rows still count: it must have a column
         for child, wanted in zip(node.inputs, _of_inputs(node, need[id(node)]), strict=True):
             need[id(child)] |= wanted
@@ -61,6 +62,9 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
             return [_columns(node.expressions[i] for i in wanted)]
         case Filter() | Sort():
             return [wanted | _columns(expressions_of(node))]
+        case Window():
+            width = len(node.input.schema)
+            return [{i for i in wanted if i < width} | _columns(expressions_of(node))]
         case Limit() | UnionAll():
             return [wanted for _ in node.inputs]
         case Aggregate() if node.phase == "full":
@@ -107,6 +111,14 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
                 return node, where
             keys = tuple(replace(k, expression=_moved(k.expression, input, where)) for k in node.keys)
             return replace(node, input=input, keys=keys), where
+        case Window():
+            ((input, where),) = inputs
+            width, new_width = len(node.input.schema), len(input.schema)
+            out = where | {width + i: new_width + i for i in range(len(node.functions))}
+            if input is node.input:
+                return node, out
+            window = map_expressions(node, lambda e: _moved(e, input, where))
+            return window.with_inputs((input,)), out
         case Aggregate():
             return _aggregate(node, need, *inputs[0])
         case Join():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from jumpgate.compiler.failing import may_fail
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
-from jumpgate.dataflow.expressions import Call, Expression, conjunction, conjuncts
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,
@@ -20,6 +20,7 @@ from jumpgate.dataflow.operators import (
     Shuffle,
     Sort,
     UnionAll,
+    Window,
     column,
 )
 
@@ -72,6 +73,10 @@ class _Pusher:
                 down, stay = _split(terms, lambda t: max(t.columns(), default=len(keys)) < len(keys))
                 input = self.visit(node.input, [t.remap(lambda i: keys[i]) for t in down])
                 return _filtered(_over(node, input), stay)
+            case Window():
+                kept = {e.index for e in node.partition_by if isinstance(e, ColumnRef)}
+                down, stay = _split(terms, lambda t: bool(t.columns()) and t.columns() <= kept and not may_fail(t))
+                return _filtered(_over(node, self.visit(node.input, down)), stay)
             case UnionAll():
                 members = tuple(self.visit(m, [_onto(t, m) for t in terms]) for m in node.members)
                 return _over(node, *members)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Project, Sort, column
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Project, Sort, Window, column, expressions_of
 from jumpgate.dataflow.types import Schema
 
 Change = Callable[[Expression], Expression]
@@ -63,6 +63,14 @@ def map_expressions(node: Operator, change: Change) -> Operator:
         if all(k is s.expression for k, s in zip(keys, node.keys, strict=True)):
             return node
         return replace(node, keys=tuple(replace(s, expression=k) for s, k in zip(node.keys, keys, strict=True)))
+    if isinstance(node, Window):
+        window = replace(
+            node,
+            partition_by=all_of(node.partition_by),
+            order_by=tuple(replace(k, expression=change(k.expression)) for k in node.order_by),
+            functions=tuple(replace(f, arguments=all_of(f.arguments)) for f in node.functions),
+        )
+        return node if _same(expressions_of(window), expressions_of(node)) else window
     return node
 
 

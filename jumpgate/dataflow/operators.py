@@ -249,6 +249,16 @@ class WindowFunction:
         return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))})"
 
 
+def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
+    """Result type: positions and counts int64, never NULL; lag, lead, first_value and last_value keep the argument's
+    type, nullable; the others are those of `measure_type`."""
+    if function in ("row_number", "rank", "dense_rank", "ntile"):
+        return int64.with_nullable(False)
+    if function in ("lag", "lead", "first_value", "last_value"):
+        return arguments[0].with_nullable(True)
+    return measure_type(function, arguments[0] if arguments else None)
+
+
 @dataclass(frozen=True)
 class Window(Unary):
     """The input's columns and one more for each function, computed within each partition in the order given.

@@ -17,6 +17,7 @@ from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
     Filter,
+    Frame,
     Join,
     Limit,
     Measure,
@@ -29,6 +30,8 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Window,
+    WindowFunction,
 )
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_
 from jumpgate.dataflow.validate import DEPTH_MAX, problems
@@ -100,6 +103,12 @@ class _Writer:
     def _all(self, expressions: Iterable[Expression]) -> list[int]:
         return [self.expression(e) for e in expressions]
 
+    def _sort_keys(self, keys: Iterable[SortKey]) -> list[pb.SortKey]:
+        return [
+            pb.SortKey(expression=self.expression(k.expression), descending=k.descending, nulls_first=k.nulls_first)
+            for k in keys
+        ]
+
     def _optional(self, expression: Expression | None) -> int | None:
         return None if expression is None else self.expression(expression)
 
@@ -161,13 +170,23 @@ class _Writer:
                     )
                 )
             case Sort():
-                keys = [
-                    pb.SortKey(
-                        expression=self.expression(k.expression), descending=k.descending, nulls_first=k.nulls_first
+                out.sort.CopyFrom(pb.Sort(keys=self._sort_keys(node.keys), limit=node.limit, offset=node.offset))
+            case Window():
+                functions = [
+                    pb.WindowFunction(
+                        function=f.function, arguments=self._all(f.arguments), type=_type(f.type), name=f.name
                     )
-                    for k in node.keys
+                    for f in node.functions
                 ]
-                out.sort.CopyFrom(pb.Sort(keys=keys, limit=node.limit, offset=node.offset))
+                frame = pb.Frame(unit=node.frame.unit, start=node.frame.start, end=node.frame.end)
+                out.window.CopyFrom(
+                    pb.Window(
+                        partition_by=self._all(node.partition_by),
+                        order_by=self._sort_keys(node.order_by),
+                        functions=functions,
+                        frame=frame,
+                    )
+                )
             case Limit():
                 out.limit.CopyFrom(pb.Limit(count=node.count, offset=node.offset))
             case Distinct():
@@ -363,6 +382,9 @@ class _Reader:
     def optional(self, m: Any, name: str, where: str) -> Expression | None:
         return self.at(getattr(m, name), where) if m.HasField(name) else None
 
+    def sort_keys(self, keys: Iterable[pb.SortKey], where: str) -> tuple[SortKey, ...]:
+        return tuple(SortKey(self.at(k.expression, where), k.descending, k.nulls_first) for k in keys)
+
     def measure(self, m: pb.Measure, where: str) -> Measure:
         return Measure(m.function, self.optional(m, "argument", where), _read_type(m.type, where), m.name)
 
@@ -386,9 +408,20 @@ _READERS: dict[str, Callable[[_Reader, Any, list[Operator], str], Operator]] = {
     ),
     "sort": lambda r, m, i, w: Sort(
         i[0],
-        tuple(SortKey(r.at(k.expression, w), k.descending, k.nulls_first) for k in m.keys),
+        r.sort_keys(m.keys, w),
         m.limit if m.HasField("limit") else None,
         m.offset,
+    ),
+    "window": lambda r, m, i, w: Window(
+        i[0],
+        r.all(m.partition_by, w),
+        r.sort_keys(m.order_by, w),
+        tuple(WindowFunction(f.function, r.all(f.arguments, w), _read_type(f.type, w), f.name) for f in m.functions),
+        Frame(
+            m.frame.unit,
+            m.frame.start if m.frame.HasField("start") else None,
+            m.frame.end if m.frame.HasField("end") else None,
+        ),
     ),
     "limit": lambda r, m, i, w: Limit(i[0], m.count, m.offset),
     "distinct": lambda r, m, i, w: Distinct(i[0]),

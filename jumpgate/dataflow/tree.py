@@ -21,6 +21,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Window,
 )
 
 
@@ -50,6 +51,10 @@ def line(node: Operator) -> str:
             return top + "by " + ", ".join(map(_key, node.keys)) + (f" offset {node.offset}" if node.offset else "")
         case Limit():
             return f"limit {node.count}" + (f" offset {node.offset}" if node.offset else "")
+        case Window():
+            by = f" by {', '.join(map(str, node.partition_by))}" if node.partition_by else ""
+            order = f" order {', '.join(map(_key, node.order_by))}" if node.order_by else ""
+            return f"window {', '.join(map(str, node.functions))}{by}{order}"
         case Distinct() | UnionAll():
             return node.kind
         case Shuffle():

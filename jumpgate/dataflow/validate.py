@@ -14,6 +14,7 @@ from jumpgate.dataflow.operators import (
     JOIN_TYPES,
     MEASURES,
     PHASES,
+    WINDOW_FUNCTIONS,
     Aggregate,
     Filter,
     Join,
@@ -27,9 +28,12 @@ from jumpgate.dataflow.operators import (
     Shuffle,
     Sort,
     UnionAll,
+    Window,
+    WindowFunction,
     expressions_of,
     measure_type,
     partial_state,
+    window_type,
 )
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import Schema, bool_
@@ -73,7 +77,7 @@ def problems(node: Operator) -> list[str]:
         case Filter():
             found += _condition("predicate", node.predicate)
         case Project():
-            if len(node.expressions) != len(node.names) or not node.names:
+            if len(node.expressions) != len(node.names):
                 found.append(f"{len(node.expressions)} expressions, {len(node.names)} names")
         case Join():
             found += _join(node)
@@ -82,6 +86,8 @@ def problems(node: Operator) -> list[str]:
         case Sort():
             found += [] if node.keys else ["no keys"]
             found += _counts(0 if node.limit is None else node.limit, node.offset)
+        case Window() if not found:
+            found += _window(node)
         case Limit():
             found += _counts(node.count, node.offset)
         case UnionAll():
@@ -203,6 +209,37 @@ def _measure(m: Measure) -> list[str]:
         return [f"{m.function} of {m.argument.type}"]
     expected = measure_type(m.function, None if m.argument is None else m.argument.type)
     return [] if m.type == expected else [f"{m.function} declared as {m.type}, its type is {expected}"]
+
+
+def _window(node: Window) -> list[str]:
+    found = [] if node.functions else ["no functions"]
+    frame = node.frame
+    if frame.unit not in ("rows", "range"):
+        found.append(f"unknown frame unit {frame.unit!r}; there are rows, range")
+    if frame.start is not None and frame.end is not None and frame.start > frame.end:
+        found.append(f"a frame from {frame.start} to {frame.end}")
+    return found + [p for f in node.functions for p in _window_function(f)]
+
+
+def _window_function(f: WindowFunction) -> list[str]:
+    if f.function not in WINDOW_FUNCTIONS:
+        return [f"unknown window function {f.function!r}{suggest(f.function, WINDOW_FUNCTIONS)}"]
+    least, most = {"lag": (1, 3), "lead": (1, 3), "row_number": (0, 0), "rank": (0, 0), "dense_rank": (0, 0),
+                   "count_star": (0, 0)}.get(f.function, (1, 1))  # fmt: skip
+    if not least <= len(f.arguments) <= most:
+        return [f"{f.function} of {len(f.arguments)} arguments"]
+    types = tuple(a.type for a in f.arguments)
+    if f.function in ("sum", "avg", "stddev") and not types[0].is_numeric:
+        return [f"{f.function} of {types[0].name}"]
+    counts = f.arguments[:1] if f.function == "ntile" else f.arguments[1:2] if f.function in ("lag", "lead") else ()
+    for a in counts:
+        if not (isinstance(a, Literal) and isinstance(a.value, int) and a.type.is_integer and a.value >= 0):
+            return [f"{f.function}: its count must be a literal, an integer of at least 0"]
+    if f.function == "ntile" and counts and counts[0].value == 0:  # type: ignore[attr-defined]
+        return ["ntile of 0 parts"]
+    if f.type != window_type(f.function, types):
+        return [f"{f.function}: declared as {f.type}, its type is {window_type(f.function, types)}"]
+    return []
 
 
 def _counts(count: int, offset: int) -> list[str]:

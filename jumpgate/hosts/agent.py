@@ -174,7 +174,7 @@ class Connection:
         self._instances[instance.name] = instance
         try:
             zygote = await self._agent.zygote()
-            forked = await zygote.fork(instance.id, (sys.executable, "-m", module) if module else ())
+            forked = await zygote.fork(instance.id, (sys.executable, "-m", module, instance.id) if module else ())
         except BaseException:
             self._forget(instance)
             raise

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Partitioning
-from jumpgate.dataflow.types import Schema
+from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.ntf.descriptor import Descriptor
 
 
@@ -60,11 +61,23 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class ColumnStatistics:
+    """Estimates about a column of files; None means unknown. `low` and `high` are numbers, days, microseconds."""
+
+    distinct: float | None = None
+    low: float | None = None
+    high: float | None = None
+    null_fraction: float | None = None
+
+
+@dataclass(frozen=True)
 class Statistics:
-    """What is known about an operator's output; None means unknown."""
+    """What is known about an operator's output; None means unknown. `column(name, type)` looks into a column of files,
+    when it is asked."""
 
     rows: float | None = None
     bytes: float | None = None
+    column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -165,8 +178,8 @@ class Host(Protocol):
         """The cached artifact's path on that host, or None."""
 
     async def spawn(self, job: str, instance: str, module: str = "") -> InstanceHandle:
-        """Starts an instance process: of the C++ runtime, or `python -m module` (see jumpgate.nca.worker). It ends
-        with the job, the agent, or the connection to it."""
+        """Starts an instance process: of the C++ runtime, or `python -m module INSTANCE` (see jumpgate.nca.worker). It
+        ends with the job, the agent, or the connection to it."""
 
     async def release(self, job: str) -> None:
         """Kills every instance of the job that is left; returns once all are gone."""

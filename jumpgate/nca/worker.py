@@ -34,11 +34,12 @@ _PR_SET_NAME = 15
 
 
 def serve(compute: Compute) -> NoReturn:
-    """Serves standard input until its end, or `destroy`; then the process exits.
+    """Serves standard input until its end, or `destroy`; then the process exits. The first argument is the instance.
 
     The configuration holds job, instance, token, stage (in which it works), timeout_ms, and two edges: `input` (edge,
     ntf, index, producers) and `output` (edge, ntf, index, peers, partitioning); the rest is for `compute`.
     """
+    _name_process(f"jg {sys.argv[1]}")
     control = socket.socket(fileno=0)
     worker = Worker(control, compute)
     with control.makefile("rb") as requests:
@@ -104,7 +105,6 @@ class Worker:
     def _configure(self, configuration: dict[str, Any]) -> dict[str, Any]:
         if self._endpoint is None or self._configuration is not None:
             _refuse("configure is called once, after allocate")
-        _name_process(f"jg {configuration['instance']}")
         edge = configuration["input"]
         self._endpoint.expect(
             job=configuration["job"],

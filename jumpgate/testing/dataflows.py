@@ -25,9 +25,11 @@ from jumpgate.dataflow.operators import (
     FORMATS,
     JOIN_TYPES,
     MEASURES,
+    WINDOW_FUNCTIONS,
     Aggregate,
     Distinct,
     Filter,
+    Frame,
     Join,
     Limit,
     Measure,
@@ -37,10 +39,13 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Window,
+    WindowFunction,
     column,
     measure_type,
+    window_type,
 )
-from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, int64
 from jumpgate.testing.oracle import arrow_schema
 
 TYPES = (
@@ -52,6 +57,8 @@ TYPES = (
 ROWS = (0, 1, 2, 5, 40, 300)
 WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
 KINDS = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union")
+#: with what no generated program does
+ALL_KINDS = (*KINDS, "window")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
 PATTERNS = ("a%", "%b", "_", "%")
 
@@ -59,7 +66,10 @@ PATTERNS = ("a%", "%b", "_", "%")
 class Generator:
     """Random tables (files in `folder`) and dataflows over them."""
 
-    def __init__(self, seed: int, folder: Path, formats: Sequence[str] = FORMATS) -> None:
+    def __init__(
+        self, seed: int, folder: Path, formats: Sequence[str] = FORMATS, kinds: Sequence[str] = KINDS
+    ) -> None:
+        self.kinds = kinds
         self.random = random.Random(seed)
         self.folder = folder
         self.formats = formats
@@ -78,7 +88,7 @@ class Generator:
     def _node(self, operators: int) -> Operator:
         if operators <= 0:
             return self.table()
-        kind = self.random.choice(KINDS)
+        kind = self.random.choice(self.kinds)
         if kind == "join":
             left = self._node((operators - 1) // 2)
             right = left if self.random.random() < 0.2 else self._node(operators - 1 - (operators - 1) // 2)
@@ -90,6 +100,7 @@ class Generator:
             "aggregate": self.aggregate,
             "distinct": Distinct,
             "union": self.union,
+            "window": self.window,
         }
         return changes[kind](node)
 
@@ -179,6 +190,34 @@ class Generator:
     def union(self, node: Operator) -> Operator:
         other = Filter(node, self.predicate(node.schema, 1)) if self.random.random() < 0.7 else node
         return UnionAll((node, other))
+
+    def window(self, node: Operator) -> Operator:
+        """Ordered by every column, so that only equal rows are peers: the result is defined but for their order."""
+        schema = node.schema
+        exact = [i for i, f in enumerate(schema) if not f.type.is_float]
+        partition = tuple(column(schema, i) for i in exact if self.random.random() < 0.3)
+        order = tuple(
+            SortKey(column(schema, i), self.random.random() < 0.5, self.random.random() < 0.5)
+            for i in self.random.sample(range(len(schema)), len(schema))
+        )
+        functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
+        frames = (Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1))
+        return Window(node, partition, order, functions, self.random.choice(frames))
+
+    def window_function(self, schema: Schema, name: str) -> WindowFunction:
+        function = self.random.choice(WINDOW_FUNCTIONS)
+        numeric = [i for i, f in enumerate(schema) if f.type.is_numeric]
+        if function in ("sum", "avg", "stddev") and not numeric:
+            function = "rank"
+        arguments: tuple[Expression, ...] = ()
+        if function == "ntile":
+            arguments = (Literal(int64.with_nullable(False), 3),)
+        elif function not in ("row_number", "rank", "dense_rank", "count_star"):
+            among = numeric if function in ("sum", "avg", "stddev") else range(len(schema))
+            arguments = (column(schema, self.random.choice(among)),)
+        if function in ("lag", "lead"):
+            arguments = (*arguments, Literal(int64.with_nullable(False), self.random.choice((0, 1, 2))))
+        return WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), name)
 
     def sort(self, node: Operator) -> Operator:
         width = len(node.schema)

@@ -20,7 +20,7 @@ from jumpgate.nca.conformance import LiveHosts
 from jumpgate.nca.interface import Device, JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.testing import oracle
-from jumpgate.testing.dataflows import Generator
+from jumpgate.testing.dataflows import ALL_KINDS, KINDS, Generator
 from jumpgate.testing.interpret import interpret
 
 #: operators above the reads of a dataflow
@@ -114,6 +114,7 @@ class LocalRig:
         self.registry = registry
         self.devices = tuple(devices)
         self.formats = formats
+        self._kinds = ALL_KINDS if runs else KINDS  # the interpreter knows what is generated
         self._runs = runs or (lambda plan, root: interpret(plan))
         self._live_hosts = live_hosts
         self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-conformance-")
@@ -130,7 +131,7 @@ class LocalRig:
     def dataflow(self, seed: int) -> Operator:
         folder = Path(self._folder.name) / str(seed)
         folder.mkdir(exist_ok=True)
-        return Generator(seed, folder, self.formats).dataflow(1 + seed % OPERATORS)
+        return Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS)
 
     def plan(self, root: Operator, prefer: str) -> JobPlan:
         return compile_dataflow(root, self.devices, self.registry, CompileOptions(prefer=(prefer,)))

@@ -28,7 +28,10 @@ from jumpgate.dataflow.operators import (
     Send,
     Shuffle,
     Sort,
+    SortKey,
     UnionAll,
+    Window,
+    WindowFunction,
 )
 from jumpgate.dataflow.types import DataType
 
@@ -156,13 +159,12 @@ class Translator:
                 group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
                 return f"SELECT {_numbered(outputs)} FROM {self._step(node.input)} t{group}"
             case Sort():
-                keys = [
-                    f"{self.expression(k.expression)} {'DESC' if k.descending else 'ASC'} "
-                    f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
-                    for k in node.keys
-                ]
-                order = f" ORDER BY {', '.join(keys)}" if keys else ""
-                return f"SELECT * FROM {self._step(node.input)} t{order}{_bounds(node.limit, node.offset)}"
+                order, bounds = self._order(node.keys), _bounds(node.limit, node.offset)
+                return f"SELECT * FROM {self._step(node.input)} t{order}{bounds}"
+            case Window():
+                columns = [f"t.c{i}" for i in range(len(node.input.schema))]
+                columns += [self._window(f, node) for f in node.functions]
+                return f"SELECT {_numbered(columns)} FROM {self._step(node.input)} t"
             case Limit():
                 return f"SELECT * FROM {self._step(node.input)} t{_bounds(node.count, node.offset)}"
             case Distinct():
@@ -227,6 +229,28 @@ class Translator:
         outputs += [f"r.c{i}" for i in range(other)]
         return f"SELECT {_numbered(outputs)} FROM {left} l {node.type.upper()} JOIN {right} r ON {condition}"
 
+    def _order(self, keys: Sequence[SortKey]) -> str:
+        texts = [
+            f"{self.expression(k.expression)} {'DESC' if k.descending else 'ASC'} "
+            f"NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+            for k in keys
+        ]
+        return f" ORDER BY {', '.join(texts)}" if texts else ""
+
+    def _window(self, f: WindowFunction, node: Window) -> str:
+        arguments = [self.expression(a) for a in f.arguments]
+        if f.function == "stddev":
+            arguments = [f"CAST({arguments[0]} AS DOUBLE)"]
+        function = "count" if f.function == "count_star" else MEASURES.get(f.function, f.function)
+        partition = f"PARTITION BY {', '.join(map(self.expression, node.partition_by))}" if node.partition_by else ""
+        frame = ""
+        if f.function in MEASURES or f.function in ("count_star", "first_value", "last_value"):
+            start = "UNBOUNDED PRECEDING" if node.frame.start is None else _bound(node.frame.start)
+            end = "UNBOUNDED FOLLOWING" if node.frame.end is None else _bound(node.frame.end)
+            frame = f" {node.frame.unit.upper()} BETWEEN {start} AND {end}"
+        call = f"{function}({', '.join(arguments) or ('*' if f.function == 'count_star' else '')})"
+        return f"CAST({call} OVER ({partition}{self._order(node.order_by)}{frame}) AS {sql_type(f.type)})"
+
     def _measure(self, measure: Measure) -> str:
         if measure.argument is None:
             return "count(*)"
@@ -290,6 +314,10 @@ class Translator:
 
 def _numbered(expressions: Sequence[str]) -> str:
     return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions))
+
+
+def _bound(offset: int) -> str:
+    return f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}" if offset else "CURRENT ROW"
 
 
 def _identifier(name: str) -> str:

@@ -127,7 +127,7 @@ class Literal(_message.Message):
     def __init__(self, boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., floating: _Optional[float] = ..., decimal: _Optional[str] = ..., days: _Optional[int] = ..., microseconds: _Optional[int] = ..., text: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Operator(_message.Message):
-    __slots__ = ("inputs", "read", "filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all", "shuffle", "send")
+    __slots__ = ("inputs", "read", "filter", "project", "join", "aggregate", "sort", "limit", "distinct", "union_all", "shuffle", "send", "window")
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     READ_FIELD_NUMBER: _ClassVar[int]
     FILTER_FIELD_NUMBER: _ClassVar[int]
@@ -140,6 +140,7 @@ class Operator(_message.Message):
     UNION_ALL_FIELD_NUMBER: _ClassVar[int]
     SHUFFLE_FIELD_NUMBER: _ClassVar[int]
     SEND_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_FIELD_NUMBER: _ClassVar[int]
     inputs: _containers.RepeatedScalarFieldContainer[int]
     read: Read
     filter: Filter
@@ -152,7 +153,8 @@ class Operator(_message.Message):
     union_all: UnionAll
     shuffle: Shuffle
     send: Send
-    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., read: _Optional[_Union[Read, _Mapping]] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., project: _Optional[_Union[Project, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., aggregate: _Optional[_Union[Aggregate, _Mapping]] = ..., sort: _Optional[_Union[Sort, _Mapping]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., distinct: _Optional[_Union[Distinct, _Mapping]] = ..., union_all: _Optional[_Union[UnionAll, _Mapping]] = ..., shuffle: _Optional[_Union[Shuffle, _Mapping]] = ..., send: _Optional[_Union[Send, _Mapping]] = ...) -> None: ...
+    window: Window
+    def __init__(self, inputs: _Optional[_Iterable[int]] = ..., read: _Optional[_Union[Read, _Mapping]] = ..., filter: _Optional[_Union[Filter, _Mapping]] = ..., project: _Optional[_Union[Project, _Mapping]] = ..., join: _Optional[_Union[Join, _Mapping]] = ..., aggregate: _Optional[_Union[Aggregate, _Mapping]] = ..., sort: _Optional[_Union[Sort, _Mapping]] = ..., limit: _Optional[_Union[Limit, _Mapping]] = ..., distinct: _Optional[_Union[Distinct, _Mapping]] = ..., union_all: _Optional[_Union[UnionAll, _Mapping]] = ..., shuffle: _Optional[_Union[Shuffle, _Mapping]] = ..., send: _Optional[_Union[Send, _Mapping]] = ..., window: _Optional[_Union[Window, _Mapping]] = ...) -> None: ...
 
 class Read(_message.Message):
     __slots__ = ("files", "format", "file_schema", "columns", "options", "predicate")
@@ -246,6 +248,40 @@ class Sort(_message.Message):
     limit: int
     offset: int
     def __init__(self, keys: _Optional[_Iterable[_Union[SortKey, _Mapping]]] = ..., limit: _Optional[int] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class Frame(_message.Message):
+    __slots__ = ("unit", "start", "end")
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    unit: str
+    start: int
+    end: int
+    def __init__(self, unit: _Optional[str] = ..., start: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
+class WindowFunction(_message.Message):
+    __slots__ = ("function", "arguments", "type", "name")
+    FUNCTION_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    function: str
+    arguments: _containers.RepeatedScalarFieldContainer[int]
+    type: Type
+    name: str
+    def __init__(self, function: _Optional[str] = ..., arguments: _Optional[_Iterable[int]] = ..., type: _Optional[_Union[Type, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Window(_message.Message):
+    __slots__ = ("partition_by", "order_by", "functions", "frame")
+    PARTITION_BY_FIELD_NUMBER: _ClassVar[int]
+    ORDER_BY_FIELD_NUMBER: _ClassVar[int]
+    FUNCTIONS_FIELD_NUMBER: _ClassVar[int]
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    partition_by: _containers.RepeatedScalarFieldContainer[int]
+    order_by: _containers.RepeatedCompositeFieldContainer[SortKey]
+    functions: _containers.RepeatedCompositeFieldContainer[WindowFunction]
+    frame: Frame
+    def __init__(self, partition_by: _Optional[_Iterable[int]] = ..., order_by: _Optional[_Iterable[_Union[SortKey, _Mapping]]] = ..., functions: _Optional[_Iterable[_Union[WindowFunction, _Mapping]]] = ..., frame: _Optional[_Union[Frame, _Mapping]] = ...) -> None: ...
 
 class Limit(_message.Message):
     __slots__ = ("count", "offset")

@@ -1,4 +1,4 @@
-"""DataFusion as an accelerator: windows and full sorts run in an existing engine, in a process of its own.
+"""DataFusion as an accelerator: windows and sorts run in an existing engine, in a process of its own.
 
 Its files are the example of docs/wrap-an-engine.md: `__init__` says what it takes, `sql` says it in the engine's
 language, `lifecycle` starts and configures instances, `worker` is the instance.
@@ -21,7 +21,7 @@ SETUP_S = 1.0
 
 
 class Engine:
-    """Windows and full sorts, in DataFusion: the last resort, for what no generated program does."""
+    """Windows and sorts, in DataFusion: the last resort, for what no generated program does."""
 
     name = "engine"
 
@@ -45,7 +45,7 @@ class Engine:
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
     ) -> Match | Unsupported | None:
-        if device.kind != "host" or not (isinstance(node, Window) or isinstance(node, Sort) and node.limit is None):
+        if device.kind != "host" or not isinstance(node, Window | Sort):
             return None
         if not _installed():
             return Unsupported("DataFusion is not installed", "not_installed", "pip install 'jumpgate[sql]'")

@@ -62,8 +62,8 @@ def statement(node: Operator) -> str:
     assert isinstance(node, Window | Sort)
     columns = [f"c{i}" for i in range(len(node.input.schema))]
     if isinstance(node, Sort):
-        offset = f" OFFSET {node.offset:d}" if node.offset else ""
-        return f"SELECT {', '.join(columns)} FROM input{_order(node.keys)}{offset}"
+        limit = "" if node.limit is None else f" LIMIT {node.limit:d}"
+        return f"SELECT {', '.join(columns)} FROM input{_order(node.keys)}{limit} OFFSET {node.offset:d}"
     keys = [_key(k) for k in node.partition_by if isinstance(k, ColumnRef)]
     partition = f"PARTITION BY {', '.join(keys)}" if keys else ""
     window = partition + _order(node.order_by)
@@ -75,7 +75,7 @@ def statement(node: Operator) -> str:
 
 
 def _call(f: WindowFunction, framed: str, whole: str) -> str:
-    arguments = [f"{a.value:d}" if isinstance(a, Literal) else _column(a) for a in f.arguments]
+    arguments = [str(a.value) if isinstance(a, Literal) else _column(a) for a in f.arguments]
     if f.function in RANKING:
         return f"{f.function}({', '.join(arguments)}){whole}"
     if f.function == "count_star":

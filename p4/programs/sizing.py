@@ -52,6 +52,15 @@ def fingerprint_bits(distinct: int, rows: int, delta: float = DEFAULT_DELTA) -> 
     return math.ceil(math.log2(rows * fullest_row(distinct, rows, delta) ** 2 / delta))
 
 
+def carried_bits(fingerprint: int, rows: int) -> int:
+    """Bits of the number that a packet carries, when the switch takes the row from a hash of that number as well.
+
+    The theorems have the row from the key itself, independent of the fingerprint; where both come from one number it needs
+    log2 d bits more, or keys would meet all d x w others instead of w.
+    """
+    return fingerprint + math.ceil(math.log2(rows))
+
+
 def distinct_keys_max(bits: int, rows: int, delta: float = DEFAULT_DELTA) -> int:
     """How many different keys a fingerprint of so many bits holds (the inverse of `fingerprint_bits`, long streams)."""
     return int(rows / math.e * math.sqrt(2.0**bits * delta / rows))

@@ -1,6 +1,7 @@
 """Skyline of two dimensions, larger being better: w stored points of high score; what one of them dominates is pruned.
 
-Scores: the sum of both coordinates, or the approximate product, that is the sum of their logarithms. A point takes the place
+Scores: the sum of both coordinates, the approximate product, that is the sum of their logarithms, or the share of points
+that a point dominates (`share_table`); the last two differ in the entries of the program's tables only. A point takes the place
 of a stored one whose score is lower, which moves on to the next; otherwise it is pruned if that one is at least as good in
 both dimensions and has a higher score. The score grows with either coordinate, so nothing that is dominated by
 a point replaces it. Equal scores never prune: equal points both stay. Deterministic.
@@ -9,7 +10,8 @@ a point replaces it. Equal scores never prune: equal points both stay. Determini
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 
 #: beta: 2^26 log2 of a 32-bit number stays below 2^31, and the sum of two of them below 2^32
 SCALE = 1 << 26
@@ -35,6 +37,22 @@ def sum_score(x: int, y: int) -> int:
 
 def product_score(x: int, y: int) -> int:
     return logarithm(x) + logarithm(y)
+
+
+def share_table(sample: Sequence[int], bits: int = 16) -> list[int]:
+    """Entries for one dimension so that the score is the logarithm of the share of points that a point dominates.
+
+    beta log2 of the sample's distribution function, from 0 for one in 2^16 or less up to beta / 2: the product of
+    both dimensions' shares is what a point is worth, however differently they are distributed. Any table that never falls is
+    safe, so an old or small sample costs pruning only.
+    """
+    ordered = sorted(sample)
+    step = SCALE / 32
+    out = []
+    for a in range(1 << bits):
+        share = bisect_right(ordered, a) / len(ordered)
+        out.append(round(step * max(0.0, 16 + math.log2(share))) if share else 0)
+    return out
 
 
 class Skyline:

@@ -19,6 +19,7 @@ class Controller:
 
     def __init__(self) -> None:
         self.election_id: int | None = None
+        self.has_introduced_itself = False
         self.messages: queue.Queue[p4r.StreamMessageResponse | Refused | None] = queue.Queue(MESSAGES_MAX)
         self.lost = 0
 
@@ -41,7 +42,7 @@ class Controller:
 
 
 class Arbitration:
-    """The controllers of one device. The primary is the one with the highest election id ever seen, while it is connected."""
+    """The controllers of one device. Primary is, while connected, the one with the highest election id ever seen."""
 
     def __init__(self, device_id: int) -> None:
         self._device_id = device_id
@@ -78,6 +79,7 @@ class Arbitration:
                 raise invalid(f"another controller has election id {election_id}")
             before = self._primary()
             controller.election_id = election_id
+            controller.has_introduced_itself = True
             if election_id is not None and (self._highest is None or election_id > self._highest):
                 self._highest = election_id
             changed = self._primary() is not before
@@ -115,5 +117,5 @@ class Arbitration:
             update = p4r.MasterArbitrationUpdate(device_id=self._device_id, status=status)
             if self._highest is not None:
                 update.election_id.CopyFrom(U128.encode(self._highest))
-            if controller.election_id is not None or controller in controllers:
+            if controller.has_introduced_itself:
                 controller.send(p4r.StreamMessageResponse(arbitration=update))

@@ -148,11 +148,10 @@ class Entities:
     def _action(self, table: Table, given: p4r.TableAction) -> tuple[int, tuple[int, ...]]:
         if given.WhichOneof("type") != "action":
             raise unimplemented("this switch has no action profiles")
-        for index, action in enumerate(table.actions):
-            if action.id == given.action.action_id:
-                break
-        else:
+        index = next((i for i, action in enumerate(table.actions) if action.id == given.action.action_id), None)
+        if index is None:
             raise invalid(f"table '{table.name}' has no action with id {given.action.action_id}")
+        action = table.actions[index]
         params = {param.param_id: param.value for param in given.action.params}
         ids = self._parameters[action.id]
         if sorted(params) != sorted(ids) or len(params) != len(given.action.params):
@@ -266,7 +265,10 @@ class Entities:
         if wanted.is_default_action:
             default = self.switch.read(table, table.size)
             assert default is not None
-            yield table.size, p4r.TableEntry(table_id=table.id, action=self._action_of(table, default), is_default_action=True)
+            yield (
+                table.size,
+                p4r.TableEntry(table_id=table.id, action=self._action_of(table, default), is_default_action=True),
+            )
         elif wanted.match:
             entry = self._entry(table, wanted, with_action=False)
             try:
@@ -340,12 +342,16 @@ class Entities:
         if kind in (None, "multicast_group_entry"):
             key = wanted.multicast_group_entry.multicast_group_id
             found += [
-                p4r.PacketReplicationEngineEntry(multicast_group_entry=g) for i, g in self._groups.items() if key in (0, i)
+                p4r.PacketReplicationEngineEntry(multicast_group_entry=g)
+                for i, g in self._groups.items()
+                if key in (0, i)
             ]
         if kind in (None, "clone_session_entry"):
             key = wanted.clone_session_entry.session_id
             found += [
-                p4r.PacketReplicationEngineEntry(clone_session_entry=s) for i, s in self._sessions.items() if key in (0, i)
+                p4r.PacketReplicationEngineEntry(clone_session_entry=s)
+                for i, s in self._sessions.items()
+                if key in (0, i)
             ]
         yield from (p4r.Entity(packet_replication_engine_entry=entry) for entry in found)
 
@@ -406,7 +412,9 @@ def _match(given: p4r.FieldMatch | None, what: str, bits: int, kind: str) -> tup
     if kind == "range":
         low, high = number(given.range.low, bits, what), number(given.range.high, bits, what)
         if low > high or (low, high) == (0, full):
-            raise invalid(f"{what}: the range {low} … {high} is {'empty' if low > high else 'everything: leave it out'}")
+            raise invalid(
+                f"{what}: the range {low} … {high} is {'empty' if low > high else 'everything: leave it out'}"
+            )
         return low, high
     if kind == "lpm":
         length = given.lpm.prefix_len

@@ -18,7 +18,12 @@ class KeyField(c.Structure):
 
 
 class Action(c.Structure):
-    _fields_ = (("name", c.c_char_p), ("id", c.c_uint32), ("parameters", c.POINTER(Field)), ("parameter_count", c.c_uint32))
+    _fields_ = (
+        ("name", c.c_char_p),
+        ("id", c.c_uint32),
+        ("parameters", c.POINTER(Field)),
+        ("parameter_count", c.c_uint32),
+    )
 
 
 class TableInfo(c.Structure):
@@ -75,7 +80,8 @@ class Counts(Numbers):
     _fields_ = tuple(
         (name, c.c_uint64)
         for name in (
-            "ingress_passes", "sent", "recirculated", "resubmitted", "mirrored", "replicated", "to_controller", "digests",
+            "ingress_passes", "sent", "recirculated", "resubmitted", "mirrored", "replicated", "to_controller",
+            "digests",
             "dropped_by_program", "no_destination", "malformed", "oversized", "no_buffer", "loop_full",
             "controller_full", "no_such_port", "no_mirror_session", "no_multicast_group",
         )
@@ -101,7 +107,9 @@ def words(bits: int) -> int:
 
 def pack(values: list[int], widths: list[int]) -> Any:
     """Fields as an array of words, each in words of its own, the least significant first."""
-    flat = [value >> (64 * w) & (2**64 - 1) for value, bits in zip(values, widths, strict=True) for w in range(words(bits))]
+    flat = [
+        value >> (64 * w) & (2**64 - 1) for value, bits in zip(values, widths, strict=True) for w in range(words(bits))
+    ]
     return (c.c_uint64 * max(1, len(flat)))(*flat)
 
 

@@ -1,4 +1,4 @@
-"""Builds the switch's C++ library and the compiled programs, each once for its content, and declares its C interface."""
+"""Builds the switch's C++ library and compiled programs, each once for its content; declares its C interface."""
 
 from __future__ import annotations
 
@@ -33,7 +33,13 @@ def _base_key(variant: str) -> str:
     """Of everything that each library depends on: compiler, machine, and the headers of the contract."""
     headers = [path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))]
     return _digest(
-        variant, *FLAGS, *toolchain.VARIANTS[variant], toolchain.compiler_version(), platform.machine(), _cpu(), *headers
+        variant,
+        *FLAGS,
+        *toolchain.VARIANTS[variant],
+        toolchain.compiler_version(),
+        platform.machine(),
+        _cpu(),
+        *headers,
     )
 
 
@@ -75,7 +81,7 @@ def _first_error(output: str) -> str:
 
 
 def build_program(name: str, source: str, variant: str | None = None) -> Path:
-    """Compiles a program's generated C++ (see include/jgsw/program.h) into a cached shared library; returns its path."""
+    """Compiles a program's generated C++ (include/jgsw/program.h) into a cached shared library; returns its path."""
     variant = variant or toolchain.default_variant()
     target = cache.root() / "switch" / "programs" / f"{_digest(_base_key(variant), source)}.so"
     return _compile(f"the P4 program {name}", ["-x", "c++", "-"], target, variant, source)

@@ -44,7 +44,7 @@ class TableError(JumpgateError):
             Result.EXISTS: "has this entry already; modify it",
             Result.NOT_FOUND: "has no such entry",
             Result.FULL: f"is full: it holds {table.size} entries",
-            Result.INVALID: "cannot hold this entry: a value is wider than its field, a value has bits outside its mask, "
+            Result.INVALID: "cannot hold this entry: a value is wider than its field, or has bits outside its mask, "
             "or a range is empty",
             Result.CONSTANT: "is constant in the program",
         }[result]
@@ -264,7 +264,9 @@ class Switch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -319,7 +321,14 @@ class Switch:
         else:
             host, port = spec.peer or ("0.0.0.0", 0)
             problem = self._lib.jgsw_add_udp(
-                self._sw, spec.number, int(spec.frames), spec.host.encode(), spec.port, host.encode(), port, c.byref(bound)
+                self._sw,
+                spec.number,
+                int(spec.frames),
+                spec.host.encode(),
+                spec.port,
+                host.encode(),
+                port,
+                c.byref(bound),
             )
         if problem is not None:
             where = spec.interface or f"{spec.host}:{spec.port}"
@@ -376,7 +385,9 @@ class Switch:
         data = layout.pack(list(entry.data), table.actions[entry.action].widths) if operation < 2 else None
         value, mask = self._match(table, entry)
         result = Result(
-            self._lib.jgsw_table_write(self._sw, table.index, operation, value, mask, entry.priority, entry.action, data)
+            self._lib.jgsw_table_write(
+                self._sw, table.index, operation, value, mask, entry.priority, entry.action, data
+            )
         )
         if result is not Result.OK:
             raise TableError(table, result)

@@ -36,15 +36,15 @@ const TableInfo kTables[] = {
     {"Ingress.const_table", 0x02000005, kExact, 1, kActions, 2, 1, 0, nullptr, true, kConstRows, 1},
 };
 const RegisterInfo kRegisters[] = {
-    {"Ingress.sums", 0x05000001, 16, -1, {{"", 32}, {"", 0}}, 1, 4, {0, 0}},
-    {"Ingress.pairs", 0x05000002, 8, -1, {{"low", 16}, {"high", 16}}, 2, 2, {3, 4}},
+    {"Ingress.sums", 0x16000001, 16, -1, {{"", 32}, {"", 0}}, 1, 4, {0, 0}},
+    {"Ingress.pairs", 0x16000002, 8, -1, {{"low", 16}, {"high", 16}}, 2, 2, {3, 4}},
 };
 const CounterInfo kCounters[] = {
-    {"Ingress.ports", 0x03000001, 512, -1, CounterKind::both},
-    {"Ingress.exact_hits", 0x03000002, 1025, 0, CounterKind::both},
+    {"Ingress.ports", 0x12000001, 512, -1, CounterKind::both},
+    {"Ingress.exact_hits", 0x13000001, 1025, 0, CounterKind::both},
 };
 const Field kDigestFields[] = {{"key", 32}, {"port", 8}};
-const DigestInfo kDigests[] = {{"learn", 0x06000001, kDigestFields, 2}};
+const DigestInfo kDigests[] = {{"learn", 0x17000001, kDigestFields, 2}};
 
 Verdict apply(const Entry& entry, Packet& packet) {
   if (entry.action == 0) return Verdict::drop;

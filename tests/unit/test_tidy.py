@@ -19,6 +19,7 @@ PACKAGES = {
     "ncas": "jumpgate.ncas",
     "converters": "jumpgate.converters",
     "templates": "jumpgate.templates",
+    "p4": "jumpgate.p4",
     "clients/python": "jumpgate.client",
 }
 
@@ -40,7 +41,7 @@ MAY_KNOW = {
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},  # to start one; schemas; the cache folder
     "templates": set(),
-    "p4": {"ntf", "templates"},  # packet headers; programs and generated C++
+    "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }
 #: these may know everybody
 FREE = {"service", "cli", "testing"}

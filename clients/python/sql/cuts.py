@@ -89,13 +89,14 @@ def split(
     plan: Plan,
     relation: Callable[[Rel], Operator | str],
     decide: Decision,
-    schema_of: Callable[[Plan], pa.Schema],
+    schema_of: Callable[[Plan], pa.Schema | None],
     prefix: str,
 ) -> Split:
     """Takes `plan` apart and leaves it unchanged. relation: the dataflow that one of its relations is, or why it is
     none.
 
-    schema_of: the schema that the client's engine gives a plan. prefix: of the cuts' names.
+    schema_of: the schema that the client's engine gives a plan, None if it cannot. prefix: of the cuts'
+    names.
     """
     rest = Plan()
     rest.CopyFrom(plan)
@@ -107,37 +108,44 @@ def split(
         mapped = relation(rel)
         if isinstance(mapped, Operator):
             candidate = Candidate(rel, mapped, count(rel), places[_key(rel)])
-            against = decide(candidate)
-            if against is None:
-                replace(candidate, place)
+            reason = decide(candidate)
+            if reason is None and (cut := cut_of(candidate)) is not None:
+                _stand_in(place, cut)
                 return
-            reason = against
+            reason = reason or "the client's engine cannot say what columns it has"
         else:
             reason = mapped
         found.kept.append(Kept(kind(rel), reason))
         for child, child_place in zip(list(children(rel)), list(children(place)), strict=True):
             visit(child, child_place)
 
-    def replace(candidate: Candidate, place: Rel) -> None:
+    def cut_of(candidate: Candidate) -> Cut | None:
         key = _key(candidate.rel)
-        cut = known.get(key)
-        if cut is None:
-            schema = plain(schema_of(_plan_of(plan, candidate)))
-            cut = known[key] = Cut(f"{prefix}{len(known)}", candidate.operator, schema, candidate.operators)
-            found.cuts.append(cut)
-        else:
-            cut.uses += 1
-        read = ReadRel(base_schema=named_struct(cut.schema))
-        read.common.direct.SetInParent()
-        read.named_table.names.append(cut.name)
-        place.Clear()
-        place.read.CopyFrom(read)
+        if key in known:
+            known[key].uses += 1
+            return known[key]
+        schema = schema_of(_plan_of(plan, candidate))
+        if schema is None or len(schema) != len(candidate.operator.schema):
+            return None
+        cut = Cut(f"{prefix}{len(known)}", candidate.operator, plain(schema), candidate.operators)
+        found.cuts.append(cut)
+        known[key] = cut
+        return cut
 
     for root, place in zip(roots(plan), roots(rest), strict=True):
         visit(root, place)
     if len(found.cuts) == 1 and not found.kept and len(rest.relations) == 1:
         found.rest = None
     return found
+
+
+def _stand_in(place: Rel, cut: Cut) -> None:
+    """Makes `place` read the cut's result."""
+    read = ReadRel(base_schema=named_struct(cut.schema))
+    read.common.direct.SetInParent()
+    read.named_table.names.append(cut.name)
+    place.Clear()
+    place.read.CopyFrom(read)
 
 
 def nothing(plan: Plan, reason: str) -> Split:

@@ -55,13 +55,14 @@ class Frontend:
             try:
                 frame = self._context.sql(text, options=READ_ONLY, param_values=values)
                 logical = frame.optimized_logical_plan()
-                schema = frame.schema()
+                names = frame.schema().names
                 plan = self._substrait(logical)
                 if dialect.rewrite(plan):
-                    frame = frame_of(self._context, plan.SerializeToString())
-                    logical = frame.optimized_logical_plan()
+                    logical = frame_of(self._context, plan.SerializeToString()).optimized_logical_plan()
                     plan = self._substrait(logical)
-                    schema = pa.schema([f.with_name(n) for f, n in zip(frame.schema(), schema.names, strict=True)])
+                # types are only settled in the optimised plan, names are those of the text
+                fields = self._context.create_dataframe_from_logical_plan(logical).schema()
+                schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
             except BaseException as error:  # a panic of DataFusion is no Exception
                 raise _typed(error, text, tables) from error
         return Planned(plan, schema, logical.display_indent())
@@ -70,7 +71,8 @@ class Frontend:
         """The schema that DataFusion gives a plan over the registered tables; None if it takes it for no plan."""
         with self._lock:
             try:
-                return frame_of(self._context, plan.SerializeToString()).schema()
+                logical = frame_of(self._context, plan.SerializeToString()).optimized_logical_plan()
+                return self._context.create_dataframe_from_logical_plan(logical).schema()
             except Exception:  # of Rust; all that can be known of it is its text
                 return None
 

@@ -31,11 +31,14 @@ _COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "ma
 def read_aggregate(
     rel: AggregateRel, node: Operator, reader: ExpressionReader, functions: Mapping[int, str], datafusion: bool
 ) -> Operator:
-    """Keys, measures and, for several grouping sets, the set's number (datafusion: the bit mask of absent keys)."""
-    keys = [reader.read(e) for e in rel.grouping_expressions]
-    sets = [list(g.expression_references) for g in rel.groupings] or [[]]
-    if not all(0 <= k < len(keys) for s in sets for k in s):
+    """Keys, measures and, for several grouping sets, the set's number (datafusion: before the measures, the bit mask of
+    absent keys)."""
+    read_keys = [reader.read(e) for e in rel.grouping_expressions]
+    keys = list(dict.fromkeys(read_keys))  # each set may list its keys anew
+    references = [list(g.expression_references) for g in rel.groupings]
+    if not all(0 <= r < len(read_keys) for refs in references for r in refs):
         raise Unmapped("a grouping set refers to a key that does not exist")
+    sets = [[keys.index(read_keys[r]) for r in refs] for refs in references] or [[]]
     names = tuple(getattr(k, "name", "") or f"k{i}" for i, k in enumerate(keys))
     read = [_measure(m, reader, functions, f"m{i}") for i, m in enumerate(rel.measures)]
     measures = tuple(m for m, _ in read)
@@ -187,10 +190,14 @@ class _Sets:
                 expressions.append(column(node.schema, wanted.index(i)))
             else:
                 expressions.append(Literal(key.type.with_nullable(True), None))
+        results = []
         for value, type in zip(values, self.types, strict=True):
             narrow = type.kind == "decimal" and type.precision < value.type.precision
-            expressions.append(cast_to(value, type) if narrow else value)
-        absent = sum(1 << len(self.keys) - 1 - i for i in range(len(self.keys)) if i not in wanted)
-        expressions.append(Literal(int64.with_nullable(False), absent if self.datafusion else number))
-        names = (*self.names, *(m.name for m in self.measures), GROUPING_ID)
-        return Project(node, tuple(expressions), names)
+            results.append(cast_to(value, type) if narrow else value)
+        names = tuple(m.name for m in self.measures)
+        if self.datafusion:
+            absent = sum(1 << len(self.keys) - 1 - i for i in range(len(self.keys)) if i not in wanted)
+            set_ = Literal(int64.with_nullable(False), absent)
+            return Project(node, (*expressions, set_, *results), (*self.names, GROUPING_ID, *names))
+        set_ = Literal(int64.with_nullable(False), number)
+        return Project(node, (*expressions, *results, set_), (*self.names, *names, GROUPING_ID))

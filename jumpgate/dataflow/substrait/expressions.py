@@ -54,6 +54,8 @@ FUNCTIONS = {
     "contains": "contains",
     "coalesce": "coalesce",
     "nullif": "null_if",
+    "day_of_week": "day_of_week",
+    "second": "second",
 }
 _PARTS = {p: p for p in ("year", "quarter", "month", "day", "hour", "minute")}
 

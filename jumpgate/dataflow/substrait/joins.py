@@ -12,7 +12,7 @@ from jumpgate.dataflow.operators import Filter, Join, Operator, Project, column
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.types import DataType, Schema, bool_
 
-_TYPES = {
+TYPES = {
     "JOIN_TYPE_INNER": "inner",
     "JOIN_TYPE_OUTER": "full",
     "JOIN_TYPE_LEFT": "left",
@@ -36,8 +36,8 @@ def read_join(left: Operator, right: Operator, type: str, condition: Expression 
         if condition is not None:
             condition = condition.remap(lambda i: _moved(left, right, i + other if i < width else i - width))
         left, right, kind = right, left, _SWAPPED[type]
-    elif type in _TYPES:
-        kind = _TYPES[type]
+    elif type in TYPES:
+        kind = TYPES[type]
     else:
         raise Unmapped(f"a {type.removeprefix('JOIN_TYPE_').lower().replace('_', ' ')} join is not known")
     left_keys, right_keys, rest = _apart(left.schema, right.schema, condition)

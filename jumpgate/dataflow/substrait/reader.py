@@ -220,7 +220,8 @@ class Reader:
         for other in others:
             condition = conjunction(joins.equal_rows(first.schema, other.schema))
             first = joins.read_join(first, other, f"JOIN_TYPE_LEFT_{type.upper()}", condition, self._datafusion)
-        return Distinct(first)
+        columns = tuple(column(first.schema, i) for i in range(len(first.schema)))
+        return Aggregate(first, columns, first.schema.names, ())
 
 
 _READERS = {

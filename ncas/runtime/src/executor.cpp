@@ -582,7 +582,14 @@ extern "C" {
 
 int jg_load(JgTask* task, int column, const int32_t* sel, int n) {
   auto* w = worker_of(task);
-  jg::Status status = w->source->load(column, sel ? sel : jg::identity(), n);
+  if (!sel) sel = jg::identity();
+  int32_t once[JG_BATCH_ROWS];  // a row that has several partners in a join is selected several times
+  int kept = 0;
+  for (int i = 0; i < n; ++i) {
+    once[kept] = sel[i];
+    kept += i + 1 == n || sel[i + 1] != sel[i];
+  }
+  jg::Status status = w->source->load(column, once, kept);
   if (status.ok()) return 0;
   jg_fail(task, JG_STATUS, -1);
   w->status = status;

@@ -79,7 +79,8 @@ struct JgTask {
 };
 
 extern "C" {
-// Fills late column `column` of the current batch for the n rows in `sel` (null: for all). Non-zero: failed.
+// Fills late column `column` of the current batch for the n rows in `sel` (ascending, perhaps repeated; null: for all).
+// Non-zero: failed.
 int jg_load(JgTask* task, int column, const int32_t* sel, int n);
 // A zeroed row for join build `table` with the given hash. Never null.
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);

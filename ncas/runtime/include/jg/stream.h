@@ -35,8 +35,9 @@ class SourceWorker {
   // The next batch (1 to JG_BATCH_ROWS rows), or *done. Only the early columns need be filled; data of others is null.
   // Pointers stay valid until the next call.
   virtual Status next(JgBatch* batch, bool* done) = 0;
-  // Fills late column `column` of the current batch at least for the rows that `sel` lists (ascending, n of them), each
-  // at its own position in the batch. Called at most once a batch and column; not called where no row survived.
+  // Fills late column `column` of the current batch at least for the rows that `sel` lists (strictly ascending, n of
+  // them), each at its own position in the batch. Called at most once a batch and column; not called where no row
+  // survived.
   virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
 };
 

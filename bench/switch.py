@@ -1,0 +1,95 @@
+"""The software switch: packets over loopback UDP beside a bare echo, tuples through programs in process, compile times.
+
+The echo and the switch take turns behind one driver, each in a process of its own, both with segmentation
+offload. The ratio is the smaller of two: packets a second of time, and packets a second of the server's CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from bench._measure import Figure, remark, report
+from jumpgate.p4.switch import library
+from jumpgate.testing import cpp, switch_by_hand
+
+HERE = Path(__file__).parent
+SECONDS = 1.5
+ROUNDS = 5
+PACKET_BYTES = 1400
+WINDOW = 1024
+
+#: a switch that sends frames back out of port 1, until its input ends
+SERVE = """
+import sys
+from pathlib import Path
+from jumpgate.p4.switch.switch import PortSpec, Switch
+with Switch(Path(sys.argv[1])) as switch:
+    print(switch.add_port(PortSpec.parse(f"1=127.0.0.1:0/127.0.0.1:{sys.argv[2]},frames")), flush=True)
+    switch.start()
+    sys.stdin.read()
+    print({name: count for name, count in switch.counts().items() if count}, file=sys.stderr)
+"""
+
+
+def cpu_seconds(process: int) -> float:
+    """Of all threads, to the nanosecond."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+
+
+def drive(program: Path, server: Callable[[int], list[str]]) -> tuple[float, float]:
+    """Packets that came back: a second, and a second of the server's CPU. `server` gets the driver's port."""
+    command = [str(program), "drive", str(SECONDS), str(PACKET_BYTES), str(WINDOW)]
+    with _start(command) as driver:
+        assert driver.stdin is not None and driver.stdout is not None
+        with _start(server(int(driver.stdout.readline()))) as serving:
+            assert serving.stdout is not None
+            port = serving.stdout.readline()
+            before = cpu_seconds(serving.pid)
+            rate, lost = driver.communicate(port)[0].split()
+            cpu = cpu_seconds(serving.pid) - before
+            if int(lost):
+                remark(f"{lost} packets were lost")
+            serving.communicate()
+    return float(rate), float(rate) * SECONDS / cpu
+
+
+def _start(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def udp_vs_echo() -> Figure:
+    loop = cpp.build("udp_loop", [HERE / "udp_loop.cpp"], cpp.RELEASE)
+    by_hand = switch_by_hand.program()
+    contenders: dict[str, Callable[[int], list[str]]] = {
+        "echo": lambda _: [str(loop), "echo"],
+        "switch": lambda peer: [sys.executable, "-c", SERVE, str(by_hand), str(peer)],
+    }
+    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in contenders}
+    for _ in range(ROUNDS):
+        for name, server in contenders.items():
+            rates[name].append(drive(loop, server))
+    wall, cpu = (
+        {name: statistics.median(run[kind] for run in runs) for name, runs in rates.items()} for kind in (0, 1)
+    )
+    remark(f"packets/s: echo {wall['echo']:,.0f}, switch {wall['switch']:,.0f}")
+    remark(f"packets/s of CPU: echo {cpu['echo']:,.0f}, switch {cpu['switch']:,.0f}")
+    ratio = min(wall["switch"] / wall["echo"], cpu["switch"] / cpu["echo"])
+    return Figure("udp_vs_echo", ratio, 0.6, "higher", f"{PACKET_BYTES}-byte packets, offload on both sides")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    library.load()
+    report(udp_vs_echo(), arguments.json)
+
+
+if __name__ == "__main__":
+    main()

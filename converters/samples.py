@@ -1,0 +1,168 @@
+"""What a look at some rows tells about a column: distinct values, bounds, NULLs. For estimates only.
+
+Parquet's bounds come from its footer, its values from several row groups; those of ORC from one stripe, of JSON and CSV
+from lines at several offsets. What cannot be read is unknown: reading the data will say why.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import functools
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from jumpgate.converters.footers import parquet_footer
+from jumpgate.dataflow.types import DataType
+from jumpgate.errors import JumpgateError
+from jumpgate.nca.interface import ColumnStatistics
+
+#: of text files: pieces at so many offsets, of so many bytes
+PIECES, PIECE_BYTES = 8, 32 << 10
+#: of Parquet, from each of some row groups; files of no more rows than SMALL_ROWS are read whole
+ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
+#: ORC is read by whole stripes: tables of more rows are left alone
+ORC_ROWS_MAX = 2_000_000
+_DAY = datetime.date(1970, 1, 1).toordinal()
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+Options = tuple[tuple[str, str], ...]
+
+
+def column_statistics(
+    files: Sequence[str], format: str, options: Options, rows: float, name: str, type: DataType
+) -> ColumnStatistics:
+    """From the largest file, for all of `rows` rows."""
+    try:
+        largest = max(files, key=os.path.getsize, default=None)
+        if largest is None:
+            return ColumnStatistics()
+        status = os.stat(largest)
+        return _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
+    except (OSError, ValueError, ArithmeticError, LookupError, JumpgateError):
+        return ColumnStatistics()
+
+
+@functools.lru_cache(maxsize=10_000)
+def _column(
+    file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
+) -> ColumnStatistics:
+    if format == "parquet":
+        values = _parquet(file, name)
+        range = parquet_footer(file).range(name)
+        scale = 10.0**-type.scale if type.kind == "decimal" else 1.0
+        low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
+    else:
+        table = _orc(file, modified_ns, size, name) if format == "orc" else None
+        values = _lines(file, modified_ns, size, format, options).get(name, []) if table is None else table
+        numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
+        low, high = min(numbers, default=None), max(numbers, default=None)
+    if not values:
+        return ColumnStatistics(low=low, high=high)
+    present = [v for v in values if v is not None]
+    distinct = _distinct(present, rows * len(present) / len(values))
+    if type.is_integer or type.kind == "date":  # there are no more values than places for them
+        distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
+    return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
+
+
+def _distinct(present: Sequence[Any], rows: float) -> float:
+    """The guaranteed-error estimator: what occurs once in the sample stands for √(rows / sample) values.
+
+    Charikar, Chaudhuri, Motwani, Narasayya: Towards Estimation Error Guarantees for Distinct Values, PODS 2000. A run
+    of one value counts as one row: rows that lie together are no random sample.
+    """
+    if len(present) >= rows:
+        return float(len(set(present)))
+    heads = [v for i, v in enumerate(present) if not i or v != present[i - 1]]
+    if not heads:
+        return 1.0
+    rows *= len(heads) / len(present)
+    counts = Counter(heads)
+    once = sum(1 for n in counts.values() if n == 1)
+    if once == len(heads):  # as good as a key
+        return rows
+    return min(rows, len(counts) - once + once * math.sqrt(max(1.0, rows / len(heads))))
+
+
+def position(value: Any, type: DataType) -> float | None:
+    """A value, or its text in a file, as a number; None for what has no place on a line."""
+    if type.is_numeric:
+        number = float(value)
+        return number if math.isfinite(number) else None
+    if type.kind == "date":
+        day = value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value[:10])
+        return float(day.toordinal() - _DAY)
+    if type.kind == "timestamp":
+        moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
+        return (moment.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(microseconds=1)
+    return None
+
+
+def _parquet(file: str, name: str) -> list[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as parquet:
+        if parquet.metadata.num_rows <= SMALL_ROWS:
+            whole: list[Any] = parquet.read([name]).column(0).to_pylist()
+            return whole
+        values: list[Any] = []
+        groups = parquet.num_row_groups
+        for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
+            batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
+            values += [] if batch is None else batch.column(0).to_pylist()
+        return values
+
+
+@functools.lru_cache(maxsize=1000)
+def _orc(file: str, modified_ns: int, size: int, name: str) -> list[Any]:
+    import pyarrow.orc as orc
+
+    opened = orc.ORCFile(file)
+    if opened.nrows > ORC_ROWS_MAX or not opened.nstripes:
+        return []
+    stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
+    values: list[Any] = stripe.slice(0, SMALL_ROWS if opened.nrows <= SMALL_ROWS else ROWS_MAX * GROUPS_MAX).to_pylist()
+    return values
+
+
+@functools.lru_cache(maxsize=200)
+def _lines(file: str, modified_ns: int, size: int, format: str, options: Options) -> dict[str, list[Any]]:
+    """Whole lines of the sample, by column."""
+    lines: list[str] = []
+    with open(file, "rb") as f:
+        header = f.readline().decode(errors="replace") if format == "csv" else ""
+        start = f.tell()
+        for piece in range(PIECES):
+            f.seek(start + max(0, size - start - PIECE_BYTES) * piece // (PIECES - 1))
+            text = f.read(PIECE_BYTES).decode(errors="replace")
+            parts = text.split("\n")
+            lines += parts[1 if piece else 0 : None if f.tell() == size else -1]
+            if f.tell() == size:
+                break
+    if format == "csv":
+        return _csv(header, lines, dict(options))
+    rows = [row for line in lines if (row := _json(line)) is not None]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _json(line: str) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _csv(header: str, lines: list[str], options: dict[str, str]) -> dict[str, list[Any]]:
+    dialect: dict[str, Any] = {"delimiter": options.get("delimiter", ","), "quotechar": options.get("quote", '"')}
+    null = options.get("null", "")
+    first = next(csv.reader([header.rstrip("\r\n")], **dialect), [])
+    names = first if options.get("header", "true") == "true" else [f"column{i}" for i in range(len(first))]
+    rows = [r for r in csv.reader(lines, **dialect) if len(r) == len(names)]
+    return {name: [None if r[i] == null else r[i] for r in rows] for i, name in enumerate(names)}

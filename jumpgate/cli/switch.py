@@ -1,0 +1,116 @@
+"""`jumpgate switch`: the software switch and its P4 compiler."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jumpgate.cli import output
+from jumpgate.errors import ConfigError
+
+SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False))
+PROFILE = click.option("--profile", default="tofino1", show_default=True, help="The hardware whose limits hold.")
+
+
+@click.group("switch")
+def command() -> None:
+    """Run the software switch; compile P4 programs for it."""
+
+
+def _compile(source: Path, profile: str) -> Any:
+    try:
+        text = source.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the P4 program {source}: {error}", file=source) from error
+    from jumpgate.p4.compiler import compile_source
+
+    return compile_source(text, str(source), profile=profile)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}", file=path) from error
+
+
+@command.command("compile")
+@SOURCE
+@PROFILE
+@click.option("--p4info", type=click.Path(path_type=Path), help="Write the P4Info, as text, to this file.")
+@click.option("--device-config", type=click.Path(path_type=Path), help="Write what a P4Runtime client sends beside it.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+def compile_(source: Path, profile: str, p4info: Path | None, device_config: Path | None, as_json: bool) -> None:
+    """Compile SOURCE into the cache."""
+    from google.protobuf import text_format
+
+    from jumpgate.p4.switch import device, library
+
+    compiled = _compile(source, profile)
+    program = library.build_program(source.name, compiled.cpp)
+    if p4info is not None:
+        _write(p4info, text_format.MessageToString(compiled.p4info).encode())
+    if device_config is not None:
+        _write(device_config, device.device_config(program))
+    if as_json:
+        output.print_json({"program": str(program), "tables": len(compiled.p4info.tables)})
+    else:
+        print(program)
+
+
+@command.command("resources")
+@SOURCE
+@PROFILE
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+def resources(source: Path, profile: str, as_json: bool) -> None:
+    """What SOURCE takes of each stage of the hardware."""
+    report = _compile(source, profile).resources
+    if as_json:
+        output.print_json(report.to_dict())
+    else:
+        print(report.text())
+
+
+@command.command("run")
+@SOURCE
+@PROFILE
+@click.option(
+    "--port", "ports", multiple=True, metavar="N=HOST:PORT[/PEER_HOST:PORT][,frames] | N=@INTERFACE",
+    help="May be repeated. Without a peer datagrams go where their headers say. See p4/switch/README.md.",
+)  # fmt: skip
+@click.option("--p4runtime", default="127.0.0.1:9559", show_default=True, help="Where controllers connect.")
+@click.option("--device-id", default=1, show_default=True)
+@click.option("--cpu-port", default=64, show_default=True, help="The port that leads to the controllers.")
+def run(source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, device_id: int, cpu_port: int) -> None:
+    """Run SOURCE until interrupted; nothing is left behind."""
+    from finsy.proto import p4r
+
+    from jumpgate.p4.switch import device, library
+    from jumpgate.p4.switch.p4runtime import Server
+    from jumpgate.p4.switch.switch import PortSpec
+
+    compiled = _compile(source, profile)
+    program = library.build_program(source.name, compiled.cpp)
+    specs = [PortSpec.parse(text) for text in ports]
+    stopped = threading.Event()
+    with contextlib.ExitStack() as stack:
+        machine = device.Device(specs, cpu_port)
+        stack.callback(machine.close)
+        server = Server(machine, p4runtime, device_id)
+        stack.callback(server.close)
+        config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=device.device_config(program))
+        server.service.install(config)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopped.set())
+        for spec in machine.ports:
+            print(f"port {spec.number}: {spec.interface or f'{spec.host}:{spec.port}'}", flush=True)
+        print(f"P4Runtime: port {server.port}, device {device_id}", flush=True)
+        stopped.wait()
+        assert machine.switch is not None
+        lost = {name: count for name, count in machine.switch.counts().items() if count}
+    print(" ".join(f"{name}={count}" for name, count in lost.items()), flush=True)

@@ -1,0 +1,127 @@
+"""The hosts' side of PROTOCOL.md without sockets and clocks: what to send, when, and what an arriving packet means.
+
+Times are seconds of any clock that never falls. The reference for implementations in other languages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jumpgate.errors import JumpgateError
+
+#: a packet that was sent so often without an answer ends the job
+SENDS_MAX = 30
+TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.002, 2.0
+WINDOW_FIRST = 16.0
+SEQUENCE_MAX = (1 << 32) - 1
+
+
+class FlowLost(JumpgateError):
+    """Nobody answers a flow: the switch restarted, or the receiver is gone. Field: flow."""
+
+    code = "unreachable"
+    is_unreachable = True
+
+
+@dataclass
+class _Sent:
+    """A packet on its way."""
+
+    sent_at: float
+    timeout_at: float
+    sends: int = 1
+
+
+class Sender:
+    """One flow of `packets` DATA packets (numbers from 1), then END (number 0 here and in its ACK)."""
+
+    def __init__(self, flow: int, packets: int, window_bits: int = 8) -> None:
+        if packets > SEQUENCE_MAX:
+            raise ValueError(f"flow {flow} has {packets} packets; its numbers end at {SEQUENCE_MAX}")
+        self.flow, self.packets, self.window = flow, packets, 1 << window_bits
+        self.oldest, self.next = 1, 1  # first not acknowledged, first not sent
+        self.on_the_way: dict[int, _Sent] = {}
+        self.congestion, self.threshold = WINDOW_FIRST, float(self.window)
+        self.halved_before = 0  # a loss among the packets below this number was answered already
+        self.mean: float | None = None
+        self.deviation = 0.0
+        self.timeout = TIMEOUT_FIRST_S
+        self.ended = False
+
+    def due(self, now: float) -> list[int]:
+        """Numbers to send now: timed out ones first, then new ones as far as the windows allow; 0 is END."""
+        out = [n for n, sent in self.on_the_way.items() if sent.timeout_at <= now]
+        for number in out:
+            self._repeat(number, now)
+        last = min(self.packets, self.oldest + self.window - 1)
+        while self.next <= last and len(self.on_the_way) < int(self.congestion):
+            self.on_the_way[self.next] = _Sent(now, now + self.timeout)
+            out.append(self.next)
+            self.next += 1
+        if self.oldest > self.packets and not self.ended and 0 not in self.on_the_way:
+            self.on_the_way[0] = _Sent(now, now + self.timeout)
+            out.append(0)
+        return out
+
+    def wake_at(self) -> float | None:
+        """When `due` may have something again without an ACK; None once the flow has ended."""
+        return min((sent.timeout_at for sent in self.on_the_way.values()), default=None)
+
+    def acknowledged(self, number: int, now: float) -> None:
+        """An ACK; one for a packet that is not on its way changes nothing."""
+        sent = self.on_the_way.pop(number, None)
+        if sent is None:
+            return
+        if sent.sends == 1:
+            self._measure(now - sent.sent_at)
+        if number == 0:
+            self.ended = True
+            return
+        self.congestion += 1 if self.congestion < self.threshold else 1 / self.congestion
+        self.congestion = min(self.congestion, float(self.window))
+        self.oldest = min((n for n in self.on_the_way if n), default=self.next)
+
+    def _repeat(self, number: int, now: float) -> None:
+        sent = self.on_the_way[number]
+        if sent.sends == SENDS_MAX:
+            what = "its end" if number == 0 else f"packet {number}"
+            raise FlowLost(
+                f"flow {self.flow}: {what} was sent {SENDS_MAX} times without an answer. Did the switch restart, or the "
+                "receiver end? Run the job again.",
+                flow=self.flow,
+            )
+        if number >= self.halved_before:
+            self.threshold = self.congestion = max(self.congestion / 2, 1.0)
+            self.halved_before = self.next
+        self.timeout = min(self.timeout * 2, TIMEOUT_MAX_S) if sent.sends > 1 else self.timeout
+        sent.sends += 1
+        sent.sent_at, sent.timeout_at = now, now + self.timeout
+
+    def _measure(self, trip: float) -> None:
+        if self.mean is None:
+            self.mean, self.deviation = trip, trip / 2
+        else:
+            self.deviation += (abs(self.mean - trip) - self.deviation) / 4
+            self.mean += (trip - self.mean) / 8
+        self.timeout = min(max(self.mean + 4 * self.deviation, TIMEOUT_MIN_S), TIMEOUT_MAX_S)
+
+
+class Receiver:
+    """One flow's receiving end."""
+
+    def __init__(self, window_bits: int = 8) -> None:
+        self.mask = (1 << window_bits) - 1
+        self.cells = [0] * (self.mask + 1)
+        self.ended = False
+
+    def data(self, number: int) -> bool:
+        """True if the packet's tuples are to be delivered. An ACK goes back in any case."""
+        at = number & self.mask
+        if self.ended or number <= self.cells[at]:
+            return False
+        self.cells[at] = number
+        return True
+
+    def end(self) -> None:
+        """END arrived; an ACK with number 0 goes back in any case."""
+        self.ended = True

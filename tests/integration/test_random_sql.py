@@ -1,0 +1,158 @@
+"""Random SQL over small tables: DuckDB's answers, with everything offloaded that can be.
+
+JUMPGATE_RANDOM_SQL=1000 asks for more of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import jumpgate
+from jumpgate.client.sql.connection import Connection
+from jumpgate.study.answers import difference
+
+COUNT = int(os.environ.get("JUMPGATE_RANDOM_SQL", "60"))
+ROWS = 40
+#: kind of a column → its names in both tables, and literals to compare it with
+COLUMNS = {"number": ("i", "j"), "money": ("p",), "text": ("s",), "day": ("d",)}
+LITERALS = {
+    "number": ("0", "3", "-2"),
+    "money": ("1.50", "0"),
+    "text": ("'a'", "'b%'", "''"),
+    "day": ("DATE '2024-01-02'",),
+}
+MONEY = [None, Decimal("1.50"), Decimal("0.00"), Decimal("-3.25"), Decimal("9.99")]
+
+
+def table(seed: int) -> pa.Table:
+    def pick(values: list[Any], step: int) -> list[Any]:
+        return [values[(row * step + seed * 3) % len(values)] for row in range(ROWS)]
+
+    days = [None, *(19720 + n for n in range(6))]
+    return pa.table(
+        {
+            "i": pa.array(pick([None, 0, 1, 2, 3, -2, 7], 5), pa.int64()),
+            "j": pa.array(pick([3, None, 3, 1, 0], 3), pa.int64()),
+            "p": pa.array(pick(MONEY, 2), pa.decimal128(7, 2)),
+            "s": pa.array(pick(["a", "b", None, "ab", "", "a b"], 7), pa.string()),
+            "d": pa.array(pick(days, 4), pa.int32()).cast(pa.date32()),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def engines(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Any]]:
+    folder: Path = tmp_path_factory.mktemp("random-sql")
+    with jumpgate.connect(one_host, offload="always") as connection, duckdb.connect() as other:
+        for seed, name in enumerate(("t", "u")):
+            file = folder / f"{name}.parquet"
+            parquet.write_table(table(seed), file)
+            connection.register(name, file)
+            other.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{file}')")
+        yield connection, other
+
+
+@dataclass(frozen=True)
+class Term:
+    text: str
+    kind: str
+
+
+@st.composite
+def columns(draw: st.DrawFn, tables: tuple[str, ...], kind: str) -> str:
+    return f"{draw(st.sampled_from(tables))}.{draw(st.sampled_from(COLUMNS[kind]))}"
+
+
+@st.composite
+def terms(draw: st.DrawFn, tables: tuple[str, ...], kind: str, depth: int = 2) -> str:
+    """An expression of one kind that neither engine can fail on."""
+    shape = draw(st.integers(0, 5)) if depth else 0
+    below = lambda k: draw(terms(tables, k, depth - 1))  # noqa: E731
+    if shape <= 1:
+        return draw(columns(tables, kind))
+    if shape == 2:
+        return draw(st.sampled_from(LITERALS[kind]))
+    if shape == 3:
+        return f"coalesce({below(kind)}, {below(kind)})"
+    if shape == 4:
+        return f"CASE WHEN {draw(predicates(tables, depth - 1))} THEN {below(kind)} ELSE {below(kind)} END"
+    if kind == "number":
+        return f"({below(kind)} {draw(st.sampled_from('+-*'))} {below(kind)})"
+    if kind == "text":
+        return draw(st.sampled_from((f"upper({below(kind)})", f"substring({below(kind)}, 1, 2)")))
+    return draw(columns(tables, kind))
+
+
+@st.composite
+def predicates(draw: st.DrawFn, tables: tuple[str, ...], depth: int = 2) -> str:
+    kind = draw(st.sampled_from(sorted(COLUMNS)))
+    shape = draw(st.integers(0, 7 if depth else 3))
+    left = draw(terms(tables, kind, max(depth - 1, 0)))
+    if shape <= 1:
+        return f"{left} {draw(st.sampled_from(('=', '<>', '<', '<=', '>', '>=')))} {draw(terms(tables, kind, 0))}"
+    if shape == 2:
+        return f"{left} IS {draw(st.sampled_from(('', 'NOT ')))}NULL"
+    if shape == 3:
+        return f"{left} {draw(st.sampled_from(('', 'NOT ')))}IN ({', '.join(LITERALS[kind])})"
+    if shape == 4:
+        return f"({draw(predicates(tables, depth - 1))} AND {draw(predicates(tables, depth - 1))})"
+    if shape == 5:
+        return f"({draw(predicates(tables, depth - 1))} OR {draw(predicates(tables, depth - 1))})"
+    if shape == 6:
+        return f"NOT ({draw(predicates(tables, depth - 1))})"
+    return f"{draw(columns(tables, 'text'))} LIKE {draw(st.sampled_from(LITERALS['text']))}"
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> str:
+    joined = draw(st.sampled_from(("", "JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN", "semi", "anti")))
+    tables = ("t", "u") if joined.endswith("JOIN") else ("t",)
+    source, where = "t", [draw(predicates(tables))] if draw(st.booleans()) else []
+    if joined == "CROSS JOIN":
+        source = "t CROSS JOIN u"
+    elif joined.endswith("JOIN"):
+        key = draw(st.sampled_from(("i", "j", "s", "d")))
+        source = f"t {joined} u ON t.{key} = u.{key}"
+    elif joined:
+        quantifier = "EXISTS" if joined == "semi" else "NOT EXISTS"
+        where.append(f"{quantifier} (SELECT 1 FROM u WHERE u.j = t.i AND u.p IS NOT NULL)")
+    condition = f" WHERE {' AND '.join(where)}" if where else ""
+    shape = draw(st.integers(0, 3))
+    kinds = [draw(st.sampled_from(sorted(COLUMNS))) for _ in range(draw(st.integers(1, 3)))]
+    shown = [draw(terms(tables, kind)) for kind in kinds]
+    names = [f"c{i}" for i in range(len(shown))]
+    listed = ", ".join(f"{text} AS {name}" for text, name in zip(shown, names, strict=True))
+    if shape == 0:
+        return f"SELECT {listed} FROM {source}{condition}"
+    if shape == 1:
+        return f"SELECT DISTINCT {listed} FROM {source}{condition}"
+    text, money, day, number = (draw(columns(tables, kind)) for kind in ("text", "money", "day", "number"))
+    measures = f"count(*) AS n, count(DISTINCT {text}) AS k, sum({money}) AS m, min({day}) AS lo, avg({number}) AS a"
+    if shape == 2:
+        return f"SELECT {measures} FROM {source}{condition}"
+    inner = f"SELECT {listed} , {', '.join(f'{t}.{c}' for t in tables[:1] for c in 'ijpsd')} FROM {source}{condition}"
+    measures = "count(*) AS n, sum(p) AS m, max(s) AS hi, avg(j) AS a"
+    having = " HAVING count(*) > 1" if draw(st.booleans()) else ""
+    return f"SELECT {', '.join(names)}, {measures} FROM ({inner}) AS x GROUP BY {', '.join(names)}{having}"
+
+
+@settings(max_examples=COUNT, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(text=queries())
+def test_random_queries(engines: tuple[Connection, Any], text: str) -> None:
+    connection, other = engines
+    expected = other.execute(text).to_arrow_table()
+    with connection.sql(text) as query:
+        found = query.to_arrow()
+        assert not difference(found, expected, [], lambda: None), query.explain()

@@ -1,0 +1,143 @@
+"""The protocol against a network that loses, repeats and reorders: exact answers, or a typed error."""
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jumpgate.p4.programs.aggregate import Aggregate, Tuple
+from jumpgate.p4.programs.distinct import Lru
+from jumpgate.p4.programs.protocol import SENDS_MAX, FlowLost, Receiver, Sender
+
+WINDOW_BITS = 3
+Packet = tuple[Tuple | None, ...]
+#: what the switch does with DATA: the tuples that go on (none: it acknowledges)
+Switch = Callable[[int, int, Packet], Packet]
+
+
+class Network:
+    """Delivers after a random delay, so that packets overtake each other; loses and repeats some."""
+
+    def __init__(self, seed: int, loss: float, repeats: float) -> None:
+        self.random, self.loss, self.repeats = random.Random(seed), loss, repeats
+        self.queue: list[tuple[float, int, str, int, int, Packet]] = []
+        self.now, self.count = 0.0, 0
+
+    def send(self, to: str, flow: int, number: int, packet: Packet = ()) -> None:
+        for _ in range(1 + (self.random.random() < self.repeats)):
+            if self.random.random() >= self.loss:
+                self.count += 1
+                delay = self.random.expovariate(1 / 0.01)
+                heapq.heappush(self.queue, (self.now + delay, self.count, to, flow, number, packet))
+
+
+def run(flows: list[list[Packet]], switch: Switch, network: Network) -> list[Tuple]:
+    """All flows through the switch to the end; what the receivers delivered."""
+    senders = [Sender(f, len(packets), WINDOW_BITS) for f, packets in enumerate(flows)]
+    receivers = [Receiver(WINDOW_BITS) for _ in flows]
+    delivered: list[Tuple] = []
+    while not all(sender.ended for sender in senders):
+        for sender in senders:
+            for number in sender.due(network.now):
+                network.send("switch", sender.flow, number, flows[sender.flow][number - 1] if number else ())
+        wakes = [at for sender in senders if (at := sender.wake_at()) is not None]
+        if not network.queue or (wakes and min(wakes) < network.queue[0][0]):
+            network.now = max(network.now, min(wakes, default=network.now))
+            continue
+        network.now, _, to, flow, number, packet = heapq.heappop(network.queue)
+        if to == "switch" and number:
+            left = switch(flow, number, packet)
+            empty = all(t is None for t in left)
+            network.send("sender" if empty else "receiver", flow, number, () if empty else left)
+        elif to == "switch":
+            network.send("receiver", flow, 0)
+        elif to == "sender":
+            senders[flow].acknowledged(number, network.now)
+        else:
+            if number == 0:
+                receivers[flow].end()
+            elif receivers[flow].data(number):
+                delivered += [t for t in packet if t is not None]
+            network.send("sender", flow, number)
+    assert all(receiver.ended for receiver in receivers)
+    return delivered
+
+
+TUPLES = st.builds(Tuple, st.integers(0, 12), st.integers(-(2**63), 2**63 - 1) | st.none())
+FLOWS = st.lists(st.lists(st.tuples(TUPLES, TUPLES), max_size=60), min_size=1, max_size=2)
+CHAOS = {"loss": st.floats(0, 0.3), "repeats": st.floats(0, 0.3), "seed": st.integers(0, 2**32)}
+
+
+@settings(deadline=None, max_examples=60)
+@given(flows=FLOWS, **CHAOS)
+def test_aggregation_counts_every_tuple_once(
+    flows: list[list[Packet]], loss: float, repeats: float, seed: int
+) -> None:
+    program = Aggregate(2, bucket_bits=2, window_bits=WINDOW_BITS)
+    delivered = run(flows, lambda f, n, p: program.process(f, n, p).left, Network(seed, loss, repeats))
+    sums, counts = Counter[int](), Counter[int]()
+    for t in delivered:
+        if t.key is not None and t.value is not None:
+            sums[t.key] += t.value
+            counts[t.key] += 1
+    for group in program.groups():
+        sums[group.key] += group.sum or 0
+        counts[group.key] += group.count
+    every = [t for packets in flows for p in packets for t in p if t is not None and t.value is not None]
+    for key in {t.key for t in every if t.key is not None}:
+        mine = [t.value for t in every if t.key == key and t.value is not None]
+        assert (sums[key], counts[key]) == (sum(mine), len(mine))
+
+
+@settings(deadline=None, max_examples=60)
+@given(flows=FLOWS, **CHAOS)
+def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats: float, seed: int) -> None:
+    caches = [Lru(4, 2), Lru(4, 2)]
+    highest: dict[tuple[int, int], int] = {}
+
+    def switch(flow: int, number: int, packet: Packet) -> Packet:
+        cell = flow, number & (1 << WINDOW_BITS) - 1
+        if number <= highest.get(cell, 0):
+            return packet
+        highest[cell] = number
+        return tuple(
+            None if t is None or (t.key is not None and cache.process(t.key)) else t
+            for t, cache in zip(packet, caches, strict=True)
+        )
+
+    delivered = run(flows, switch, Network(seed, loss, repeats))
+    sent = Counter(t for packets in flows for p in packets for t in p if t is not None)
+    assert {t.key for t in delivered} == {t.key for t in sent}
+    assert not Counter(delivered) - sent
+
+
+def test_a_switch_that_forgot_the_flow_fails_the_job() -> None:
+    sender, now = Sender(5, 3), 0.0
+    with pytest.raises(FlowLost, match=f"flow 5: packet 1 was sent {SENDS_MAX} times without an answer") as error:
+        while True:
+            sender.due(now)
+            now = sender.wake_at() or now
+    assert error.value.is_unreachable
+    assert now < 60
+
+
+def test_a_flow_without_tuples_ends() -> None:
+    assert run([[]], lambda _f, _n, p: p, Network(1, 0.3, 0.3)) == []
+
+
+def test_no_more_than_a_window_is_on_the_way() -> None:
+    sender = Sender(1, 1_000, window_bits=2)
+    assert sender.due(0.0) == [1, 2, 3, 4]
+    for number in (2, 3, 4):
+        sender.acknowledged(number, 0.01)
+    assert sender.due(0.01) == []
+    sender.acknowledged(1, 0.02)
+    assert sender.due(0.02) == [5, 6, 7, 8]
+
+
+def test_a_flow_that_has_too_many_packets_is_refused() -> None:
+    with pytest.raises(ValueError, match="flow 1 has 4294967296 packets; its numbers end at 4294967295"):
+        Sender(1, 2**32)
