@@ -8,14 +8,16 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from jumpgate.p4.programs import crc, skyline
 
-U8, U32, U64 = npt.NDArray[np.uint8], npt.NDArray[np.uint32], npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
+U32: TypeAlias = npt.NDArray[np.uint32]
+U64: TypeAlias = npt.NDArray[np.uint64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 @functools.cache
@@ -27,7 +29,7 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(built))
 
 
-def _run(name: str, n: int, *arguments: npt.NDArray[np.unsignedinteger] | int) -> Flags:
+def _run(name: str, n: int, *arguments: U32 | U64 | int) -> Flags:
     pruned = np.zeros(n, dtype=np.uint8)
     kept = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arguments]
     words = [a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else ctypes.c_uint32(a) for a in kept]
@@ -36,7 +38,8 @@ def _run(name: str, n: int, *arguments: npt.NDArray[np.unsignedinteger] | int) -
 
 
 def _row(keys: U64, rows: int, which: int = 0) -> U32:
-    return crc.hash_keys(which, keys) % np.uint32(rows)
+    row: U32 = crc.hash_keys(which, keys) % np.uint32(rows)
+    return row
 
 
 def distinct(keys: U64, rows: int, columns: int, kind: str = "lru") -> Flags:
@@ -119,7 +122,7 @@ USER_AGENTS, LANGUAGES = 2_000, 100
 
 
 def user_visits(rows: int, pages: int, random: np.random.Generator) -> UserVisits:
-    """Agents and revenue (0 to 1) uniform; languages and destinations Zipf with exponent 0.5, half the latter unranked."""
+    """Agents and revenue (0 to 1) uniform; languages and destinations Zipf (0.5), half of these unranked."""
     return UserVisits(
         random.integers(0, USER_AGENTS, rows, dtype=np.uint64),
         random.integers(0, 10**9, rows, dtype=np.uint32),
@@ -132,6 +135,4 @@ def rankings(rows: int, random: np.random.Generator) -> Rankings:
     """pageRank is Zipf and the table roughly sorted on it, rising; avgDuration is uniform from 1 to 100."""
     order = np.argsort(np.arange(rows) + random.normal(0, rows / 50, rows))
     rank = (10_000 / np.sqrt(np.arange(rows, 0, -1)) + 1).astype(np.uint32)
-    return Rankings(
-        np.arange(rows, dtype=np.uint64), rank[order], random.integers(1, 101, rows, dtype=np.uint32)
-    )
+    return Rankings(np.arange(rows, dtype=np.uint64), rank[order], random.integers(1, 101, rows, dtype=np.uint32))

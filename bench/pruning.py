@@ -2,8 +2,9 @@
 
     ./dev bench pruning [--json] [--rows 2000000] [--page pruning.html]
 
-Rates are those of the Big Data benchmark's queries at the settings of Cheetah (SIGMOD 2020); failures are counted over 1,000
-seeded runs on small tables. The page has the counterparts of the paper's figures 10 (rate by resources) and 11 (by scale).
+Rates are those of the Big Data benchmark's queries at the settings of Cheetah (SIGMOD 2020); failures are counted
+over 1,000 seeded runs on small tables. The page has the counterparts of the paper's figures 10 (rate by resources)
+and 11 (by scale).
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from pathlib import Path
 import duckdb
 import jinja2
 import numpy as np
-from jumpgate.p4.programs import sizing
 
 from bench import _pruning as prune
 from bench._measure import Figure, remark, report
+from jumpgate.p4.programs import sizing
 
 SEEDS = 5
 STUDENT_95 = 2.776  # two-sided, four degrees of freedom
@@ -253,8 +254,6 @@ def panels(rows: int) -> tuple[list[Panel], list[Panel]]:
     return resources, scale
 
 
-
-
 @dataclass(frozen=True)
 class Drawn:
     """A panel in pixels."""
@@ -284,8 +283,10 @@ def draw(panel: Panel, width: int = 300, height: int = 170) -> Drawn:
         (f"line{i}", " ".join(f"{px(p.x):.1f},{py(p.mean):.1f}" for p in s.points)) for i, s in enumerate(panel.series)
     )
     bars = tuple((px(p.x), py(p.mean - p.half), py(p.mean + p.half)) for p in panel.series[0].points)
-    ticks = tuple((py(10.0**e), f"{10.0**e:.5%}".rstrip("0").rstrip(".%") + "%") for e in range(low, high + 1))
-    labels = tuple((px(x), f"{x:,.0f}" if x < 10_000 else f"{x / 1000:,.0f}k") for x in (xs[0], xs[len(xs) // 2], xs[-1]))
+    ticks = tuple((py(10.0**e), f"{100 * 10.0**e:g}%") for e in range(low, high + 1))
+    labels = tuple(
+        (px(x), f"{x:,.0f}" if x < 10_000 else f"{x / 1000:,.0f}k") for x in (xs[0], xs[len(xs) // 2], xs[-1])
+    )
     return Drawn(panel, lines, bars, ticks, labels)
 
 
@@ -308,7 +309,9 @@ def tpch_q3(scale: float) -> list[Figure]:
         return con.execute(sql).fetchnumpy()["k"].astype(np.uint64)
 
     customers = column("select c_custkey k from customer where c_mktsegment = 'BUILDING'")
-    chosen = con.execute("select o_orderkey k, o_custkey c from orders where o_orderdate < date '1995-03-15'").fetchnumpy()
+    chosen = con.execute(
+        "select o_orderkey k, o_custkey c from orders where o_orderdate < date '1995-03-15'"
+    ).fetchnumpy()
     orders, owners = chosen["k"].astype(np.uint64), chosen["c"].astype(np.uint64)
     items = column("select l_orderkey k from lineitem where l_shipdate > date '1995-03-15'")
     kept = ~prune.join(customers, owners, 1 << 22)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bench._measure import Figure, remark, report
 from jumpgate.p4.switch import library
+from jumpgate.p4.switch.build import build
 from jumpgate.testing import cpp, switch_by_hand
 
 HERE = Path(__file__).parent
@@ -22,6 +23,18 @@ SECONDS = 1.5
 ROUNDS = 5
 PACKET_BYTES = 1400
 WINDOW = 1024
+AGGREGATE = library.HERE.parent / "programs" / "aggregate.p4"
+
+BUILD = """
+import sys, time
+from pathlib import Path
+from jumpgate.p4.switch.build import build
+from jumpgate.p4.switch.switch import Switch
+start = time.perf_counter()
+with Switch(build(Path(sys.argv[1])).program) as switch:
+    switch.process([(1, b"")])
+    print(1000 * (time.perf_counter() - start))
+"""
 
 #: a switch that sends frames back out of port 1, until its input ends
 SERVE = """
@@ -83,12 +96,38 @@ def udp_vs_echo() -> Figure:
     return Figure("udp_vs_echo", ratio, 0.6, "higher", f"{PACKET_BYTES}-byte packets, offload on both sides")
 
 
+def compile_ms() -> Figure:
+    return Figure("compile_ms", _milliseconds(cached=False), 3000, "lower", "aggregate.p4 to a switch that runs it")
+
+
+def compile_cached_ms() -> Figure:
+    return Figure("compile_cached_ms", _milliseconds(cached=True), 100, "lower", "the same again, in a new process")
+
+
+def _milliseconds(cached: bool) -> float:
+    """Median of building AGGREGATE, and a switch of it, in new processes; their start is not counted."""
+    times = []
+    for _ in range(ROUNDS):
+        if not cached:
+            built = build(AGGREGATE)
+            built.program.unlink()
+        command = [sys.executable, "-c", BUILD, str(AGGREGATE)]
+        times.append(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    return statistics.median(times)
+
+
+FIGURES = (udp_vs_echo, compile_ms, compile_cached_ms)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=[figure.__name__ for figure in FIGURES])
     arguments = parser.parse_args()
     library.load()
-    report(udp_vs_echo(), arguments.json)
+    for figure in FIGURES:
+        if arguments.only in (None, figure.__name__):
+            report(figure(), arguments.json)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import contextlib
 import signal
 import threading
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,16 +19,6 @@ PROFILE = click.option("--profile", default="tofino1", show_default=True, help="
 @click.group("switch")
 def command() -> None:
     """Run the software switch; compile P4 programs for it."""
-
-
-def _compile(source: Path, profile: str) -> Any:
-    try:
-        text = source.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the P4 program {source}: {error}", file=source) from error
-    from jumpgate.p4.compiler import compile_source
-
-    return compile_source(text, str(source), profile=profile)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -49,18 +38,18 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
     """Compile SOURCE into the cache."""
     from google.protobuf import text_format
 
-    from jumpgate.p4.switch import device, library
+    from jumpgate.p4.switch.build import build
+    from jumpgate.p4.switch.device import device_config as config_of
 
-    compiled = _compile(source, profile)
-    program = library.build_program(source.name, compiled.cpp)
+    built = build(source, profile)
     if p4info is not None:
-        _write(p4info, text_format.MessageToString(compiled.p4info).encode())
+        _write(p4info, text_format.MessageToString(built.p4info).encode())
     if device_config is not None:
-        _write(device_config, device.device_config(program))
+        _write(device_config, config_of(built.program))
     if as_json:
-        output.print_json({"program": str(program), "tables": len(compiled.p4info.tables)})
+        output.print_json({"program": str(built.program), "tables": len(built.p4info.tables)})
     else:
-        print(program)
+        print(built.program)
 
 
 @command.command("resources")
@@ -69,11 +58,13 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def resources(source: Path, profile: str, as_json: bool) -> None:
     """What SOURCE takes of each stage of the hardware."""
-    report = _compile(source, profile).resources
+    from jumpgate.p4.switch.build import build
+
+    built = build(source, profile)
     if as_json:
-        output.print_json(report.to_dict())
+        output.print_json(built.resources)
     else:
-        print(report.text())
+        print(built.report)
 
 
 @command.command("run")
@@ -90,20 +81,20 @@ def run(source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, devi
     """Run SOURCE until interrupted; nothing is left behind."""
     from finsy.proto import p4r
 
-    from jumpgate.p4.switch import device, library
+    from jumpgate.p4.switch.build import build
+    from jumpgate.p4.switch.device import Device, device_config
     from jumpgate.p4.switch.p4runtime import Server
     from jumpgate.p4.switch.switch import PortSpec
 
-    compiled = _compile(source, profile)
-    program = library.build_program(source.name, compiled.cpp)
+    built = build(source, profile)
     specs = [PortSpec.parse(text) for text in ports]
     stopped = threading.Event()
     with contextlib.ExitStack() as stack:
-        machine = device.Device(specs, cpu_port)
+        machine = Device(specs, cpu_port)
         stack.callback(machine.close)
         server = Server(machine, p4runtime, device_id)
         stack.callback(server.close)
-        config = p4r.ForwardingPipelineConfig(p4info=compiled.p4info, p4_device_config=device.device_config(program))
+        config = p4r.ForwardingPipelineConfig(p4info=built.p4info, p4_device_config=device_config(built.program))
         server.service.install(config)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())

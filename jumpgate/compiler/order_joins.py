@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
@@ -14,6 +15,8 @@ from jumpgate.dataflow.types import bool_
 
 #: how much larger the build side of an outer join must be to change sides: its other form costs more a row
 SWAP_OUTER = 4.0
+#: how much larger a build side than the rows that would probe it, to probe instead
+SWAP_PIPELINE = 4.0
 MIRRORED = {"left": "right", "right": "left", "full": "full"}
 
 
@@ -22,6 +25,26 @@ def order_joins(plan: Plan) -> Plan:
     root = _Orderer(plan.estimator, uses(plan.root)).visit(plan.root)
     assert isinstance(root, Send)
     return plan if root is plan.root else replace(plan, root=root)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A leaf of a chain, or some of them joined. `place`: numbered column → position in the output; `largest`: rows of
+    its largest leaf; `shape`: the leaves' numbers as they are nested."""
+
+    node: Operator
+    place: dict[int, int]
+    rows: float
+    largest: float
+    shape: object
+
+
+@dataclass(frozen=True)
+class _Equality:
+    """A key pair of a chain, with the numbered columns of each side."""
+
+    sides: tuple[Expression, Expression]
+    columns: tuple[frozenset[int], frozenset[int]]
 
 
 @dataclass
@@ -91,7 +114,7 @@ class _Orderer:
         width = sum(len(leaf.schema) for leaf in left.leaves)
 
         def shift(e: Expression) -> Expression:
-            return e.remap(lambda i: _Numbered.reference(right.leaves, i, width))
+            return e.remap(lambda i: _reference(right.leaves, i, width))
 
         right_output = [shift(e) for e in right.output]
         equal = [*left.equal, *((shift(a), shift(b)) for a, b in right.equal)]
@@ -104,47 +127,120 @@ class _Orderer:
         return _Chain([*left.leaves, *right.leaves], equal, terms, output)
 
     def _ordered(self, node: Join, chain: _Chain) -> Operator | None:
-        """The chain rebuilt: the largest leaf probes; each next build is the one that leaves the fewest rows.
-
-        None where some leaf is connected to the others by no key.
+        """The chain rebuilt: of all pairs that a key connects, the one whose join has the fewest rows is joined, until
+        one is left (greedy operator ordering: Fegaras, DEXA 1998). So each of several large tables is reduced by its
+        small ones before they meet. None where some leaf is connected to the others by no key.
         """
-        rows = [self.estimator.of(leaf).rows or 0.0 for leaf in chain.leaves]
-        numbered = _Numbered(chain.leaves)
-        leaves = [self.visit(leaf) for leaf in chain.leaves]
-        first = max(range(len(leaves)), key=lambda i: (rows[i], -i))
-        order = [first]
-        current = leaves[first]
-        place = numbered.placed({}, first, 0)
-        equal, terms = [*chain.equal], [*chain.terms]
-        while len(order) < len(leaves):
-            best: tuple[tuple[float, float, int], int, Join] | None = None
-            for i in range(len(leaves)):
-                if i in order:
-                    continue
-                joined = numbered.join(current, place, leaves[i], i, equal)
-                if joined is None:
-                    continue
-                rank = (self.estimator.of(joined).rows or 0.0, rows[i], i)
-                if best is None or rank < best[0]:
-                    best = (rank, i, joined)
+        parts: list[_Part] = []
+        start = 0
+        for number, leaf in enumerate(chain.leaves):
+            rows = self.estimator.of(leaf).rows or 0.0
+            place = {start + c: c for c in range(len(leaf.schema))}
+            parts.append(_Part(self.visit(leaf), place, rows, rows, number))
+            start += len(leaf.schema)
+        same = all(part.node is leaf for part, leaf in zip(parts, chain.leaves, strict=True))
+        equal = [_Equality((a, b), (a.columns(), b.columns())) for a, b in chain.equal]
+        terms = [*chain.terms]
+        tried: dict[tuple[_Part, _Part], tuple[tuple[float, float], Join] | None] = {}
+        while len(parts) > 1:
+            best: tuple[tuple[float, float], _Part, _Part, Join] | None = None
+            for i, a in enumerate(parts):
+                for b in parts[i + 1 :]:
+                    probe, build = _sides(a, b)
+                    if (probe, build) not in tried:
+                        tried[probe, build] = self._attempt(probe, build, equal)
+                    attempt = tried[probe, build]
+                    if attempt is not None and (best is None or attempt[0] < best[0]):
+                        best = (attempt[0], probe, build, attempt[1])
             if best is None:
                 return None
-            _, chosen, joined = best
-            place = numbered.placed(place, chosen, len(current.schema))
-            order.append(chosen)
-            current, equal, terms = numbered.closed(joined, place, equal, terms)
-        if (
-            order == [*range(len(leaves))]
-            and all(a is b for a, b in zip(leaves, chain.leaves, strict=True))
-            and _left_deep(node, len(leaves))
-        ):
+            (rows, _), probe, build, joined = best
+            width = len(probe.node.schema)
+            place = probe.place | {c: width + p for c, p in build.place.items()}
+            joined, equal, terms = _closed(joined, probe, build, place, equal, terms)
+            largest = max(probe.largest, build.largest)
+            new = _Part(joined, place, self.estimator.of(joined).rows or rows, largest, (probe.shape, build.shape))
+            parts = [new if p is probe else p for p in parts if p is not build]
+        (whole,) = parts
+        if same and whole.shape == _left_deep(len(chain.leaves)) and _is_left_deep(node, len(chain.leaves)):
             return node
-        refs = references(current.schema)
-        output = tuple(e.remap(lambda i: refs[place[i]]) for e in chain.output)
-        return project(current, output, node.schema.names)
+        schema = whole.node.schema
+        output = tuple(e.remap(lambda i: column(schema, whole.place[i])) for e in chain.output)
+        return project(whole.node, output, node.schema.names)
+
+    def _attempt(
+        self, probe: _Part, build: _Part, equal: Iterable[_Equality]
+    ) -> tuple[tuple[float, float], Join] | None:
+        """The join of two parts by all keys that connect them, ranked by its rows and the build's; None without any."""
+        left_keys: list[Expression] = []
+        right_keys: list[Expression] = []
+        here, there = probe.node.schema, build.node.schema
+        for pair in equal:
+            order = _connects(pair, probe, build)
+            if order is not None:
+                a, b = (pair.sides[i] for i in order)
+                left_keys.append(a.remap(lambda i: column(here, probe.place[i])))
+                right_keys.append(b.remap(lambda i: column(there, build.place[i])))
+        if not left_keys:
+            return None
+        joined = Join(probe.node, build.node, "inner", tuple(left_keys), tuple(right_keys))
+        return (self.estimator.of(joined).rows or 0.0, build.rows), joined
 
 
-def _left_deep(node: Operator, leaves: int) -> bool:
+def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:
+    """(probe, build): the pipeline of the largest table goes on, unless the other part has become much larger."""
+    if b.largest > a.largest:
+        a, b = b, a
+    return (b, a) if b.rows > a.rows * SWAP_PIPELINE else (a, b)
+
+
+def _connects(pair: _Equality, probe: _Part, build: _Part) -> tuple[int, int] | None:
+    """Which side of the pair is over the probe's columns and which over the build's; None if neither is so."""
+    for i, j in ((0, 1), (1, 0)):
+        a, b = pair.columns[i], pair.columns[j]
+        if a and b and a <= probe.place.keys() and b <= build.place.keys():
+            return i, j
+    return None
+
+
+def _closed(
+    joined: Join,
+    probe: _Part,
+    build: _Part,
+    place: dict[int, int],
+    equal: list[_Equality],
+    terms: list[Expression],
+) -> tuple[Join, list[_Equality], list[Expression]]:
+    """The join with the residual terms that can be computed now; what is still open of keys and terms.
+
+    A key whose columns are all here, but which connected nothing when they came, becomes a term.
+    """
+    ready: list[Expression] = []
+    open_equal: list[_Equality] = []
+    for pair in equal:
+        if not (pair.columns[0] | pair.columns[1]) <= place.keys():
+            open_equal.append(pair)
+        elif _connects(pair, probe, build) is None:
+            a, b = pair.sides
+            ready.append(Call(bool_.with_nullable(a.type.nullable or b.type.nullable), "eq", (a, b)))
+    open_terms: list[Expression] = []
+    for term in terms:
+        (ready if term.columns() <= place.keys() else open_terms).append(term)
+    if ready:
+        schema = joined.schema
+        residual = tuple(t.remap(lambda i: column(schema, place[i])) for t in ready)
+        joined = replace(joined, residual=conjunction(residual))
+    return joined, open_equal, open_terms
+
+
+def _left_deep(leaves: int) -> object:
+    shape: object = 0
+    for i in range(1, leaves):
+        shape = (shape, i)
+    return shape
+
+
+def _is_left_deep(node: Operator, leaves: int) -> bool:
     joins = 0
     while isinstance(node, Join) and node.type == "inner" and node.left_keys:
         joins += 1
@@ -152,79 +248,12 @@ def _left_deep(node: Operator, leaves: int) -> bool:
     return joins == leaves - 1
 
 
-class _Numbered:
-    """The numbering of a chain's columns: leaf by leaf."""
-
-    def __init__(self, leaves: list[Operator]) -> None:
-        self.leaves = leaves
-        self.starts = [0]
-        for leaf in leaves:
-            self.starts.append(self.starts[-1] + len(leaf.schema))
-
-    @staticmethod
-    def reference(leaves: list[Operator], index: int, shift: int) -> ColumnRef:
-        """Column `index` over all leaves, as a reference `shift` further on."""
-        at = index
-        for leaf in leaves:
-            if at < len(leaf.schema):
-                found = column(leaf.schema, at)
-                return ColumnRef(found.type, index + shift, found.name)
-            at -= len(leaf.schema)
-        raise IndexError(index)
-
-    def placed(self, place: dict[int, int], leaf: int, offset: int) -> dict[int, int]:
-        """`place` (numbered column → position in the join so far) with the leaf's columns appended at `offset`."""
-        start, end = self.starts[leaf], self.starts[leaf + 1]
-        return place | {c: offset + c - start for c in range(start, end)}
-
-    def join(
-        self,
-        current: Operator,
-        place: dict[int, int],
-        leaf: Operator,
-        index: int,
-        equal: list[tuple[Expression, Expression]],
-    ) -> Join | None:
-        """The join of what is there with one more leaf, by all keys that connect them; None without any."""
-        mine = range(self.starts[index], self.starts[index + 1])
-        here, there = references(current.schema), references(leaf.schema)
-        left_keys: list[Expression] = []
-        right_keys: list[Expression] = []
-        for pair in equal:
-            for a, b in (pair, pair[::-1]):
-                if all(c in place for c in a.columns()) and b.columns() and all(c in mine for c in b.columns()):
-                    left_keys.append(a.remap(lambda i: here[place[i]]))
-                    right_keys.append(b.remap(lambda i: there[i - mine.start]))
-                    break
-        if not left_keys:
-            return None
-        return Join(current, leaf, "inner", tuple(left_keys), tuple(right_keys))
-
-    def closed(
-        self, joined: Join, place: dict[int, int], equal: list[tuple[Expression, Expression]], terms: list[Expression]
-    ) -> tuple[Join, list[tuple[Expression, Expression]], list[Expression]]:
-        """The join with the residual terms that can be computed now; what is still open of keys and terms.
-
-        A key whose columns are all here, but which connected nothing when they came, becomes a term.
-        """
-        refs = references(joined.schema)
-        before = {c for c, p in place.items() if p < len(joined.left.schema)}
-        ready: list[Expression] = []
-        open_equal: list[tuple[Expression, Expression]] = []
-        for a, b in equal:
-            columns = a.columns() | b.columns()
-            if not all(c in place for c in columns):
-                open_equal.append((a, b))
-                continue
-            after = {c for c in place if c not in before}
-            used = any(x.columns() <= before and y.columns() and y.columns() <= after for x, y in ((a, b), (b, a)))
-            if not used:
-                nullable = a.type.nullable or b.type.nullable
-                ready.append(Call(bool_.with_nullable(nullable), "eq", (a, b)))
-        open_terms: list[Expression] = []
-        for term in terms:
-            (ready if all(c in place for c in term.columns()) else open_terms).append(term)
-        residual = [t.remap(lambda i: refs[place[i]]) for t in ready]
-        if residual:
-            joined = replace(joined, residual=conjunction(tuple(residual)))
-        return joined, open_equal, open_terms
+def _reference(leaves: list[Operator], index: int, shift: int) -> ColumnRef:
+    """Column `index` over all leaves, as a reference `shift` further on."""
+    at = index
+    for leaf in leaves:
+        if at < len(leaf.schema):
+            found = column(leaf.schema, at)
+            return ColumnRef(found.type, index + shift, found.name)
+        at -= len(leaf.schema)
+    raise IndexError(index)

@@ -17,6 +17,7 @@ from jumpgate.errors import ConfigError, InternalError, JumpgateError
 from jumpgate.hosts.config import Config
 from jumpgate.nca.registry import Registry
 from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.service.requests import read_request
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
 
@@ -49,7 +50,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            root, dialect = proto.decode(request.dataflow)
+            root, dialect = read_request(request)
             job = await self.engine.submit(root, dialect, _options(request.options))
             plan = job.context.plan
             edge = plan.edge(plan.result)

@@ -148,7 +148,7 @@ def phases(query: Query, timelines: Iterable[Timeline]) -> list[tuple[str, float
     planned = query.timings.planning_s
     found = [("plan", 0.0, planned)]
     setup = max((t.setup_s for t in timelines), default=0.0)
-    jobs = query.timings.jobs_s or (query.timings.total_s if query.split.cuts else 0.0)
+    jobs = query.timings.jobs_s
     if jobs:
         ready = planned + min(setup, jobs)
         found += [("set-up", planned, ready), ("execution", ready, planned + jobs)]
@@ -159,7 +159,7 @@ def phases(query: Query, timelines: Iterable[Timeline]) -> list[tuple[str, float
 
 def bottleneck(query: Query, timelines: Sequence[Timeline]) -> str:
     """What took longest: set-up, computing, waiting (for storage, edges and cores), or the client's rest."""
-    spent = Counter({"client": query.timings.rest_s, "set-up": query.timings.planning_s})
+    spent = {"client": query.timings.rest_s, "set-up": query.timings.planning_s, "computing": 0.0, "waiting": 0.0}
     for timeline in timelines:
         spent["set-up"] += timeline.setup_s
         for instance in timeline.instances:
@@ -167,4 +167,4 @@ def bottleneck(query: Query, timelines: Sequence[Timeline]) -> str:
                 share = run.span.seconds / max(len(instance.pipelines), 1)
                 spent["computing"] += run.busy * share
                 spent["waiting"] += (1.0 - run.busy) * share
-    return spent.most_common(1)[0][0]
+    return max(spent, key=lambda name: spent[name])

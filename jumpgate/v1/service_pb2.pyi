@@ -25,12 +25,33 @@ class Options(_message.Message):
     def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("dataflow", "options")
+    __slots__ = ("dataflow", "substrait", "options")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
+    SUBSTRAIT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
+    substrait: SubstraitRequest
     options: Options
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ...) -> None: ...
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ...) -> None: ...
+
+class SubstraitRequest(_message.Message):
+    __slots__ = ("plan", "tables", "send", "dialect")
+    class TablesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _dataflow_pb2.Dataflow
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ...) -> None: ...
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    TABLES_FIELD_NUMBER: _ClassVar[int]
+    SEND_FIELD_NUMBER: _ClassVar[int]
+    DIALECT_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    tables: _containers.MessageMap[str, _dataflow_pb2.Dataflow]
+    send: _dataflow_pb2.Send
+    dialect: _dataflow_pb2.Dialect
+    def __init__(self, plan: _Optional[bytes] = ..., tables: _Optional[_Mapping[str, _dataflow_pb2.Dataflow]] = ..., send: _Optional[_Union[_dataflow_pb2.Send, _Mapping]] = ..., dialect: _Optional[_Union[_dataflow_pb2.Dialect, _Mapping]] = ...) -> None: ...
 
 class SubmitResponse(_message.Message):
     __slots__ = ("job_id", "instances", "stages", "edge", "producers", "format", "token", "explain_json")

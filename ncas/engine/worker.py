@@ -79,7 +79,7 @@ def compute(
 def _typed(message: str) -> JumpgateError:
     if "Resources exhausted" in message:
         return MemoryLimit(f"the engine is out of memory: raise memory_limit_bytes. {message}")
-    if "overflow" in message.lower() or "can't cast value" in message.lower():
+    if any(words in message.lower() for words in ("overflow", "out of range", "can't cast value")):
         return Overflow(f"the engine: {message}")
     return ComputeError(f"the engine: {message}")
 

@@ -8,9 +8,48 @@ from dataclasses import dataclass
 from jumpgate.p4.compiler.source import Mistake, Position
 
 KEYWORDS = frozenset(
-    "abstract action apply bit bool const control default else enum error exit extern false header header_union if in "
-    "inout int match_kind out package parser return select state string struct switch table this transition true "
-    "tuple type typedef varbit valueset void".split()
+    [
+        "abstract",
+        "action",
+        "apply",
+        "bit",
+        "bool",
+        "const",
+        "control",
+        "default",
+        "else",
+        "enum",
+        "error",
+        "exit",
+        "extern",
+        "false",
+        "header",
+        "header_union",
+        "if",
+        "in",
+        "inout",
+        "int",
+        "match_kind",
+        "out",
+        "package",
+        "parser",
+        "return",
+        "select",
+        "state",
+        "string",
+        "struct",
+        "switch",
+        "table",
+        "this",
+        "transition",
+        "true",
+        "tuple",
+        "type",
+        "typedef",
+        "varbit",
+        "valueset",
+        "void",
+    ]
 )
 
 _TOKEN = re.compile(

@@ -147,9 +147,7 @@ class Preprocessor:
     def _holds(self, word: str, rest: str, position: Position) -> bool:
         if word in ("ifdef", "ifndef"):
             return (rest.strip() in self.macros) == (word == "ifdef")
-        text = re.sub(
-            r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest
-        )
+        text = re.sub(r"\bdefined\s*(?:\(\s*(\w+)\s*\)|(\w+))", lambda m: str(int((m[1] or m[2]) in self.macros)), rest)
         tokens = self._expand([t.at(position) for t in tokens_of(text, position.file)], frozenset())
         return bool(_Condition(tokens, position).value())
 
@@ -182,7 +180,7 @@ class Preprocessor:
                     name: self._expand(argument, hidden)
                     for name, argument in zip(macro.parameters, arguments, strict=True)
                 }
-                body = [t for b in body for t in (values[b.text] if b.text in values else [b])]
+                body = [t for b in body for t in (values.get(b.text, [b]))]
             if len(out) + len(body) > TOKENS_MAX or len(hidden) > 200:
                 raise Mistake(token.position, f"macro {token.text} grows too large")
             out += self._expand(body, hidden | {token.text})

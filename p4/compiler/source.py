@@ -78,9 +78,7 @@ class Diagnostics:
             return
         problems = tuple(self._problem(position, message) for position, message in sorted(self.found))
         first = problems[0].position
-        raise P4Error(
-            "\n".join(map(str, problems)), problems, file=first.file, line=first.line, column=first.column
-        )
+        raise P4Error("\n".join(map(str, problems)), problems, file=first.file, line=first.line, column=first.column)
 
     def _problem(self, position: Position, message: str) -> Problem:
         lines = self.lines.get(position.file, [])

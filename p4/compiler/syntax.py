@@ -147,7 +147,7 @@ class Syntax:
             else:
                 arguments = self.listed(self._type_argument, ">")
         size = None
-        if self.sees("[") :
+        if self.sees("["):
             self.take()
             size = self.expression()
             self.expect("]")

@@ -1,9 +1,9 @@
 """Aggregate: sum, count, min and max of a 64-bit value for each 64-bit key, in buckets that the first key to come owns.
 
-A tuple whose bucket belongs to another key, or whose key is NULL, stays in the packet; a NULL value only claims the bucket.
-Sums are exact: the value is biased by 2^63 and added as two 32-bit limbs, each with a count of its wraps, so up to 2^32 - 1
-values of any size fit. A packet's outcome is remembered for as long as its number is in the flow's window: a repetition has the
-same fate and adds nothing (PROTOCOL.md).
+A tuple whose bucket belongs to another key, or whose key is NULL, stays in the packet; a NULL value only claims the
+bucket. Sums are exact: the value is biased by 2^63 and added as two 32-bit limbs, each with a count of its wraps, so
+up to 2^32 - 1 values of any size fit. A packet's outcome is remembered for as long as its number is in the flow's
+window: a repetition has the same fate and adds nothing (PROTOCOL.md).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The switch's hash functions: reflected 32-bit CRCs, whose low bits index a register.
 
-Different polynomials are used wherever two hashes of one key must be independent: a CRC is linear, so that another initial
-value alone would leave them fully correlated.
+Different polynomials are used wherever two hashes of one key must be independent: a CRC is linear, so that another
+initial value alone would leave them fully correlated.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ INITIAL = FINAL_XOR = 0xFFFFFFFF
 SLOT_POLYNOMIAL = 3
 
 
-@lru_cache(maxsize=None)
+@cache
 def table(polynomial: int) -> tuple[int, ...]:
     """The 256 remainders of one byte, for a reflected CRC."""
     reflected = int(f"{polynomial:032b}"[::-1], 2)

@@ -1,7 +1,8 @@
 """Distinct: a cache of d rows x w columns of 64-bit keys; a tuple whose key is found is pruned.
 
-A register is empty while it holds 0, so keys are stored xor `salt`, a number that no key has; a key that equals it all the
-same is forwarded. Deterministic with exact keys; with fingerprints wrong as rarely as `sizing.fingerprint_bits` says.
+A register is empty while it holds 0, so keys are stored xor `salt`, a number that no key has; a key that equals it
+all the same is forwarded. Deterministic with exact keys; with fingerprints wrong as rarely as
+`sizing.fingerprint_bits` says.
 """
 
 from __future__ import annotations

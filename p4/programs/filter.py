@@ -1,7 +1,7 @@
 """Filter: comparisons with constants become bits, a truth table over the bits decides.
 
-Conditions that the switch cannot evaluate are taken for true where they can only make a tuple pass (`reduce` replaces them
-under AND and OR; under NOT by false), so that the result is a superset. Deterministic.
+Conditions that the switch cannot evaluate are taken for true where they can only make a tuple pass (for false under
+NOT), so that the result is a superset. Deterministic.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Group-by max (min: the host complements the value): d rows x w columns of (key, greatest value forwarded).
 
-Prunes a value that does not exceed its key's entry. Keys and values are 32 bits, one register pair an entry; an entry of key
-0 and value 0 is empty: it prunes only (0, 0), so keys are stored xor `salt`, and a key that equals it is forwarded.
-An entry is replaced when its row's turn comes, as in distinct's FIFO; a stale one stays valid. Deterministic.
+Prunes a value that does not exceed its key's entry. Keys and values are 32 bits, one register pair an entry; an entry
+of key 0 and value 0 is empty: it prunes only (0, 0), so keys are stored xor `salt`, and a key that equals it is
+forwarded. An entry is replaced when its row's turn comes, as in distinct's FIFO; a stale one stays valid.
+Deterministic.
 """
 
 from __future__ import annotations

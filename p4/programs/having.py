@@ -1,8 +1,8 @@
 """Having sum or count greater than c: a count-min sketch; tuples of keys whose estimate exceeds c pass.
 
-Values are unsigned and counters saturate at 32 bits, so an estimate is never too small and no group that qualifies is lost.
-What passes goes through distinct (in the same program): the receiver learns candidate keys, and a second pass over their
-tuples only computes the exact answer. For max and min, filter and distinct do. Deterministic.
+Values are unsigned and counters saturate at 32 bits, so an estimate is never too small and no group that qualifies is
+lost. What passes goes through distinct (in the same program): the receiver learns candidate keys, and a second pass
+over their tuples only computes the exact answer. For max and min, filter and distinct do. Deterministic.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Join: Bloom filters of one side's keys; the other side's tuples whose key is not in them are pruned.
 
-Two passes: in the first, both sides add their keys, each to its own filter, and nothing is forwarded; in the second each
-tuple is looked up in the other side's. With a small side, one pass: it adds and is forwarded; then the large one is looked up.
-No false negatives, so deterministic.
+Two passes: in the first, both sides add their keys, each to its own filter, and nothing is forwarded; in the second
+each tuple is looked up in the other side's. With a small side, one pass: it adds and is forwarded; then the large one
+is looked up. No false negatives, so deterministic.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def masks(count: int) -> list[int]:
 
 
 class RegisterBloom:
-    """RBF: one 64-bit word for a key, in which three bits are set; two registers in one stage instead of three arrays."""
+    """RBF: one 64-bit word for a key, in which three bits are set; in one stage instead of three arrays."""
 
     def __init__(self, words: int, mask_count: int = 8192) -> None:
         self.mask, self.words = words - 1, [0] * words

@@ -86,8 +86,8 @@ class Sender:
         if sent.sends == SENDS_MAX:
             what = "its end" if number == 0 else f"packet {number}"
             raise FlowLost(
-                f"flow {self.flow}: {what} was sent {SENDS_MAX} times without an answer. Did the switch restart, or the "
-                "receiver end? Run the job again.",
+                f"flow {self.flow}: {what} was sent {SENDS_MAX} times without an answer. Did the switch restart, or "
+                "the receiver end? Run the job again.",
                 flow=self.flow,
             )
         if number >= self.halved_before:

@@ -67,8 +67,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -88,13 +89,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -305,18 +307,32 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         actions = { rbf_bits_0; }
         size = 8192;
     }
-    Register<bit<32>, bit<14>>(16384, 0) rbf_high_0;
-    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_high_0) rbf_set_high_0 = {
+    Register<bit<32>, bit<14>>(16384, 0) rbf_0_high_0;
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_high_0) rbf_set_0_high_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_high; }
     };
-    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_high_0) rbf_get_high_0 = {
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_high_0) rbf_get_0_high_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_high; }
     };
-    Register<bit<32>, bit<14>>(16384, 0) rbf_low_0;
-    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_low_0) rbf_set_low_0 = {
+    Register<bit<32>, bit<14>>(16384, 0) rbf_0_low_0;
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_low_0) rbf_set_0_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_low; }
     };
-    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_low_0) rbf_get_low_0 = {
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_low_0) rbf_get_0_low_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_low; }
+    };
+    Register<bit<32>, bit<14>>(16384, 0) rbf_1_high_0;
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_high_0) rbf_set_1_high_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_high; }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_high_0) rbf_get_1_high_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_high; }
+    };
+    Register<bit<32>, bit<14>>(16384, 0) rbf_1_low_0;
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_low_0) rbf_set_1_low_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_low; }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_low_0) rbf_get_1_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_low; }
     };
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) having_0_polynomial_0;
@@ -345,104 +361,117 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_FILTER) {
-                    filter_0_0.apply();
-                    filter_1_0.apply();
-                    filter_2_0.apply();
-                    filter_truth_0.apply();
-                } else if (md.run == RUN_DISTINCT_LRU) {
-                    md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                    md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
-                    md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
-                    md.s0.lru_wanted_high = md.s0.lru_high;
-                    md.s0.lru_wanted_low = md.s0.lru_low;
-                    if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
-                        if (md.s0.pruned == 0) {
-                            md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_high = md.s0.lru_old_high;
-                            md.s0.lru_low = md.s0.lru_old_low;
-                            md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                            md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                            if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_FILTER) {
+                        filter_0_0.apply();
+                        filter_1_0.apply();
+                        filter_2_0.apply();
+                        filter_truth_0.apply();
+                    } else if (md.run == RUN_DISTINCT_LRU) {
+                        md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
+                        md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
+                        md.s0.lru_wanted_high = md.s0.lru_high;
+                        md.s0.lru_wanted_low = md.s0.lru_low;
+                        if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
+                            if (md.s0.pruned == 0) {
+                                md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_high = md.s0.lru_old_high;
+                                md.s0.lru_low = md.s0.lru_old_low;
+                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
+                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
+                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+                            }
+                            if (md.s0.pruned == 0) {
+                                md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_high = md.s0.lru_old_high;
+                                md.s0.lru_low = md.s0.lru_old_low;
+                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
+                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
+                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+                            }
                         }
-                        if (md.s0.pruned == 0) {
-                            md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_high = md.s0.lru_old_high;
-                            md.s0.lru_low = md.s0.lru_old_low;
-                            md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                            md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                            if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+                    } else if (md.run == RUN_TOPN_RAND) {
+                        md.s0.rand_row = rand_random_0.get();
+                        md.s0.rand_carried = hdr.tuple_0.a;
+                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
+                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
+                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
+                        md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
+                        if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
+                    } else if (md.run == RUN_GROUPBY) {
+                        md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
+                        md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
+                        md.s0.groupby_found = 0;
+                        if (md.s0.groupby_key != 0) {
+                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
                         }
+                    } else if (md.run == RUN_JOIN_RBF) {
+                        md.s0.rbf_row = rbf_row_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        md.s0.rbf_mask = rbf_mask_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        rbf_masks_0.apply();
+                        if (md.adds == 1) {
+                            if (md.side == 0) {
+                                rbf_set_0_high_0.execute(md.s0.rbf_row);
+                                rbf_set_0_low_0.execute(md.s0.rbf_row);
+                            } else {
+                                rbf_set_1_high_0.execute(md.s0.rbf_row);
+                                rbf_set_1_low_0.execute(md.s0.rbf_row);
+                            }
+                            if (md.passes == 0) { md.s0.pruned = 1; }
+                        } else {
+                            if (md.side == 0) {
+                                md.s0.rbf_got_high = rbf_get_1_high_0.execute(md.s0.rbf_row);
+                                md.s0.rbf_got_low = rbf_get_1_low_0.execute(md.s0.rbf_row);
+                            } else {
+                                md.s0.rbf_got_high = rbf_get_0_high_0.execute(md.s0.rbf_row);
+                                md.s0.rbf_got_low = rbf_get_0_low_0.execute(md.s0.rbf_row);
+                            }
+                            md.s0.rbf_got_high = md.s0.rbf_got_high ^ md.s0.rbf_high;
+                            md.s0.rbf_got_low = md.s0.rbf_got_low ^ md.s0.rbf_low;
+                            if (md.s0.rbf_got_high != 0 || md.s0.rbf_got_low != 0) { md.s0.pruned = 1; }
+                        }
+                    } else if (md.run == RUN_HAVING) {
+                        md.s0.having_0 = having_add_0_0.execute(having_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
+                        md.s0.having_1 = having_add_1_0.execute(having_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
+                        md.s0.having_2 = having_add_2_0.execute(having_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
+                        md.s0.having_least = min(md.s0.having_0, md.s0.having_1);
+                        md.s0.having_least = min(md.s0.having_least, md.s0.having_2);
+                        md.s0.having_least = md.s0.having_least |-| md.threshold;
+                        if (md.s0.having_least == 0) { md.s0.pruned = 1; }
                     }
-                } else if (md.run == RUN_TOPN_RAND) {
-                    md.s0.rand_row = rand_random_0.get();
-                    md.s0.rand_carried = hdr.tuple_0.a;
-                    md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
-                    md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
-                    md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
-                    md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
-                    if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
-                } else if (md.run == RUN_GROUPBY) {
-                    md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
-                    md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
-                    md.s0.groupby_found = 0;
-                    if (md.s0.groupby_key != 0) {
-                        md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
-                } else if (md.run == RUN_JOIN_RBF) {
-                    md.s0.rbf_row = rbf_row_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                    md.s0.rbf_mask = rbf_mask_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                    rbf_masks_0.apply();
-                    if (md.adds == 1) {
-                        rbf_set_high_0.execute(md.s0.rbf_row);
-                        rbf_set_low_0.execute(md.s0.rbf_row);
-                        if (md.passes == 0) { md.s0.pruned = 1; }
-                    } else {
-                        md.s0.rbf_got_high = rbf_get_high_0.execute(md.s0.rbf_row);
-                        md.s0.rbf_got_low = rbf_get_low_0.execute(md.s0.rbf_row);
-                        md.s0.rbf_got_high = md.s0.rbf_got_high ^ md.s0.rbf_high;
-                        md.s0.rbf_got_low = md.s0.rbf_got_low ^ md.s0.rbf_low;
-                        if (md.s0.rbf_got_high != 0 || md.s0.rbf_got_low != 0) { md.s0.pruned = 1; }
-                    }
-                } else if (md.run == RUN_HAVING) {
-                    md.s0.having_0 = having_add_0_0.execute(having_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                    md.s0.having_1 = having_add_1_0.execute(having_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                    md.s0.having_2 = having_add_2_0.execute(having_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                    md.s0.having_least = min(md.s0.having_0, md.s0.having_1);
-                    md.s0.having_least = min(md.s0.having_least, md.s0.having_2);
-                    md.s0.having_least = md.s0.having_least |-| md.threshold;
-                    if (md.s0.having_least == 0) { md.s0.pruned = 1; }
                 }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
             }
         }
     }

@@ -65,8 +65,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
     slot_t s1;
     slot_t s2;
@@ -89,13 +90,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -233,153 +235,156 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_DISTINCT_LRU) {
-                    md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                    md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
-                    md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
-                    md.s0.lru_wanted_high = md.s0.lru_high;
-                    md.s0.lru_wanted_low = md.s0.lru_low;
-                    if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
-                        if (md.s0.pruned == 0) {
-                            md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_high = md.s0.lru_old_high;
-                            md.s0.lru_low = md.s0.lru_old_low;
-                            md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                            md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                            if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                        }
-                        if (md.s0.pruned == 0) {
-                            md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
-                            md.s0.lru_high = md.s0.lru_old_high;
-                            md.s0.lru_low = md.s0.lru_old_low;
-                            md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                            md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                            if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                        }
-                    }
-                }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
-                }
-            }
-            md.s1.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) {
-                if (md.run == RUN_DISTINCT_LRU) {
-                    md.s1.lru_row = lru_hash_1.get({ hdr.tuple_1.key_high, hdr.tuple_1.key_low});
-                    md.s1.lru_high = hdr.tuple_1.key_high ^ md.salt_high;
-                    md.s1.lru_low = hdr.tuple_1.key_low ^ md.salt_low;
-                    md.s1.lru_wanted_high = md.s1.lru_high;
-                    md.s1.lru_wanted_low = md.s1.lru_low;
-                    if (md.s1.lru_high != 0 || md.s1.lru_low != 0) {
-                        if (md.s1.pruned == 0) {
-                            md.s1.lru_old_high = lru_high_0_1_swap.execute(md.s1.lru_row);
-                            md.s1.lru_old_low = lru_low_0_1_swap.execute(md.s1.lru_row);
-                            md.s1.lru_high = md.s1.lru_old_high;
-                            md.s1.lru_low = md.s1.lru_old_low;
-                            md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
-                            md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
-                            if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
-                        }
-                        if (md.s1.pruned == 0) {
-                            md.s1.lru_old_high = lru_high_1_1_swap.execute(md.s1.lru_row);
-                            md.s1.lru_old_low = lru_low_1_1_swap.execute(md.s1.lru_row);
-                            md.s1.lru_high = md.s1.lru_old_high;
-                            md.s1.lru_low = md.s1.lru_old_low;
-                            md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
-                            md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
-                            if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_DISTINCT_LRU) {
+                        md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
+                        md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
+                        md.s0.lru_wanted_high = md.s0.lru_high;
+                        md.s0.lru_wanted_low = md.s0.lru_low;
+                        if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
+                            if (md.s0.pruned == 0) {
+                                md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_high = md.s0.lru_old_high;
+                                md.s0.lru_low = md.s0.lru_old_low;
+                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
+                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
+                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+                            }
+                            if (md.s0.pruned == 0) {
+                                md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
+                                md.s0.lru_high = md.s0.lru_old_high;
+                                md.s0.lru_low = md.s0.lru_old_low;
+                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
+                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
+                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
+                            }
                         }
                     }
-                }
-                if (md.s1.pruned == 1) {
-                    hdr.tuple_1.setInvalid();
-                    hdr.jumpgate.present[1:1] = 0;
-                }
-            }
-            md.s2.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) {
-                if (md.run == RUN_DISTINCT_LRU) {
-                    md.s2.lru_row = lru_hash_2.get({ hdr.tuple_2.key_high, hdr.tuple_2.key_low});
-                    md.s2.lru_high = hdr.tuple_2.key_high ^ md.salt_high;
-                    md.s2.lru_low = hdr.tuple_2.key_low ^ md.salt_low;
-                    md.s2.lru_wanted_high = md.s2.lru_high;
-                    md.s2.lru_wanted_low = md.s2.lru_low;
-                    if (md.s2.lru_high != 0 || md.s2.lru_low != 0) {
-                        if (md.s2.pruned == 0) {
-                            md.s2.lru_old_high = lru_high_0_2_swap.execute(md.s2.lru_row);
-                            md.s2.lru_old_low = lru_low_0_2_swap.execute(md.s2.lru_row);
-                            md.s2.lru_high = md.s2.lru_old_high;
-                            md.s2.lru_low = md.s2.lru_old_low;
-                            md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
-                            md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
-                            if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
-                        }
-                        if (md.s2.pruned == 0) {
-                            md.s2.lru_old_high = lru_high_1_2_swap.execute(md.s2.lru_row);
-                            md.s2.lru_old_low = lru_low_1_2_swap.execute(md.s2.lru_row);
-                            md.s2.lru_high = md.s2.lru_old_high;
-                            md.s2.lru_low = md.s2.lru_old_low;
-                            md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
-                            md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
-                            if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
-                        }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
                 }
-                if (md.s2.pruned == 1) {
-                    hdr.tuple_2.setInvalid();
-                    hdr.jumpgate.present[2:2] = 0;
-                }
-            }
-            md.s3.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) {
-                if (md.run == RUN_DISTINCT_LRU) {
-                    md.s3.lru_row = lru_hash_3.get({ hdr.tuple_3.key_high, hdr.tuple_3.key_low});
-                    md.s3.lru_high = hdr.tuple_3.key_high ^ md.salt_high;
-                    md.s3.lru_low = hdr.tuple_3.key_low ^ md.salt_low;
-                    md.s3.lru_wanted_high = md.s3.lru_high;
-                    md.s3.lru_wanted_low = md.s3.lru_low;
-                    if (md.s3.lru_high != 0 || md.s3.lru_low != 0) {
-                        if (md.s3.pruned == 0) {
-                            md.s3.lru_old_high = lru_high_0_3_swap.execute(md.s3.lru_row);
-                            md.s3.lru_old_low = lru_low_0_3_swap.execute(md.s3.lru_row);
-                            md.s3.lru_high = md.s3.lru_old_high;
-                            md.s3.lru_low = md.s3.lru_old_low;
-                            md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
-                            md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
-                            if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
-                        }
-                        if (md.s3.pruned == 0) {
-                            md.s3.lru_old_high = lru_high_1_3_swap.execute(md.s3.lru_row);
-                            md.s3.lru_old_low = lru_low_1_3_swap.execute(md.s3.lru_row);
-                            md.s3.lru_high = md.s3.lru_old_high;
-                            md.s3.lru_low = md.s3.lru_old_low;
-                            md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
-                            md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
-                            if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
+                md.s1.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) {
+                    if (md.run == RUN_DISTINCT_LRU) {
+                        md.s1.lru_row = lru_hash_1.get({ hdr.tuple_1.key_high, hdr.tuple_1.key_low});
+                        md.s1.lru_high = hdr.tuple_1.key_high ^ md.salt_high;
+                        md.s1.lru_low = hdr.tuple_1.key_low ^ md.salt_low;
+                        md.s1.lru_wanted_high = md.s1.lru_high;
+                        md.s1.lru_wanted_low = md.s1.lru_low;
+                        if (md.s1.lru_high != 0 || md.s1.lru_low != 0) {
+                            if (md.s1.pruned == 0) {
+                                md.s1.lru_old_high = lru_high_0_1_swap.execute(md.s1.lru_row);
+                                md.s1.lru_old_low = lru_low_0_1_swap.execute(md.s1.lru_row);
+                                md.s1.lru_high = md.s1.lru_old_high;
+                                md.s1.lru_low = md.s1.lru_old_low;
+                                md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
+                                md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
+                                if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
+                            }
+                            if (md.s1.pruned == 0) {
+                                md.s1.lru_old_high = lru_high_1_1_swap.execute(md.s1.lru_row);
+                                md.s1.lru_old_low = lru_low_1_1_swap.execute(md.s1.lru_row);
+                                md.s1.lru_high = md.s1.lru_old_high;
+                                md.s1.lru_low = md.s1.lru_old_low;
+                                md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
+                                md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
+                                if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
+                            }
                         }
                     }
+                    if (md.s1.pruned == 1) {
+                        hdr.tuple_1.setInvalid();
+                        hdr.jumpgate.present[1:1] = 0;
+                    }
                 }
-                if (md.s3.pruned == 1) {
-                    hdr.tuple_3.setInvalid();
-                    hdr.jumpgate.present[3:3] = 0;
+                md.s2.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) {
+                    if (md.run == RUN_DISTINCT_LRU) {
+                        md.s2.lru_row = lru_hash_2.get({ hdr.tuple_2.key_high, hdr.tuple_2.key_low});
+                        md.s2.lru_high = hdr.tuple_2.key_high ^ md.salt_high;
+                        md.s2.lru_low = hdr.tuple_2.key_low ^ md.salt_low;
+                        md.s2.lru_wanted_high = md.s2.lru_high;
+                        md.s2.lru_wanted_low = md.s2.lru_low;
+                        if (md.s2.lru_high != 0 || md.s2.lru_low != 0) {
+                            if (md.s2.pruned == 0) {
+                                md.s2.lru_old_high = lru_high_0_2_swap.execute(md.s2.lru_row);
+                                md.s2.lru_old_low = lru_low_0_2_swap.execute(md.s2.lru_row);
+                                md.s2.lru_high = md.s2.lru_old_high;
+                                md.s2.lru_low = md.s2.lru_old_low;
+                                md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
+                                md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
+                                if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
+                            }
+                            if (md.s2.pruned == 0) {
+                                md.s2.lru_old_high = lru_high_1_2_swap.execute(md.s2.lru_row);
+                                md.s2.lru_old_low = lru_low_1_2_swap.execute(md.s2.lru_row);
+                                md.s2.lru_high = md.s2.lru_old_high;
+                                md.s2.lru_low = md.s2.lru_old_low;
+                                md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
+                                md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
+                                if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
+                            }
+                        }
+                    }
+                    if (md.s2.pruned == 1) {
+                        hdr.tuple_2.setInvalid();
+                        hdr.jumpgate.present[2:2] = 0;
+                    }
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
+                md.s3.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) {
+                    if (md.run == RUN_DISTINCT_LRU) {
+                        md.s3.lru_row = lru_hash_3.get({ hdr.tuple_3.key_high, hdr.tuple_3.key_low});
+                        md.s3.lru_high = hdr.tuple_3.key_high ^ md.salt_high;
+                        md.s3.lru_low = hdr.tuple_3.key_low ^ md.salt_low;
+                        md.s3.lru_wanted_high = md.s3.lru_high;
+                        md.s3.lru_wanted_low = md.s3.lru_low;
+                        if (md.s3.lru_high != 0 || md.s3.lru_low != 0) {
+                            if (md.s3.pruned == 0) {
+                                md.s3.lru_old_high = lru_high_0_3_swap.execute(md.s3.lru_row);
+                                md.s3.lru_old_low = lru_low_0_3_swap.execute(md.s3.lru_row);
+                                md.s3.lru_high = md.s3.lru_old_high;
+                                md.s3.lru_low = md.s3.lru_old_low;
+                                md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
+                                md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
+                                if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
+                            }
+                            if (md.s3.pruned == 0) {
+                                md.s3.lru_old_high = lru_high_1_3_swap.execute(md.s3.lru_row);
+                                md.s3.lru_old_low = lru_low_1_3_swap.execute(md.s3.lru_row);
+                                md.s3.lru_high = md.s3.lru_old_high;
+                                md.s3.lru_low = md.s3.lru_old_low;
+                                md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
+                                md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
+                                if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
+                            }
+                        }
+                    }
+                    if (md.s3.pruned == 1) {
+                        hdr.tuple_3.setInvalid();
+                        hdr.jumpgate.present[3:3] = 0;
+                    }
+                }
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
+                }
             }
         }
     }

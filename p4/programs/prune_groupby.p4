@@ -60,8 +60,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -81,13 +82,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -134,7 +136,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_next_0 = {
         void apply(inout bit<8> value, out bit<8> rv) {
             rv = value;
-            if (value == 8) { value = 0; } else { value = value + 1; }
+            if (value == 7) { value = 0; } else { value = value + 1; }
         }
     };
     Register<pair_t, bit<12>>(4096, {0, 0}) groupby_0_0;
@@ -329,95 +331,70 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_8_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_8_0) groupby_find_8_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == md.s0.groupby_key) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            }
-        }
-    };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_8_0) groupby_put_8_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == md.s0.groupby_key) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            } else {
-                value.first = md.s0.groupby_key;
-                value.second = hdr.tuple_0.a;
-            }
-        }
-    };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_GROUPBY) {
-                    md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
-                    md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
-                    md.s0.groupby_found = 0;
-                    if (md.s0.groupby_key != 0) {
-                        md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_GROUPBY) {
+                        md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
+                        md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
+                        md.s0.groupby_found = 0;
+                        if (md.s0.groupby_key != 0) {
+                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 3) { md.s0.groupby_found = groupby_put_3_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_3_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 4) { md.s0.groupby_found = groupby_put_4_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_4_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 5) { md.s0.groupby_found = groupby_put_5_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_5_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 6) { md.s0.groupby_found = groupby_put_6_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_6_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 0) {
+                                if (md.s0.groupby_turn == 7) { md.s0.groupby_found = groupby_put_7_0.execute(md.s0.groupby_row); }
+                                else { md.s0.groupby_found = groupby_find_7_0.execute(md.s0.groupby_row); }
+                            }
+                            if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
                         }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 3) { md.s0.groupby_found = groupby_put_3_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_3_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 4) { md.s0.groupby_found = groupby_put_4_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_4_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 5) { md.s0.groupby_found = groupby_put_5_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_5_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 6) { md.s0.groupby_found = groupby_put_6_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_6_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 7) { md.s0.groupby_found = groupby_put_7_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_7_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 0) {
-                            if (md.s0.groupby_turn == 8) { md.s0.groupby_found = groupby_put_8_0.execute(md.s0.groupby_row); }
-                            else { md.s0.groupby_found = groupby_find_8_0.execute(md.s0.groupby_row); }
-                        }
-                        if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
+                    }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
                 }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
             }
         }
     }

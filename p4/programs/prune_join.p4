@@ -51,7 +51,9 @@ struct headers_t {
 }
 struct slot_t {
     bit<1> pruned;
-    bit<1> bf_0; bit<1> bf_1; bit<1> bf_2;
+    bit<1> bf_0; bit<22> bf_row_0;
+    bit<1> bf_1; bit<22> bf_row_1;
+    bit<1> bf_2; bit<22> bf_row_2;
 }
 struct metadata_t {
     bit<8> window;
@@ -60,8 +62,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -81,13 +84,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -130,32 +134,50 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_0_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_0_polynomial_0) bf_0_hash_0;
-
-    Register<bit<1>, bit<22>>(4194304, 0) bf_0_0;
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0) bf_set_0_0 = {
+    Register<bit<1>, bit<22>>(4194304, 0) bf_0_0_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_set_0_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0) bf_get_0_0 = {
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_get_0_0_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    Register<bit<1>, bit<22>>(4194304, 0) bf_1_0_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0_0) bf_set_1_0_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0_0) bf_get_1_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
     CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_1_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_1_polynomial_0) bf_1_hash_0;
-
-    Register<bit<1>, bit<22>>(4194304, 0) bf_1_0;
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0) bf_set_1_0 = {
+    Register<bit<1>, bit<22>>(4194304, 0) bf_0_1_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_1_0) bf_set_0_1_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0) bf_get_1_0 = {
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_1_0) bf_get_0_1_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    Register<bit<1>, bit<22>>(4194304, 0) bf_1_1_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_1_0) bf_set_1_1_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_1_0) bf_get_1_1_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
     CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_2_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_2_polynomial_0) bf_2_hash_0;
-
-    Register<bit<1>, bit<22>>(4194304, 0) bf_2_0;
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_2_0) bf_set_2_0 = {
+    Register<bit<1>, bit<22>>(4194304, 0) bf_0_2_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_2_0) bf_set_0_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
-    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_2_0) bf_get_2_0 = {
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_2_0) bf_get_0_2_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    Register<bit<1>, bit<22>>(4194304, 0) bf_1_2_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_set_1_2_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_get_1_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
 
@@ -163,34 +185,46 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_JOIN_BF) {
-                    if (md.adds == 1) {
-                        bf_set_0_0.execute(bf_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        bf_set_1_0.execute(bf_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        bf_set_2_0.execute(bf_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        if (md.passes == 0) { md.s0.pruned = 1; }
-                    } else {
-                        md.s0.bf_0 = bf_get_0_0.execute(bf_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        md.s0.bf_1 = bf_get_1_0.execute(bf_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        md.s0.bf_2 = bf_get_2_0.execute(bf_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        if (md.s0.bf_0 == 0 || md.s0.bf_1 == 0 || md.s0.bf_2 == 0) { md.s0.pruned = 1; }
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_JOIN_BF) {
+                        md.s0.bf_row_0 = bf_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        md.s0.bf_row_1 = bf_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        md.s0.bf_row_2 = bf_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
+                        if (md.adds == 1) {
+                            if (md.side == 0) { bf_set_0_0_0.execute(md.s0.bf_row_0); }
+                            else { bf_set_1_0_0.execute(md.s0.bf_row_0); }
+                            if (md.side == 0) { bf_set_0_1_0.execute(md.s0.bf_row_1); }
+                            else { bf_set_1_1_0.execute(md.s0.bf_row_1); }
+                            if (md.side == 0) { bf_set_0_2_0.execute(md.s0.bf_row_2); }
+                            else { bf_set_1_2_0.execute(md.s0.bf_row_2); }
+                            if (md.passes == 0) { md.s0.pruned = 1; }
+                        } else {
+                            if (md.side == 0) { md.s0.bf_0 = bf_get_1_0_0.execute(md.s0.bf_row_0); }
+                            else { md.s0.bf_0 = bf_get_0_0_0.execute(md.s0.bf_row_0); }
+                            if (md.side == 0) { md.s0.bf_1 = bf_get_1_1_0.execute(md.s0.bf_row_1); }
+                            else { md.s0.bf_1 = bf_get_0_1_0.execute(md.s0.bf_row_1); }
+                            if (md.side == 0) { md.s0.bf_2 = bf_get_1_2_0.execute(md.s0.bf_row_2); }
+                            else { md.s0.bf_2 = bf_get_0_2_0.execute(md.s0.bf_row_2); }
+                            if (md.s0.bf_0 == 0 || md.s0.bf_1 == 0 || md.s0.bf_2 == 0) { md.s0.pruned = 1; }
+                        }
+                    }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
                 }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
             }
         }
     }

@@ -62,8 +62,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -83,13 +84,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -268,120 +270,83 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_1_0) sky_see_y_1_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
     };
-    Register<bit<32>, bit<1>>(1, 0) sky_h_2_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_h_2_0) sky_take_h_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) {
-            rv = value;
-            if (md.s0.sky_h > value) { value = md.s0.sky_h; }
-        }
-    };
-    Register<bit<32>, bit<1>>(1, 0) sky_x_2_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_2_0) sky_take_x_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
-    };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_2_0) sky_see_x_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
-    };
-    Register<bit<32>, bit<1>>(1, 0) sky_y_2_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_2_0) sky_take_y_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
-    };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_2_0) sky_see_y_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
-    };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_SKYLINE) {
-                    md.s0.sky_x = hdr.tuple_0.a;
-                    md.s0.sky_y = hdr.tuple_0.b;
-                    if (md.threshold == 0) {
-                        md.s0.sky_h = hdr.tuple_0.a |+| hdr.tuple_0.b;
-                    } else {
-                        sky_leading_x_0.apply();
-                        sky_logs_x_0.apply();
-                        md.s0.sky_log_x = md.s0.sky_log_x + md.s0.sky_shift_x;
-                        sky_leading_y_0.apply();
-                        sky_logs_y_0.apply();
-                        md.s0.sky_log_y = md.s0.sky_log_y + md.s0.sky_shift_y;
-                        md.s0.sky_h = md.s0.sky_log_x + md.s0.sky_log_y;
-                    }
-                    md.s0.sky_own = 1;
-                    if (md.s0.pruned == 0) {
-                        md.s0.sky_old_h = sky_take_h_0_0.execute(0);
-                        md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
-                        md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
-                        if (md.s0.sky_above != 0) {
-                            md.s0.sky_old_x = sky_take_x_0_0.execute(0);
-                            md.s0.sky_old_y = sky_take_y_0_0.execute(0);
-                            md.s0.sky_h = md.s0.sky_old_h;
-                            md.s0.sky_x = md.s0.sky_old_x;
-                            md.s0.sky_y = md.s0.sky_old_y;
-                            md.s0.sky_own = 0;
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_SKYLINE) {
+                        md.s0.sky_x = hdr.tuple_0.a;
+                        md.s0.sky_y = hdr.tuple_0.b;
+                        if (md.threshold == 0) {
+                            md.s0.sky_h = hdr.tuple_0.a |+| hdr.tuple_0.b;
                         } else {
-                            md.s0.sky_old_x = sky_see_x_0_0.execute(0);
-                            md.s0.sky_old_y = sky_see_y_0_0.execute(0);
-                            md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
-                            md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
-                            if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
+                            sky_leading_x_0.apply();
+                            sky_logs_x_0.apply();
+                            md.s0.sky_log_x = md.s0.sky_log_x + md.s0.sky_shift_x;
+                            sky_leading_y_0.apply();
+                            sky_logs_y_0.apply();
+                            md.s0.sky_log_y = md.s0.sky_log_y + md.s0.sky_shift_y;
+                            md.s0.sky_h = md.s0.sky_log_x + md.s0.sky_log_y;
+                        }
+                        md.s0.sky_own = 1;
+                        if (md.s0.pruned == 0) {
+                            md.s0.sky_old_h = sky_take_h_0_0.execute(0);
+                            md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
+                            md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
+                            if (md.s0.sky_above != 0) {
+                                md.s0.sky_old_x = sky_take_x_0_0.execute(0);
+                                md.s0.sky_old_y = sky_take_y_0_0.execute(0);
+                                md.s0.sky_h = md.s0.sky_old_h;
+                                md.s0.sky_x = md.s0.sky_old_x;
+                                md.s0.sky_y = md.s0.sky_old_y;
+                                md.s0.sky_own = 0;
+                            } else {
+                                md.s0.sky_old_x = sky_see_x_0_0.execute(0);
+                                md.s0.sky_old_y = sky_see_y_0_0.execute(0);
+                                md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
+                                md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
+                                if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
+                            }
+                        }
+                        if (md.s0.pruned == 0) {
+                            md.s0.sky_old_h = sky_take_h_1_0.execute(0);
+                            md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
+                            md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
+                            if (md.s0.sky_above != 0) {
+                                md.s0.sky_old_x = sky_take_x_1_0.execute(0);
+                                md.s0.sky_old_y = sky_take_y_1_0.execute(0);
+                                md.s0.sky_h = md.s0.sky_old_h;
+                                md.s0.sky_x = md.s0.sky_old_x;
+                                md.s0.sky_y = md.s0.sky_old_y;
+                                md.s0.sky_own = 0;
+                            } else {
+                                md.s0.sky_old_x = sky_see_x_1_0.execute(0);
+                                md.s0.sky_old_y = sky_see_y_1_0.execute(0);
+                                md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
+                                md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
+                                if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
+                            }
                         }
                     }
-                    if (md.s0.pruned == 0) {
-                        md.s0.sky_old_h = sky_take_h_1_0.execute(0);
-                        md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
-                        md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
-                        if (md.s0.sky_above != 0) {
-                            md.s0.sky_old_x = sky_take_x_1_0.execute(0);
-                            md.s0.sky_old_y = sky_take_y_1_0.execute(0);
-                            md.s0.sky_h = md.s0.sky_old_h;
-                            md.s0.sky_x = md.s0.sky_old_x;
-                            md.s0.sky_y = md.s0.sky_old_y;
-                            md.s0.sky_own = 0;
-                        } else {
-                            md.s0.sky_old_x = sky_see_x_1_0.execute(0);
-                            md.s0.sky_old_y = sky_see_y_1_0.execute(0);
-                            md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
-                            md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
-                            if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
-                        }
-                    }
-                    if (md.s0.pruned == 0) {
-                        md.s0.sky_old_h = sky_take_h_2_0.execute(0);
-                        md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
-                        md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
-                        if (md.s0.sky_above != 0) {
-                            md.s0.sky_old_x = sky_take_x_2_0.execute(0);
-                            md.s0.sky_old_y = sky_take_y_2_0.execute(0);
-                            md.s0.sky_h = md.s0.sky_old_h;
-                            md.s0.sky_x = md.s0.sky_old_x;
-                            md.s0.sky_y = md.s0.sky_old_y;
-                            md.s0.sky_own = 0;
-                        } else {
-                            md.s0.sky_old_x = sky_see_x_2_0.execute(0);
-                            md.s0.sky_old_y = sky_see_y_2_0.execute(0);
-                            md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
-                            md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
-                            if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
-                        }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
                 }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
             }
         }
     }

@@ -65,8 +65,9 @@ struct metadata_t {
     bit<32> salt_high;
     bit<32> salt_low;
     bit<32> threshold;
-    bit<1> adds;       // join: this flow's keys go into the filter
-    bit<1> passes;     // join: … and its tuples are forwarded all the same
+    bit<1> side;       // join: which input the flow is
+    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
+    bit<1> passes;     // … and whose tuples are forwarded all the same
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -86,13 +87,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
     };
 
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> adds,
-               bit<1> passes) {
+    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
+               bit<1> adds, bit<1> passes) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
         md.salt_low = salt_low;
         md.threshold = threshold;
+        md.side = side;
         md.adds = adds;
         md.passes = passes;
     }
@@ -221,59 +223,62 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
-        } else if (flow.apply().hit && hdr.jumpgate.kind == KIND_DATA) {
-            md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
-            md.window = advance_window.execute(md.cell);
-            md.s0.pruned = 0;
-            // A NULL passes: what it compares to is the receiver's business.
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                if (md.run == RUN_TOPN_RAND) {
-                    md.s0.rand_row = rand_random_0.get();
-                    md.s0.rand_carried = hdr.tuple_0.a;
-                    md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
-                    md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
-                    md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
-                    md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
-                    if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
-                } else if (md.run == RUN_TOPN_DET) {
-                    md.s0.det_early = det_count_0.execute(0);
-                    if (md.s0.det_early == 1) {
-                        det_lower_0.execute(0);
-                    } else {
-                        md.s0.det_least = det_get_0.execute(0);
-                        md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
-                        if (md.s0.det_above != 0) { md.s0.pruned = 1; }
-                        md.s0.det_t0 = md.s0.det_least << 0;
-                        md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
-                        if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(0); }
-                        else { md.s0.det_full0 = det_check_0_0.execute(0); }
-                        if (md.s0.det_full0 == 1) { md.s0.pruned = 1; }
-                        md.s0.det_t1 = md.s0.det_least << 1;
-                        md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
-                        if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(0); }
-                        else { md.s0.det_full1 = det_check_1_0.execute(0); }
-                        if (md.s0.det_full1 == 1) { md.s0.pruned = 1; }
-                        md.s0.det_t2 = md.s0.det_least << 2;
-                        md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
-                        if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(0); }
-                        else { md.s0.det_full2 = det_check_2_0.execute(0); }
-                        if (md.s0.det_full2 == 1) { md.s0.pruned = 1; }
-                        md.s0.det_t3 = md.s0.det_least << 3;
-                        md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
-                        if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(0); }
-                        else { md.s0.det_full3 = det_check_3_0.execute(0); }
-                        if (md.s0.det_full3 == 1) { md.s0.pruned = 1; }
+        } else if (flow.apply().hit) {
+            // END passes: the receiver's.
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.window = advance_window.execute(md.cell);
+                md.s0.pruned = 0;
+                // A NULL passes: what it compares to is the receiver's business.
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
+                    if (md.run == RUN_TOPN_RAND) {
+                        md.s0.rand_row = rand_random_0.get();
+                        md.s0.rand_carried = hdr.tuple_0.a;
+                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
+                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
+                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
+                        md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
+                        if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
+                    } else if (md.run == RUN_TOPN_DET) {
+                        md.s0.det_early = det_count_0.execute(0);
+                        if (md.s0.det_early == 1) {
+                            det_lower_0.execute(0);
+                        } else {
+                            md.s0.det_least = det_get_0.execute(0);
+                            md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
+                            if (md.s0.det_above != 0) { md.s0.pruned = 1; }
+                            md.s0.det_t0 = md.s0.det_least << 0;
+                            md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
+                            if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(0); }
+                            else { md.s0.det_full0 = det_check_0_0.execute(0); }
+                            if (md.s0.det_full0 == 1) { md.s0.pruned = 1; }
+                            md.s0.det_t1 = md.s0.det_least << 1;
+                            md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
+                            if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(0); }
+                            else { md.s0.det_full1 = det_check_1_0.execute(0); }
+                            if (md.s0.det_full1 == 1) { md.s0.pruned = 1; }
+                            md.s0.det_t2 = md.s0.det_least << 2;
+                            md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
+                            if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(0); }
+                            else { md.s0.det_full2 = det_check_2_0.execute(0); }
+                            if (md.s0.det_full2 == 1) { md.s0.pruned = 1; }
+                            md.s0.det_t3 = md.s0.det_least << 3;
+                            md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
+                            if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(0); }
+                            else { md.s0.det_full3 = det_check_3_0.execute(0); }
+                            if (md.s0.det_full3 == 1) { md.s0.pruned = 1; }
+                        }
+                    }
+                    if (md.s0.pruned == 1) {
+                        hdr.tuple_0.setInvalid();
+                        hdr.jumpgate.present[0:0] = 0;
                     }
                 }
-                if (md.s0.pruned == 1) {
-                    hdr.tuple_0.setInvalid();
-                    hdr.jumpgate.present[0:0] = 0;
+                lengths.apply();
+                if (hdr.jumpgate.present == 0) {
+                    hdr.jumpgate.kind = KIND_ACK;
+                    swap_addresses();
                 }
-            }
-            lengths.apply();
-            if (hdr.jumpgate.present == 0) {
-                hdr.jumpgate.kind = KIND_ACK;
-                swap_addresses();
             }
         }
     }

@@ -1,7 +1,8 @@
 """Renders the P4 programs: templates/p4 with sizes filled in.
 
-A program's text depends on its sizes only, never on a request's words: columns travel in a fixed row that the sending edge
-makes (`AGGREGATE_TUPLE`, `PRUNE_TUPLE`), and which algorithm a flow runs is a table entry. Equal sizes give equal bytes.
+A program's text depends on its sizes only, never on a request's words: columns travel in a fixed row that the sending
+edge makes (`AGGREGATE_TUPLE`, `PRUNE_TUPLE`), and which algorithm a flow runs is a table entry. Equal sizes give
+equal bytes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class AggregateSizes:
 
 @dataclass(frozen=True)
 class PruneSizes:
-    """What is packed into a program. `…_bits` is the logarithm of a structure's rows for each slot (d = slots x 2^bits)."""
+    """What is packed into a program. `…_bits` is log2 of a structure's rows for each slot (d = slots 2^bits)."""
 
     algorithms: tuple[str, ...]
     slots: int = 1
@@ -64,12 +65,14 @@ class PruneSizes:
     bloom_bits: int = 20
     rbf_bits: int = 14
     having_bits: int = 10
-    skyline_points: int = 3
+    skyline_points: int = 2
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.algorithms if name not in CODES]
         if unknown or not self.algorithms:
-            raise ValueError(f"no such pruning algorithm: {', '.join(unknown) or 'none given'}. There are {', '.join(CODES)}")
+            raise ValueError(
+                f"no such pruning algorithm: {', '.join(unknown) or 'none given'}. There are {', '.join(CODES)}"
+            )
         for field in fields(self):
             size = getattr(self, field.name)
             if field.name != "algorithms" and size < 1:
@@ -83,7 +86,7 @@ PROGRAMS: dict[str, AggregateSizes | PruneSizes] = {
     "aggregate": AggregateSizes(),
     "prune_distinct": PruneSizes(("distinct_lru",), slots=4, distinct_bits=10),
     "prune_topn": PruneSizes(("topn_rand", "topn_det")),
-    "prune_groupby": PruneSizes(("groupby",), groupby_columns=9),
+    "prune_groupby": PruneSizes(("groupby",), groupby_columns=8),
     "prune_join": PruneSizes(("join_bf",), bloom_bits=22),
     "prune_skyline": PruneSizes(("skyline",)),
     "prune": PruneSizes(("filter", "distinct_lru", "topn_rand", "groupby", "join_rbf", "having")),

@@ -1,8 +1,9 @@
 """How large the structures on the switch must be for a wanted probability of success.
 
-Source: Tirmazi et al., "Cheetah: Accelerating Database Queries with Switch Pruning" (SIGMOD 2020), theorems 1 to 6 and
-appendices. `topn_columns` uses the exact union bound instead of the paper's Chernoff bound, which asks for more columns.
-d = rows, w = columns, delta = probability that an answer would be wrong, N = rows wanted by a top-n, D = distinct values.
+Source: Tirmazi et al., "Cheetah: Accelerating Database Queries with Switch Pruning" (SIGMOD 2020), theorems 1 to 6
+and appendices. `topn_columns` uses the exact union bound instead of the paper's Chernoff bound, which asks for more
+columns. d = rows, w = columns, delta = probability that an answer would be wrong, N = rows wanted by a top-n, D =
+distinct values.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def fingerprint_bits(distinct: int, rows: int, delta: float = DEFAULT_DELTA) -> 
 def carried_bits(fingerprint: int, rows: int) -> int:
     """Bits of the number that a packet carries, when the switch takes the row from a hash of that number as well.
 
-    The theorems have the row from the key itself, independent of the fingerprint; where both come from one number it needs
-    log2 d bits more, or keys would meet all d x w others instead of w.
+    The theorems have the row from the key itself, independent of the fingerprint; where both come from one number it
+    needs log2 d bits more, or keys would meet all d x w others instead of w.
     """
     return fingerprint + math.ceil(math.log2(rows))
 
@@ -90,7 +91,7 @@ def topn_failure(n: int, rows: int, columns: int) -> float:
 
 
 def topn_columns(n: int, rows: int, delta: float = DEFAULT_DELTA) -> int:
-    """Fewest columns with which a randomised top-n of d rows fails with probability at most delta (exact union bound)."""
+    """Fewest columns with which a randomised top-n of d rows fails at most with probability delta (union bound)."""
     columns = max(1, n // rows)
     while topn_failure(n, rows, columns) > delta:
         columns += 1

@@ -1,10 +1,10 @@
 """Skyline of two dimensions, larger being better: w stored points of high score; what one of them dominates is pruned.
 
-Scores: the sum of both coordinates, the approximate product, that is the sum of their logarithms, or the share of points
-that a point dominates (`share_table`); the last two differ in the entries of the program's tables only. A point takes the place
-of a stored one whose score is lower, which moves on to the next; otherwise it is pruned if that one is at least as good in
-both dimensions and has a higher score. The score grows with either coordinate, so nothing that is dominated by
-a point replaces it. Equal scores never prune: equal points both stay. Deterministic.
+Scores: the sum of both coordinates, the approximate product, that is the sum of their logarithms, or the share of
+points that a point dominates (`share_table`); the last two differ in the entries of the program's tables only. A
+point takes the place of a stored one whose score is lower, which moves on to the next; otherwise it is pruned if that
+one is at least as good in both dimensions and has a higher score. The score grows with either coordinate, so nothing
+that is dominated by a point replaces it. Equal scores never prune: equal points both stay. Deterministic.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def share_table(sample: Sequence[int], bits: int = 16) -> list[int]:
     """Entries for one dimension so that the score is the logarithm of the share of points that a point dominates.
 
     beta log2 of the sample's distribution function, from 0 for one in 2^16 or less up to beta / 2: the product of
-    both dimensions' shares is what a point is worth, however differently they are distributed. Any table that never falls is
-    safe, so an old or small sample costs pruning only.
+    both dimensions' shares is what a point is worth, however differently they are distributed. Any table that never
+    falls is safe, so an old or small sample costs pruning only.
     """
     ordered = sorted(sample)
     step = SCALE / 32

@@ -1,7 +1,7 @@
 """Top-n: prunes values that cannot be among the n largest. For the smallest, the host complements the value.
 
-Values are unsigned 32-bit. Wider ones are mapped by any function that never decreases (the high word, say): a value is only
-pruned when it is strictly smaller than enough others, which the mapping cannot make wrong.
+Values are unsigned 32-bit. Wider ones are mapped by any function that never decreases (the high word, say): a value
+is only pruned when it is strictly smaller than enough others, which the mapping cannot make wrong.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class Deterministic:
 class Randomised:
     """d rows x w columns, a random row for each tuple, of which the w largest values are kept in falling order.
 
-    A rolling minimum: each column keeps the larger of its value and the arriving one, and hands the other on. The last
-    column says whether what arrives there is smaller than what it holds, which is so only for a value smaller than all w.
+    A rolling minimum: each column keeps the larger of its value and the arriving one, and hands the other on. The
+    last column says whether what arrives there is smaller than what it holds, which is so only for a value smaller
+    than all w.
     """
 
     def __init__(self, rows: int, columns: int, random_row: Callable[[], int]) -> None:

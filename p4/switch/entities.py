@@ -138,7 +138,8 @@ class Entities:
         needs_priority = any(kind in ("ternary", "range") for _, _, kind in table.keys)
         if needs_priority != (given.priority > 0):
             raise invalid(f"an entry of table '{table.name}' has {'a positive' if needs_priority else 'no'} priority")
-        action, data = (0, ())
+        action = 0
+        data: tuple[int, ...] = ()
         if with_action:
             if not given.HasField("action"):
                 raise invalid(f"an entry of table '{table.name}' needs an action")
@@ -244,9 +245,9 @@ class Entities:
             case "packet_replication_engine_entry":
                 yield from self._read_replication(entity.packet_replication_engine_entry)
             case "digest_entry":
-                for key, config in self.digests.items():
-                    if entity.digest_entry.digest_id in (0, key):
-                        yield p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=key, config=config))
+                for digest_id, config in self.digests.items():
+                    if entity.digest_entry.digest_id in (0, digest_id):
+                        yield p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest_id, config=config))
             case None:
                 raise invalid("nothing is asked for")
             case other:

@@ -20,7 +20,8 @@ PROGRAMS_BYTES_MAX = 256 << 20
 FLAGS = ("-std=gnu++20", "-march=native", "-fPIC", "-shared", "-pipe", "-pthread", "-fno-semantic-interposition")
 
 
-def _digest(*parts: bytes | str) -> str:
+def digest(*parts: bytes | str) -> str:
+    """A content key: parts that differ, or are divided otherwise, have different ones."""
     sha = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -29,10 +30,10 @@ def _digest(*parts: bytes | str) -> str:
 
 
 @functools.cache
-def _base_key(variant: str) -> str:
+def base_key(variant: str) -> str:
     """Of everything that each library depends on: compiler, machine, and the headers of the contract."""
     headers = [path.read_bytes() for path in sorted(INCLUDE.rglob("*.h"))]
-    return _digest(
+    return digest(
         variant,
         *FLAGS,
         *toolchain.VARIANTS[variant],
@@ -83,7 +84,7 @@ def _first_error(output: str) -> str:
 def build_program(name: str, source: str, variant: str | None = None) -> Path:
     """Compiles a program's generated C++ (include/jgsw/program.h) into a cached shared library; returns its path."""
     variant = variant or toolchain.default_variant()
-    target = cache.root() / "switch" / "programs" / f"{_digest(_base_key(variant), source)}.so"
+    target = cache.root() / "switch" / "programs" / f"{digest(base_key(variant), source)}.so"
     return _compile(f"the P4 program {name}", ["-x", "c++", "-"], target, variant, source)
 
 
@@ -92,7 +93,7 @@ def build_library(variant: str | None = None) -> Path:
     variant = variant or toolchain.default_variant()
     sources = sorted((HERE / "src").glob("*.cpp"))
     contents = [path.read_bytes() for path in sorted((HERE / "src").iterdir())]
-    target = cache.root() / "switch" / "library" / f"libjgsw-{_digest(_base_key(variant), *contents)}.so"
+    target = cache.root() / "switch" / "library" / f"libjgsw-{digest(base_key(variant), *contents)}.so"
     return _compile("the software switch", [*map(str, sources), "-ldl"], target, variant)
 
 

@@ -41,7 +41,7 @@ class Pipeline:
         self.packet_out = ControllerHeader(config.p4info, "packet_out")
 
 
-class Service(p4r_grpc.P4RuntimeServicer):  # type: ignore[misc]
+class Service(p4r_grpc.P4RuntimeServicer):
     """The six calls. Each ends with a status and a sentence, never with a traceback."""
 
     def __init__(self, device: Device, device_id: int) -> None:

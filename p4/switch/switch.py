@@ -485,7 +485,7 @@ class Switch:
 
     def write_counter(self, counter: Counter, first: int, cells: Sequence[tuple[int, int]]) -> None:
         self._check_range(counter, first, len(cells))
-        array = (layout.CounterCell * max(1, len(cells)))(*cells)
+        array = (layout.CounterCell * max(1, len(cells)))(*(layout.CounterCell(*cell) for cell in cells))
         self._lib.jgsw_counter_write(self._sw, counter.index, first, len(cells), array)
 
     @staticmethod

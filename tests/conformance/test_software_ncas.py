@@ -74,6 +74,7 @@ ENDS = {
     "aggregate": {"aggregate", "distinct"},
     "sort": {"sort", "limit"},
     "shuffle": {"filter", "project", "union_all"},
+    "engine": {"window", "sort"},
 }
 
 

@@ -1,10 +1,10 @@
 // A program as the compiler would write it, by hand: every part of the contract with the switch in few lines.
 //
 // A frame is: operation (1 byte), port (1), key (4, big endian), the rest is payload. The operation says what happens:
-// 0 forward to `port`, 1 look the key up in an exact table, 2 in a ternary one, 3 in lpm, 4 in range, 5 multicast to group
-// `port`, 6 recirculate (becoming operation 0), 7 mirror with session `port` and forward to port 1, 8 digest, 9 resubmit (then
-// forward), 10 add the key to register[0] and put the sum into the key, 11 forward to the controller, 12 recirculate for
-// ever, 13 grow by 200 bytes and recirculate, other: drop.
+// 0 forward to `port`, 1 look the key up in an exact table, 2 in a ternary one, 3 in lpm, 4 in range, 5 multicast to
+// group `port`, 6 recirculate (becoming operation 0), 7 mirror with session `port` and forward to port 1, 8 digest, 9
+// resubmit (then forward), 10 add the key to register[0] and put the sum into the key, 11 forward to the controller, 12
+// recirculate for ever, 13 grow by 200 bytes and recirculate, other: drop.
 #include "jgsw/externs.h"
 #include "jgsw/lookup.h"
 
@@ -131,8 +131,7 @@ Verdict egress(Context&, Packet& packet) {
   return Verdict::forward;
 }
 
-const Program kProgram = {kContract,  "by_hand", kTables,  5,       kRegisters, 2, kCounters, 2,
-                          kDigests,   1,         ingress,  egress};
+const Program kProgram = {kContract, "by_hand", kTables, 5, kRegisters, 2, kCounters, 2, kDigests, 1, ingress, egress};
 
 }  // namespace
 

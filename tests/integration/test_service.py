@@ -25,10 +25,11 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded, server
 from jumpgate.service.embedded import Embedded
-from jumpgate.testing import scripted
+from jumpgate.testing import scripted, substrait_plans
 from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.leaks import Watch, wait_until
 from jumpgate.testing.scripted import ScriptedLifecycle, fail
+from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
 
@@ -143,6 +144,26 @@ def test_bad_requests_are_refused_and_the_service_goes_on(rig: Rig) -> None:
     with pytest.raises(grpc.RpcError):
         garbage(b"\xff" * 100)
     assert list(rig.execute(rig.submit().job_id))[-1].state == "done"
+
+
+def test_a_substrait_plan_is_submitted_and_a_bad_one_is_refused(rig: Rig) -> None:
+    tables = substrait_plans.tables()
+    plan = substrait_plans.plan(substrait_plans.QUERIES[0], tables).SerializeToString()
+    bindings = {name: proto.encode(table) for name, table in tables.items()}
+    send = dataflow_pb2.Send(endpoints=["127.0.0.1:1"], layout="columnar")
+    send.partitioning.kind, send.partitioning.count = "single", 1
+
+    def submit(data: bytes, **fields: Any) -> pb.SubmitResponse:
+        return rig.stub.Submit(pb.SubmitRequest(substrait=pb.SubstraitRequest(plan=data, **fields)))
+
+    for data, fields in (
+        (b"\xff" * 100, {"tables": bindings, "send": send}),
+        (plan[: len(plan) // 2], {"tables": bindings, "send": send}),
+        (plan, {"send": send}),
+        (plan, {"tables": bindings}),
+    ):
+        assert failure(lambda data=data, fields=fields: [submit(data, **fields)])[0] == grpc.StatusCode.INVALID_ARGUMENT
+    assert list(rig.execute(submit(plan, tables=bindings, send=send).job_id))[-1].state == "done"
 
 
 def test_cancel(rig: Rig) -> None:

@@ -312,6 +312,9 @@ def test_results_larger_than_the_budget_go_to_a_file(small: Connection, monkeypa
 def test_nesting_and_size_are_bounded(small: Connection) -> None:
     with pytest.raises(JumpgateError):
         small.sql("SELECT " + "(" * 10_000 + "1" + ")" * 10_000)
+    for deep in ("SELECT " + "id + " * 60_000 + "id FROM item", "SELECT " + "id + " * 300 + "id FROM item"):
+        with pytest.raises(InvalidSql, match="nests too deeply"):
+            small.sql(deep)
     with pytest.raises(InvalidSql, match="at most 4 MiB"):
         small.sql("SELECT '" + "x" * (5 << 20) + "'")
 

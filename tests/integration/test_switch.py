@@ -6,6 +6,8 @@ import contextlib
 import random
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -407,3 +409,44 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     (tmp_path / "text.so").write_text("text")
     with pytest.raises(ConfigError, match="invalid ELF header|file too short"):
         Switch(tmp_path / "text.so")
+
+
+#: two veth pairs in a network namespace of their own, the switch between them, and raw sockets at the outer ends
+INTERFACES = """
+import socket, subprocess, sys
+from pathlib import Path
+from jumpgate.p4.switch.switch import PortSpec, Switch
+for n in "12":
+    subprocess.run(["ip", "link", "add", f"out{n}", "type", "veth", "peer", "name", f"in{n}"], check=True)
+    for end in ("out", "in"):
+        Path(f"/proc/sys/net/ipv6/conf/{end}{n}/disable_ipv6").write_text("1")
+        subprocess.run(["ip", "link", "set", f"{end}{n}", "up"], check=True)
+ends = []
+for n in "12":
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    end.bind((f"out{n}", 0))
+    end.settimeout(10)
+    ends.append(end)
+with Switch(Path(sys.argv[1])) as switch:
+    for n in "12":
+        switch.add_port(PortSpec.parse(f"{n}=@in{n}"))
+    switch.start()
+    for i in range(20):
+        frame = bytes([0, 2, 0, 0, 0, i]) + bytes(60 + i * 60)
+        ends[0].send(frame)
+        assert ends[1].recv(4000) == frame
+    subprocess.run(["ip", "link", "set", "in2", "down"], check=True)
+    ends[0].send(bytes([0, 2, 0, 0, 0, 1]) + bytes(60))  # lost, as on an unplugged cable
+    subprocess.run(["ip", "link", "set", "in2", "up"], check=True)
+    ends[0].send(frame)
+    while (got := ends[1].recv(4000)) != frame:
+        pass
+    print(switch.port_counts(1)["received"])
+"""
+
+
+def test_network_interfaces(program: Path) -> None:
+    command = ["unshare", "--user", "--map-root-user", "--net", sys.executable, "-c", INTERFACES, str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == 22

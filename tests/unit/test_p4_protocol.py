@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from jumpgate.p4.programs.aggregate import Aggregate, Tuple
 from jumpgate.p4.programs.distinct import Lru
 from jumpgate.p4.programs.protocol import SENDS_MAX, FlowLost, Receiver, Sender
@@ -73,9 +74,7 @@ CHAOS = {"loss": st.floats(0, 0.3), "repeats": st.floats(0, 0.3), "seed": st.int
 
 @settings(deadline=None, max_examples=60)
 @given(flows=FLOWS, **CHAOS)
-def test_aggregation_counts_every_tuple_once(
-    flows: list[list[Packet]], loss: float, repeats: float, seed: int
-) -> None:
+def test_aggregation_counts_every_tuple_once(flows: list[list[Packet]], loss: float, repeats: float, seed: int) -> None:
     program = Aggregate(2, bucket_bits=2, window_bits=WINDOW_BITS)
     delivered = run(flows, lambda f, n, p: program.process(f, n, p).left, Network(seed, loss, repeats))
     sums, counts = Counter[int](), Counter[int]()

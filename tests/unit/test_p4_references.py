@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from jumpgate.p4.programs import aggregate, crc, distinct, groupby, having, join, render, skyline, topn
 from jumpgate.p4.programs.filter import Filter, Range
 
@@ -42,7 +43,9 @@ def test_lru_moves_to_the_front() -> None:
 def test_groupby_keeps_every_maximum(rows: list[tuple[int, int]]) -> None:
     program = groupby.GroupByMax(4, 2)
     kept = [(k, v) for k, v in rows if not program.process(k, v)]
-    assert {k: max(v for j, v in kept if j == k) for k, _ in kept} == {k: max(v for j, v in rows if j == k) for k, _ in rows}
+    assert {k: max(v for j, v in kept if j == k) for k, _ in kept} == {
+        k: max(v for j, v in rows if j == k) for k, _ in rows
+    }
 
 
 @given(st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 50), max_size=300))

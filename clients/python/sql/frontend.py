@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,21 @@ from typing import Any
 
 import datafusion
 import pyarrow as pa
-from datafusion.substrait import Producer
+from datafusion.substrait import Producer, Serde
+from google.protobuf.message import DecodeError
 from substrait.plan_pb2 import Plan
 
 from jumpgate.client.sql import dialect
+from jumpgate.client.sql.balance import balance
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql, invalid_sql
 from jumpgate.client.sql.local import context, frame_of
 
 TEXT_BYTES_MAX = 4 << 20
+#: DataFusion nests a chain of operators one into the other, and its stack ends somewhere above this
+OPERATORS_MAX = 1000
+_OPERATORS = re.compile(r"\b(?:and|or)\b|[-+*/%<>=]|\|\|", re.IGNORECASE)
+TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
@@ -50,6 +57,8 @@ class Frontend:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         if len(text.encode()) > TEXT_BYTES_MAX:
             raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
+        if sum(1 for _ in _OPERATORS.finditer(text)) > OPERATORS_MAX:
+            raise InvalidSql(f"a query has at most {OPERATORS_MAX} operators; {TOO_DEEP}")
         values = parameter_values(parameters)
         with self._lock:
             try:
@@ -60,6 +69,7 @@ class Frontend:
                 if dialect.rewrite(plan):
                     logical = frame_of(self._context, plan.SerializeToString()).optimized_logical_plan()
                     plan = self._substrait(logical)
+                Serde.deserialize_bytes(plan.SerializeToString())  # DataFusion refuses what is nested too deeply
                 # types are only settled in the optimised plan, names are those of the text
                 fields = self._context.create_dataframe_from_logical_plan(logical).schema()
                 schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
@@ -77,7 +87,9 @@ class Frontend:
                 return None
 
     def _substrait(self, logical: datafusion.plan.LogicalPlan) -> Plan:
-        return Plan.FromString(Producer.to_substrait_plan(logical, self._context).encode())
+        plan = Plan.FromString(Producer.to_substrait_plan(logical, self._context).encode())
+        balance(plan)
+        return plan
 
 
 def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str, pa.Scalar] | None:
@@ -95,4 +107,6 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
 def _typed(error: BaseException, text: str, tables: Sequence[str]) -> BaseException:
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
+    if isinstance(error, DecodeError) or any(word in str(error) for word in ("recursion", "Recursion", "decode plan")):
+        return InvalidSql(TOO_DEEP)
     return invalid_sql(error, text, tables)

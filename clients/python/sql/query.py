@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -134,10 +134,11 @@ class Query:
 
     def _offloaded(self) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
-        result = self._run(cut)
-        for batch in result:
+        start = time.perf_counter()
+        for batch in self._run(cut):
             self.timings.received_bytes += batch.nbytes
             yield batch
+        self.timings.jobs_s = time.perf_counter() - start
 
     def _finished_here(self) -> Iterator[pa.RecordBatch]:
         """Spools every cut, all at the same time, then lets DataFusion do the rest over them."""
@@ -176,6 +177,11 @@ class Query:
 
         with ThreadPoolExecutor(JOBS_AT_ONCE, "jumpgate-cut") as pool:
             tasks = [pool.submit(fill, cut, spool) for cut, spool in zip(self.split.cuts, spools, strict=True)]
+            try:
+                wait(tasks)
+            except BaseException:  # interrupted: the threads end when their jobs do
+                self.close()
+                raise
         errors = [error for task in tasks if (error := task.exception()) is not None]
         if errors:
             raise next((e for e in errors if not isinstance(e, Cancelled)), errors[0])

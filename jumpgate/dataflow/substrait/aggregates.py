@@ -1,4 +1,5 @@
-"""Aggregations of Substrait. Grouping sets become a union: the finest set is aggregated once, the others from its rows."""
+"""Aggregations of Substrait. Grouping sets become a union: the finest set is aggregated once, the others
+from its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column, measure_type
 from jumpgate.dataflow.substrait.expressions import GROUPING_ID, ExpressionReader
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
-from jumpgate.dataflow.types import DataType, int64
+from jumpgate.dataflow.types import DataType, decimal, int64
 
 MEASURES = {
     "sum": "sum",
@@ -23,6 +24,8 @@ MEASURES = {
     "stddev": "stddev",
     "stddev_samp": "stddev",
 }
+#: a sum has at most so many digits more than its values, unless there are 10^10 of them
+SUM_DIGITS = 10
 _DISTINCT = AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
 #: measures whose value over groups follows from their values over finer groups
 _COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
@@ -75,11 +78,19 @@ def _measure(
     if function in ("sum", "avg", "stddev") and argument is not None and not argument.type.is_numeric:
         raise Unmapped(f"{known} of {argument.type.name} is not known")
     type = measure_type(function, argument.type if argument is not None else None)
-    declared = read_type(call.output_type) if call.HasField("output_type") else type
+    declared = read_type(call.output_type) if call.HasField("output_type") else undeclared(type, argument)
     same_digits = declared.scale == type.scale if type.kind == "decimal" else True
     if not (declared.kind == type.kind or (declared.is_integer and type.is_integer)) or not same_digits:
         raise Unmapped(f"{known} gives {declared.name} there and {type.name} here")
     return Measure(function, argument, type, name), declared
+
+
+def undeclared(type: DataType, argument: Expression | None) -> DataType:
+    """The type of an aggregate that declares none: of decimals SUM_DIGITS more, so that what is computed from it is
+    computed in 64 bits where that is enough."""
+    if type.kind != "decimal" or argument is None or argument.type.precision + SUM_DIGITS >= type.precision:
+        return type
+    return decimal(argument.type.precision + SUM_DIGITS, type.scale)
 
 
 def _always(argument: Expression) -> bool:
@@ -160,9 +171,12 @@ class _Sets:
                 type = measure_type(function, value.type)
                 parts.append(Measure(function, value, type, schema[i].name))
             node = Aggregate(
-                base, tuple(column(schema, p) for p in positions), tuple(schema[p].name for p in positions), tuple(parts)
+                base,
+                tuple(column(schema, p) for p in positions),
+                tuple(schema[p].name for p in positions),
+                tuple(parts),
             )
-        values = []
+        values: list[Expression] = []
         for m, state in zip(self.measures, states, strict=True):
             columns = [column(node.schema, len(wanted) + s) for s in state]
             if m.function == "avg":
@@ -180,7 +194,7 @@ class _Sets:
         keys = tuple(self.keys[k] for k in wanted)
         node = Aggregate(self.node, keys, tuple(self.names[k] for k in wanted), self.measures)
         values = [column(node.schema, len(wanted) + i) for i in range(len(self.measures))]
-        return self._member(node, wanted, list(values), number)
+        return self._member(node, wanted, [*values], number)
 
     def _member(self, node: Operator, wanted: list[int], values: list[Expression], number: int) -> Operator:
         """One set's rows in the shape of all: absent keys are NULL."""

@@ -1,5 +1,5 @@
-"""Scalar expressions of Substrait as Jumpgate's. Result types are computed here; where they would give other digits than
-the producer declared the expression is Unmapped."""
+"""Scalar expressions of Substrait as Jumpgate's. Result types are computed here; where they would give other digits
+than the producer declared the expression is Unmapped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_ty
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
-from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64
+from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
 
 SECONDS_A_DAY = 86_400
 #: no query groups by more keys than this has bits
@@ -41,6 +41,7 @@ FUNCTIONS = {
     "substring": "substring",
     "substr": "substring",
     "concat": "concat",
+    "str_concat": "concat",
     "upper": "upper",
     "lower": "lower",
     "trim": "trim",
@@ -57,13 +58,15 @@ FUNCTIONS = {
     "day_of_week": "day_of_week",
     "second": "second",
 }
+#: functions of DataFusion that mean something else than Substrait's of that name
+DATAFUSION = {"concat": "concat_without_nulls"}
 _PARTS = {p: p for p in ("year", "quarter", "month", "day", "hour", "minute")}
 
 
 class ExpressionReader:
     """Reads the expressions of one relation. schema: of its input; functions: names by anchor.
 
-    subquery: turns a scalar subquery into a column of the input; None where there can be none.
+    subquery, window: turn a scalar subquery, a window function into a column of the input; None where there are none.
     """
 
     def __init__(
@@ -71,8 +74,9 @@ class ExpressionReader:
         schema: Schema,
         functions: Mapping[int, str],
         subquery: Callable[[Rex.Subquery], Expression] | None = None,
+        window: Callable[[Rex.WindowFunction], Expression] | None = None,
     ) -> None:
-        self._schema, self._functions, self._subquery = schema, functions, subquery
+        self._schema, self._functions, self._subquery, self._window = schema, functions, subquery, window
 
     def read(self, rex: Rex) -> Expression:
         """Raises Unmapped."""
@@ -118,10 +122,10 @@ class ExpressionReader:
         clauses = list(rex.ifs)
         if clauses and not clauses[0].HasField("then"):  # DataFusion's CASE x WHEN …: the first one is x alone
             base = self.read(getattr(clauses.pop(0), "if"))
-            conditions = [bind("eq", (base, self.read(getattr(clause, "if")))) for clause in clauses]
+            conditions: list[Expression] = [bind("eq", (base, self.read(getattr(clause, "if")))) for clause in clauses]
         else:
             conditions = [self.predicate(getattr(clause, "if")) for clause in clauses]
-        values = [self.read(clause.then) for clause in clauses]
+        values: list[Expression] = [self.read(clause.then) for clause in clauses]
         otherwise = getattr(rex, "else")
         known = otherwise.WhichOneof("rex_type") is not None
         last = self.read(otherwise) if known else None
@@ -157,6 +161,11 @@ class ExpressionReader:
         if self._subquery is None or kind != "scalar":
             raise Unmapped(f"a {kind} subquery here is not known")
         return self._subquery(rex)
+
+    def _windows(self, rex: Rex.WindowFunction) -> Expression:
+        if self._window is None:
+            raise Unmapped("a window function here is not known")
+        return self._window(rex)
 
     def _call(self, call: Rex.ScalarFunction) -> Expression:
         if call.function_reference not in self._functions:
@@ -224,6 +233,10 @@ class ExpressionReader:
             args = args[:2]
         return bind("like", args)
 
+    def _concat(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        empty = Literal(string.with_nullable(False), "")
+        return bind("concat", tuple(bind("coalesce", (a, empty)) for a in self._arguments(name, call)))
+
     def _extract(self, name: str, call: Rex.ScalarFunction) -> Expression:
         if len(call.arguments) != 2:
             raise Unmapped(f"{name} with {len(call.arguments)} arguments is not known")
@@ -251,17 +264,20 @@ class ExpressionReader:
             return bind("int_divide", (value, _count(1 << operand)))
         if operand & (operand - 1) or not operand:
             raise Unmapped(f"{name} with {operand} is not known")
-        return bind("multiply", (bind("modulo", (bind("int_divide", (value, _count(operand))), _count(2))), _count(operand)))
+        return bind(
+            "multiply", (bind("modulo", (bind("int_divide", (value, _count(operand))), _count(2))), _count(operand))
+        )
 
 
 _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
-    "literal": lambda self, rex: read_literal(rex),  # type: ignore[arg-type]
-    "selection": ExpressionReader._column,  # type: ignore[dict-item]
-    "cast": ExpressionReader._cast,  # type: ignore[dict-item]
-    "if_then": ExpressionReader._if_then,  # type: ignore[dict-item]
-    "singular_or_list": ExpressionReader._in_list,  # type: ignore[dict-item]
-    "subquery": ExpressionReader._subqueries,  # type: ignore[dict-item]
-    "scalar_function": ExpressionReader._call,  # type: ignore[dict-item]
+    "literal": lambda self, rex: read_literal(rex),
+    "selection": ExpressionReader._column,
+    "cast": ExpressionReader._cast,
+    "if_then": ExpressionReader._if_then,
+    "singular_or_list": ExpressionReader._in_list,
+    "subquery": ExpressionReader._subqueries,
+    "window_function": ExpressionReader._windows,
+    "scalar_function": ExpressionReader._call,
 }
 _SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
     "and": ExpressionReader._logic,
@@ -271,6 +287,7 @@ _SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expres
     "multiply": ExpressionReader._multiply,
     "divide": ExpressionReader._divide,
     "like": ExpressionReader._like,
+    "concat_without_nulls": ExpressionReader._concat,
     "extract": ExpressionReader._extract,
     "date_part": ExpressionReader._extract,
     "between": ExpressionReader._between,

@@ -31,7 +31,9 @@ def parse(plan: Plan | bytes | str) -> Plan:
             else:
                 found = Plan.FromString(plan)
         except (DecodeError, json_format.ParseError, RecursionError, UnicodeError) as error:
-            raise InvalidDataflow(f"this is no Substrait plan, or it is cut short or nested too deeply: {error}") from None
+            raise InvalidDataflow(
+                f"this is no Substrait plan, or it is cut short or nested too deeply: {error}"
+            ) from None
     if found.version.major_number != MAJOR_VERSION:
         version = f"{found.version.major_number}.{found.version.minor_number}"
         raise InvalidDataflow(f"the plan is of Substrait {version}; this reads versions {MAJOR_VERSION}.x")

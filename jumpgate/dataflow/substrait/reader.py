@@ -16,7 +16,6 @@ from substrait.algebra_pb2 import (
     ReadRel,
     Rel,
     SetRel,
-    SortField,
     SortRel,
 )
 from substrait.plan_pb2 import Plan
@@ -36,25 +35,23 @@ from jumpgate.dataflow.operators import (
     Project,
     Read,
     Sort,
-    SortKey,
     UnionAll,
     column,
     measure_type,
 )
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
-from jumpgate.dataflow.substrait.expressions import ExpressionReader
+from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
 from jumpgate.dataflow.substrait.files import read_files
+from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
+from jumpgate.dataflow.substrait.windows import add_window
 from jumpgate.dataflow.types import Schema, int64, string
 
 #: relations on one path from the root; deeper ones are Kept
 DEPTH_MAX = 150
 #: rows of a fetch without a count
 ALL_ROWS = 1 << 62
-_NULLS_FIRST = (SortField.SORT_DIRECTION_ASC_NULLS_FIRST, SortField.SORT_DIRECTION_DESC_NULLS_FIRST)
-_DESCENDING = (SortField.SORT_DIRECTION_DESC_NULLS_FIRST, SortField.SORT_DIRECTION_DESC_NULLS_LAST)
-_UNORDERED = (SortField.SORT_DIRECTION_UNSPECIFIED, SortField.SORT_DIRECTION_CLUSTERED)
 
 
 @dataclass(frozen=True)
@@ -78,6 +75,8 @@ class Reader:
             if e.WhichOneof("mapping_type") == "extension_function"
         }
         self._datafusion = plan.version.producer == "datafusion"
+        if self._datafusion:
+            self._functions = {anchor: DATAFUSION.get(name, name) for anchor, name in self._functions.items()}
         self._known: dict[bytes, Operator | Kept] = {}
         self._depth = 0
 
@@ -153,13 +152,13 @@ class Reader:
         return ExpressionReader(node.schema, self._functions)
 
     def _filter(self, rel: FilterRel) -> Operator:
-        over = _Subqueries(self, self._input(rel.input))
+        over = _Growing(self, self._input(rel.input))
         width = len(over.node.schema)
         predicate = over.reader.predicate(rel.condition)
         return select(Filter(over.node, predicate), range(width))
 
     def _project(self, rel: ProjectRel) -> Operator:
-        over = _Subqueries(self, self._input(rel.input))
+        over = _Growing(self, self._input(rel.input))
         schema = over.node.schema
         computed = [over.reader.read(e) for e in rel.expressions]
         columns = [column(schema, i) for i in range(len(schema))]
@@ -176,14 +175,8 @@ class Reader:
 
     def _sort(self, rel: SortRel) -> Operator:
         node = self._input(rel.input)
-        reader = self._expressions(node)
-        keys = []
-        for field in rel.sorts:
-            if field.WhichOneof("sort_kind") != "direction" or field.direction in _UNORDERED:
-                raise Unmapped("a sort by a function of its own is not known")
-            key = reader.read(field.expr)
-            keys.append(SortKey(key, field.direction in _DESCENDING, field.direction in _NULLS_FIRST))
-        return Sort(node, tuple(k for k in keys if not isinstance(k.expression, Literal))) if keys else node
+        keys = read_sorts(rel.sorts, self._expressions(node))
+        return Sort(node, keys) if keys else node
 
     def _join(self, rel: JoinRel) -> Operator:
         left, right = self._input(rel.left), self._input(rel.right)
@@ -237,8 +230,8 @@ _READERS = {
 }
 
 
-class _Subqueries:
-    """An input that grows by one column for each scalar subquery that is read over it.
+class _Growing:
+    """An input that grows by one column for each scalar subquery and window function that is read over it.
 
     A subquery that surely has one row is a cross join; any other one is made to have one, or to fail.
     """
@@ -246,14 +239,18 @@ class _Subqueries:
     def __init__(self, relations: Reader, node: Operator) -> None:
         self._relations = relations
         self.node = node
-        self.reader = ExpressionReader(node.schema, relations._functions, self._add)
+        self.reader = ExpressionReader(node.schema, relations._functions, self._subquery, self._window)
 
-    def _add(self, rex: Expression.Subquery) -> Scalar:
+    def _subquery(self, rex: Expression.Subquery) -> Scalar:
         found = self._relations._input(rex.scalar.input)
         if len(found.schema) != 1:
             raise Unmapped(f"a scalar subquery has {len(found.schema)} columns")
         self.node = Join(self.node, found if one_row(found) else only_row(found), "inner", (), ())
         return column(self.node.schema, len(self.node.schema) - 1)
+
+    def _window(self, rex: Expression.WindowFunction) -> Scalar:
+        self.node, value = add_window(self.node, rex, self.reader, self._relations._functions)
+        return value
 
 
 def one_row(node: Operator) -> bool:
@@ -295,7 +292,9 @@ def select(node: Operator, positions: Sequence[int]) -> Operator:
         return Project(
             node.input, tuple(node.expressions[p] for p in positions), tuple(node.names[p] for p in positions)
         )
-    return Project(node, tuple(column(node.schema, p) for p in positions), tuple(node.schema[p].name for p in positions))
+    return Project(
+        node, tuple(column(node.schema, p) for p in positions), tuple(node.schema[p].name for p in positions)
+    )
 
 
 def _same_types(inputs: list[Operator]) -> list[Operator]:

@@ -84,7 +84,8 @@ def read_literal(literal: Rex.Literal) -> Literal:
     kind = literal.WhichOneof("literal_type")
     if kind is None:
         raise Unmapped("a literal has no value")
-    if literal.type_variation_reference:
+    unsigned = kind in _INTEGERS and getattr(literal, kind) >= 0  # of whatever variation, it is that number
+    if literal.type_variation_reference and not unsigned:
         raise Unmapped(f"{kind} literal of a variation that only its producer knows")
     if kind == "null":
         return Literal(read_type(literal.null).with_nullable(True), None)

@@ -13,7 +13,7 @@
 
 namespace jgsw {
 
-inline constexpr uint32_t kMessages = 32;               // of one receiving or sending call
+inline constexpr uint32_t kMessages = 16;               // of one receiving or sending call
 inline constexpr uint32_t kMessageBytesMax = 64 << 10;  // segments that the kernel coalesced
 inline constexpr uint32_t kSegmentsMax = 64;            // UDP_MAX_SEGMENTS
 inline constexpr uint32_t kSocketBytes = 8 << 20;       // of each socket's buffers, as far as the kernel permits

@@ -138,8 +138,8 @@ struct Packet {
   // ingress writes (zero and kNoPort before): ingress_intrinsic_metadata_for_tm_t, _for_deparser_t
   uint16_t egress_port;               // ucast_egress_port; kNoPort: none. Egress reads it as egress_port
   uint16_t multicast_a, multicast_b;  // mcast_grp_a, mcast_grp_b; 0: none
-  uint16_t replication_id;            // rid; level 2 exclusion is not modelled. Egress reads it as egress_rid
-  uint16_t exclusion_id;              // level1_exclusion_id
+  uint16_t replication_id;            // rid; egress reads it as egress_rid
+  uint16_t exclusion_id;              // level1_exclusion_id: P4Runtime gives replicas none, so it excludes none
   uint8_t drop;                       // drop_ctl; bit 0 drops unicast and multicast copies, bit 2 mirrored ones
   bool bypass_egress;
   bool copy_to_cpu;

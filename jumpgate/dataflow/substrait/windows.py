@@ -1,0 +1,105 @@
+"""Window functions of Substrait: each becomes a column of a Window under the projection that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from substrait.algebra_pb2 import AggregateFunction
+from substrait.algebra_pb2 import Expression as Rex
+
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import cast_to
+from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
+from jumpgate.dataflow.substrait.aggregates import undeclared
+from jumpgate.dataflow.substrait.expressions import ExpressionReader
+from jumpgate.dataflow.substrait.sorts import read_sorts
+from jumpgate.dataflow.substrait.types import Unmapped, read_type
+
+FUNCTIONS = {
+    "row_number": "row_number",
+    "rank": "rank",
+    "dense_rank": "dense_rank",
+    "ntile": "ntile",
+    "lag": "lag",
+    "lead": "lead",
+    "first_value": "first_value",
+    "last_value": "last_value",
+    "sum": "sum",
+    "count": "count",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "stddev": "stddev",
+    "stddev_samp": "stddev",
+}
+_UNITS = {
+    Rex.WindowFunction.BOUNDS_TYPE_ROWS: "rows",
+    Rex.WindowFunction.BOUNDS_TYPE_RANGE: "range",
+}
+_NUMERIC = ("sum", "avg", "stddev")
+
+
+def add_window(
+    node: Operator, call: Rex.WindowFunction, reader: ExpressionReader, functions: Mapping[int, str]
+) -> tuple[Operator, Expression]:
+    """`node` with one more column, and that column as its producer declared it; windows that are alike become one."""
+    name = functions.get(call.function_reference, "")
+    if name not in FUNCTIONS:
+        raise Unmapped(f"window function {name or call.function_reference} is not known")
+    if call.invocation == AggregateFunction.AGGREGATION_INVOCATION_DISTINCT:
+        raise Unmapped(f"window function {name} of distinct values is not known")
+    if any(a.WhichOneof("arg_type") != "value" for a in call.arguments):
+        raise Unmapped(f"{name} has arguments that are no values")
+    arguments = tuple(reader.read(a.value) for a in call.arguments)
+    function = FUNCTIONS[name]
+    if function == "count" and (not arguments or isinstance(arguments[0], Literal) and arguments[0].value is not None):
+        function, arguments = "count_star", ()
+    if function in _NUMERIC and not (len(arguments) == 1 and arguments[0].type.is_numeric):
+        raise Unmapped(f"window function {name} needs one number")
+    partition = tuple(reader.read(e) for e in call.partitions)
+    order = read_sorts(call.sorts, reader)
+    try:
+        type = window_type(function, tuple(a.type for a in arguments))
+    except (AssertionError, IndexError):
+        raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known") from None
+    wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
+    found = _joined(node, partition, order, wanted, _frame(call, bool(order)))
+    value: Expression = column(found.schema, len(found.schema) - 1)
+    if call.HasField("output_type") and not type.is_integer:
+        declared = read_type(call.output_type)
+    else:
+        declared = undeclared(type, arguments[0] if arguments else None)
+    if declared.kind != type.kind or (type.kind == "decimal" and declared.scale != type.scale):
+        raise Unmapped(f"window function {name} gives {declared.name} there and {type.name} here")
+    if type.kind == "decimal" and declared.precision < type.precision:
+        value = cast_to(value, declared)
+    return found, value
+
+
+def _joined(
+    node: Operator, partition: tuple[Expression, ...], order: tuple[SortKey, ...], wanted: WindowFunction, frame: Frame
+) -> Window:
+    """The window as part of the one below if that has the same rows in view."""
+    if isinstance(node, Window) and (node.partition_by, node.order_by, node.frame) == (partition, order, frame):
+        below = len(node.input.schema)
+        if all(i < below for a in wanted.arguments for i in a.columns()):
+            return Window(node.input, partition, order, (*node.functions, wanted), frame)
+    return Window(node, partition, order, (wanted,), frame)
+
+
+def _frame(call: Rex.WindowFunction, ordered: bool) -> Frame:
+    """Unsaid bounds are SQL's: up to the current row's peers in an order, everything without one."""
+    unit = _UNITS.get(call.bounds_type, "range")
+    start = _offset(call.lower_bound) if call.HasField("lower_bound") else None
+    end = _offset(call.upper_bound) if call.HasField("upper_bound") else 0 if ordered else None
+    return Frame(unit, start, end)
+
+
+def _offset(bound: Any) -> int | None:
+    kind = bound.WhichOneof("kind")
+    if kind == "preceding":
+        return -int(bound.preceding.offset)
+    if kind == "following":
+        return int(bound.following.offset)
+    return 0 if kind == "current_row" else None

@@ -1,0 +1,60 @@
+"""The passes in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaborate import elaborate
+from jumpgate.p4.compiler.grammar import parse
+from jumpgate.p4.compiler.preprocess import Preprocessor
+from jumpgate.p4.compiler.rules import check_rules
+from jumpgate.p4.compiler.source import Diagnostics, Mistake
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program that obeys the rules; its forms are made when they are asked for."""
+
+    program: ir.Program
+    profile: str
+
+    @cached_property
+    def cpp(self) -> str:
+        """C++ source of the library that the software switch loads."""
+        from jumpgate.p4.compiler.backend import render
+
+        return render(self.program)
+
+    @cached_property
+    def p4info(self) -> Any:
+        """A p4.config.v1.P4Info message."""
+        from jumpgate.p4.compiler.p4info import p4info
+
+        return p4info(self.program)
+
+
+def front_end(text: str, file: str, defines: Mapping[str, str] | None = None) -> ir.Program:
+    """Source → typed program. Raises P4Error with all mistakes that were found."""
+    diagnostics = Diagnostics({file: text.split("\n")})
+    try:
+        tokens = Preprocessor(diagnostics, defines=dict(defines or {})).run(text, file)
+        tree = parse(tokens, diagnostics)
+        diagnostics.check()
+        program = elaborate(tree, file, diagnostics)
+    except Mistake as mistake:
+        diagnostics.add(mistake)
+    diagnostics.check()
+    check_rules(program, diagnostics)
+    diagnostics.check()
+    return program
+
+
+def compile_source(
+    text: str, file: str, *, profile: str = "tofino1", defines: Mapping[str, str] | None = None
+) -> Compiled:
+    """Compiles a program for the hardware of that profile. Raises P4Error."""
+    return Compiled(front_end(text, file, defines), profile)

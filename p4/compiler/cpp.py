@@ -1,0 +1,384 @@
+"""Typed program → statements and expressions of C++. Values are uint64_t (to 64 bits) or unsigned __int128, always cut
+to their width, so that equal patterns are equal numbers. Names in the text are made of slot numbers only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jumpgate.p4.compiler import ir
+
+
+def cpp_type(kind: ir.Bits) -> str:
+    return "bool" if kind.boolean else "u64" if kind.width <= 64 else "u128"
+
+
+def literal(value: int, kind: ir.Bits) -> str:
+    """
+    >>> literal(5, ir.Bits(8))
+    'u64{0x5u}'
+    """
+    if kind.boolean:
+        return "true" if value else "false"
+    if kind.width <= 64:
+        return f"u64{{0x{value & (1 << 64) - 1:x}u}}"
+    return f"(u128{{0x{value >> 64:x}u}} << 64 | u64{{0x{value & (1 << 64) - 1:x}u}})"
+
+
+def name(slot: ir.Slot) -> str:
+    return f"s{slot.id}"
+
+
+def cut(text: str, kind: ir.Bits) -> str:
+    if kind.width in (64, 128):
+        return text
+    return f"({text} & {literal((1 << kind.width) - 1, kind)})"
+
+
+def signed(text: str, kind: ir.Bits) -> str:
+    return f"extend<{kind.width}>({text})"
+
+
+def expression(e: ir.Expr) -> str:
+    match e:
+        case ir.Const():
+            return literal(e.value, e.type)
+        case ir.Get():
+            return name(e.slot)
+        case ir.Unary():
+            x = expression(e.operand)
+            return f"(!{x})" if e.op == "!" else cut(f"({e.op}{x})", e.type)
+        case ir.Binary():
+            return _binary(e)
+        case ir.Slice():
+            moved = f"({expression(e.operand)} >> {e.low})"
+            return cut(f"{cpp_type(e.type)}({moved})", e.type)
+        case ir.Cast():
+            return _cast(e)
+        case ir.Mux():
+            return f"({expression(e.condition)} ? {expression(e.yes)} : {expression(e.no)})"
+        case ir.Lookahead():
+            last = e.offset + e.type.width
+            size, shift = (last + 7) // 8 - e.offset // 8, -last % 8
+            text = f"load<{size}>(cursor + {e.offset // 8})"
+            value = cut(f"{cpp_type(e.type)}({text} >> {shift})", e.type)
+            return f"({value} != 0)" if e.type.boolean else value
+        case ir.Hash():
+            return _hash(e)
+        case ir.Random():
+            return cut(f"{cpp_type(e.type)}(jgsw::random_bits(context))", e.type)
+
+
+def _cast(e: ir.Cast) -> str:
+    x, have = expression(e.operand), e.operand.type
+    if e.type.boolean:
+        return f"({x} != 0)"
+    if have.signed and e.type.width > have.width:
+        return cut(f"{cpp_type(e.type)}({signed(x, have)})", e.type)
+    value = f"{cpp_type(e.type)}({x})"
+    return cut(value, e.type) if e.type.width < have.width else value
+
+
+def _binary(e: ir.Binary) -> str:
+    a, b, kind = expression(e.left), expression(e.right), e.left.type
+    if e.op in ("<", ">", "<=", ">=") and kind.signed:
+        return f"({signed(a, kind)} {e.op} {signed(b, kind)})"
+    if e.op in ("&&", "||", "==", "!=", "<", ">", "<=", ">="):
+        return f"({a} {e.op} {b})"
+    wide = cpp_type(e.type)
+    if e.op == "++":
+        return f"({wide}({a}) << {e.right.type.width} | {wide}({b}))"
+    if e.op == "<<":
+        return cut(f"shift_left({a}, {b})", e.type)
+    if e.op == ">>":
+        return cut(f"shift_right_signed<{kind.width}>({a}, {b})", e.type) if kind.signed else f"shift_right({a}, {b})"
+    if e.op in ("|+|", "|-|", "min", "max"):
+        function = {"|+|": "saturating_add", "|-|": "saturating_subtract", "min": "least", "max": "greatest"}[e.op]
+        return cut(f"{function}<{kind.width}, {str(kind.signed).lower()}>({a}, {b})", e.type)
+    text = f"({a} {e.op} {b})"
+    return text if e.op in ("&", "|", "^") else cut(text, e.type)
+
+
+def _pack(fields: Sequence[ir.Expr]) -> list[str]:
+    """One expression for each byte of the concatenation, filled up with zero bits in front."""
+    total = sum(f.type.width for f in fields)
+    size = (total + 7) // 8
+    bytes_: list[list[str]] = [[] for _ in range(size)]
+    end = 0  # bits behind the field
+    for f in reversed(fields):
+        for place in range(end // 8, (end + f.type.width + 7) // 8):
+            shift = place * 8 - end
+            x = expression(f)
+            text = f"{x} >> {shift}" if shift > 0 else f"u64({x}) << {-shift}" if shift < 0 else x
+            bytes_[size - 1 - place].append(f"uint8_t({text})")
+        end += f.type.width
+    return [" | ".join(b) for b in bytes_]
+
+
+def _hash(e: ir.Hash) -> str:
+    packed = _pack(e.inputs)
+    lines = ", ".join(f"uint8_t({b})" for b in packed)
+    data = f"const uint8_t in[] = {{{lines}}};"
+    if isinstance(e.algorithm, ir.Crc):
+        a = e.algorithm
+        call = (
+            f"jgsw::Crc<{a.width}, 0x{a.polynomial:x}u, 0x{a.initial:x}u, 0x{a.xor_out:x}u, "
+            f"{str(a.reflect).lower()}>::compute(in, sizeof in)"
+        )
+    elif e.algorithm == "checksum":
+        call = "u64(uint16_t(~jgsw::ones_complement_sum(in, sizeof in)))"
+    elif e.algorithm == "identity":
+        call = "last_bytes(in, sizeof in)"
+    else:
+        call = f"xor_words<{int(e.algorithm[3:]) // 8}>(in, sizeof in)"
+    return cut(f"([&]() -> u64 {{ {data} return {call}; }}())", e.type)
+
+
+class Writer:
+    """Statements of one gress, with indentation."""
+
+    def __init__(self, program: ir.Program, gress: ir.Gress) -> None:
+        self.program = program
+        self.gress = gress
+        self.lines: list[str] = []
+        self.depth = 1
+        self.scopes = 0
+        self.targets: dict[int, str] = {}
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def block(self, head: str, body: Sequence[ir.Stmt], tail: str = "}") -> None:
+        self.line(head)
+        self.depth += 1
+        self.statements(body)
+        self.depth -= 1
+        self.line(tail)
+
+    def statements(self, body: Sequence[ir.Stmt]) -> None:
+        for s in body:
+            self.statement(s)
+
+    def statement(self, s: ir.Stmt) -> None:
+        match s:
+            case ir.Set():
+                self.line(f"{name(s.slot)} = {expression(s.value)};")
+            case ir.If():
+                self.block(f"if ({expression(s.condition)}) {{", s.then, "} else {" if s.otherwise else "}")
+                if s.otherwise:
+                    self.depth += 1
+                    self.statements(s.otherwise)
+                    self.depth -= 1
+                    self.line("}")
+            case ir.Scope():
+                self.scopes += 1
+                after = self.targets[s.label] = f"after_{self.scopes}"
+                self.block("{", s.body)
+                self.line(f"[[maybe_unused]] {after}:;")
+            case ir.Leave():
+                self.line(f"goto {self.targets[s.label]};")
+            case ir.Apply():
+                self._apply(s)
+            case ir.Execute():
+                self._execute(s)
+            case ir.Count():
+                size = self.program.counters[s.counter].size
+                index = expression(s.index)
+                self.line(
+                    f"if (const u64 i = u64({index}); i < {size}u) context.counters[{s.counter}][i].count(length);"
+                )
+            case ir.Extract():
+                self._extract(s)
+            case ir.Advance():
+                self.line(f"if (end - cursor < {s.bytes}) goto failed;")
+                self.line(f"cursor += {s.bytes};")
+            case ir.Fail():
+                self.line(f"if ({expression(s.condition)}) goto failed;")
+            case ir.Mirror():
+                packed = ", ".join(_pack(s.fields)) or "0"
+                size = sum(f.type.width for f in s.fields) // 8
+                self.line(f"{{ const uint8_t header[] = {{{packed}}};")
+                self.line(f"  context.mirror(context, packet, uint32_t({expression(s.session)}), header, {size}); }}")
+            case ir.Resubmit():
+                packed = _pack(s.fields)
+                self.line("std::memset(packet.resubmit_data, 0, 8);")
+                for i, text in enumerate(packed):
+                    self.line(f"packet.resubmit_data[{i}] = uint8_t({text});")
+                self.line("resubmit = true;")
+            case ir.Digest():
+                words = ", ".join(w for f in s.fields for w in words_of(expression(f), f.type))
+                self.line(f"{{ const u64 words[] = {{{words}}}; context.digest(context, {s.digest}, words); }}")
+
+    def _apply(self, s: ir.Apply) -> None:
+        table = self.program.tables[s.table]
+        words = [w for k in table.keys for w in words_of(expression(k.value), k.value.type)]
+        self.line("{")
+        self.depth += 1
+        if not words:
+            self.line(f"const jgsw::Entry& entry = *context.tables[{s.table}]->fallback;")
+        else:
+            self.line(f"const u64 key[] = {{{', '.join(words)}}};")
+            find = f"find_exact<{len(words)}>" if all(k.match == "exact" for k in table.keys) else "find"
+            self.line(f"const jgsw::Entry& entry = jgsw::{find}(*context.tables[{s.table}], key);")
+        self.line(f"{name(s.hit)} = entry.hit; {name(s.action)} = entry.action; {name(s.entry)} = entry.slot;")
+        self.line("switch (entry.action) {")
+        for i, action in enumerate(table.actions):
+            self.line(f"  case {i}: {{  // {action.name}")
+            self.depth += 2
+            at = 0
+            for p in action.parameters:
+                if p.type.width > 64:
+                    self.line(f"{name(p)} = u128(entry.data()[{at + 1}]) << 64 | entry.data()[{at}];")
+                else:
+                    self.line(f"{name(p)} = entry.data()[{at}]{' != 0' if p.type.boolean else ''};")
+                at += (p.type.width + 63) // 64
+            self.statements(action.body)
+            self.line("break;")
+            self.depth -= 2
+            self.line("  }")
+        self.line("}")
+        self.depth -= 1
+        self.line("}")
+
+    def _execute(self, s: ir.Execute) -> None:
+        register = self.program.registers[s.register]
+        cell, count = f"uint{field_bytes(register) * 8}_t", len(register.fields)
+        self.line(f"if (const u64 index = u64({expression(s.index)}); index < {register.size}u) {{  // {s.name}")
+        self.depth += 1
+        self.line(f"{cell}* const cell = static_cast<{cell}*>(context.registers[{s.register}]) + index * {count};")
+        for i, slot in enumerate(s.values):
+            self.line(f"{name(slot)} = cell[{i}];")
+        self.statements(s.body)
+        for i, slot in enumerate(s.values):
+            self.line(f"cell[{i}] = static_cast<{cell}>({name(slot)});")
+        self.depth -= 1
+        self.line("}")
+
+    def _extract(self, s: ir.Extract) -> None:
+        if s.source == "intrinsic":
+            self.line(f"{name(s.valid)} = true;" if s.valid else "")
+            return
+        base = "cursor"
+        if s.source == "resubmit":
+            base = "packet.resubmit_data"
+        else:
+            self.line(f"if (end - cursor < {s.bits // 8}) goto failed;")
+        offset = 0
+        for f in s.fields:
+            last = offset + f.type.width
+            size, shift = (last + 7) // 8 - offset // 8, -last % 8
+            text = cut(f"{cpp_type(f.type)}(load<{size}>({base} + {offset // 8}) >> {shift})", f.type)
+            self.line(f"{name(f)} = {text};  // {f.name}")
+            offset = last
+        if s.valid:
+            self.line(f"{name(s.valid)} = true;")
+        if s.source == "packet":
+            self.line(f"cursor += {s.bits // 8};")
+
+    # ---- the parts ----
+
+    def parser(self) -> list[str]:
+        self.lines = []
+        for i, state in enumerate(self.gress.states):
+            self.lines.append(f" state_{i}: {{  // {state.name}")
+            self.depth = 2
+            offsets = [
+                x.offset + x.type.width for s in state.body if isinstance(s, ir.Set)
+                for x in [s.value] if isinstance(x, ir.Lookahead)
+            ]  # fmt: skip
+            done = False
+            for s in state.body:
+                if isinstance(s, ir.Set) and isinstance(s.value, ir.Lookahead) and not done:
+                    self.line(f"if (end - cursor < {(max(offsets) + 7) // 8}) goto failed;")
+                    done = True
+                if isinstance(s, ir.Extract | ir.Advance):
+                    done = False
+                self.statement(s)
+            for c in state.cases:
+                tests = [_test(x, m) for x, m in zip(state.subjects, c.matches, strict=False) if m[0] != "mask" or m[2]]
+                condition = f"if ({' && '.join(tests)}) " if tests else ""
+                self.line(f"{condition}goto {target(c.target)};")
+                if not condition:
+                    break
+            else:
+                self.line("goto failed;")
+            self.lines.append(" }")
+        return self.lines
+
+    def control(self, body: Sequence[ir.Stmt]) -> list[str]:
+        self.lines, self.depth = [], 1
+        self.statements([s for s in _flat(body) if not isinstance(s, ir.Emit)])
+        return self.lines
+
+    def emits(self) -> list[ir.Emit]:
+        return [s for s in _flat(self.gress.deparser) if isinstance(s, ir.Emit)]
+
+    def emit(self) -> list[str]:
+        """Length of what is emitted, then the bytes."""
+        self.lines, self.depth = [], 1
+        emits = self.emits()
+        self.line("uint32_t emitted = 0;")
+        for e in emits:
+            size = sum(f.type.width for f in e.fields) // 8
+            self.line(f"emitted += {name(e.valid)} ? {size}u : 0u;")
+        self.line("uint8_t* out = const_cast<uint8_t*>(cursor) - emitted;")
+        self.line("packet.data = out;")
+        self.line("packet.length = static_cast<uint32_t>(end - out);")
+        for e in emits:
+            self.line(f"if ({name(e.valid)}) {{")
+            self._store(e)
+            self.line("}")
+        return self.lines
+
+    def _store(self, e: ir.Emit) -> None:
+        run: list[ir.Slot] = []
+        at = 0
+        for f in e.fields:
+            run.append(f)
+            bits = sum(x.type.width for x in run)
+            if bits % 8:
+                continue
+            size = bits // 8
+            if bits <= 64:
+                text, shift = [], bits
+                for x in run:
+                    shift -= x.type.width
+                    text.append(f"u64({name(x)}) << {shift}" if shift else name(x))
+                self.line(f"  store<{size}>(out + {at}, {' | '.join(text)});")
+            else:
+                for i, byte in enumerate(_pack([ir.Get(x) for x in run])):
+                    self.line(f"  out[{at + i}] = uint8_t({byte});")
+            at += size
+            run = []
+        self.line(f"  out += {at};")
+
+
+def _flat(body: Sequence[ir.Stmt]) -> Sequence[ir.Stmt]:
+    """The statements without the scope of `exit`, if nothing leaves it."""
+    if len(body) == 1 and isinstance(body[0], ir.Scope):
+        from jumpgate.p4.compiler.lower import leaves
+
+        if not leaves(body[0].body, body[0].label):
+            return body[0].body
+    return body
+
+
+def _test(subject: ir.Expr, match: tuple[str, int, int]) -> str:
+    kind, a, b = match
+    x = expression(subject)
+    if kind == "range":
+        return f"({x} >= {literal(a, subject.type)} && {x} <= {literal(b, subject.type)})"
+    if b == (1 << subject.type.width) - 1:
+        return f"{x} == {literal(a, subject.type)}"
+    return f"({x} & {literal(b, subject.type)}) == {literal(a, subject.type)}"
+
+
+def target(number: int) -> str:
+    return {ir.ACCEPT: "accept", ir.REJECT: "failed"}.get(number, f"state_{number}")
+
+
+def words_of(text: str, kind: ir.Bits) -> list[str]:
+    return [f"u64({text})"] if kind.width <= 64 else [f"u64({text})", f"u64({text} >> 64)"]
+
+
+def field_bytes(register: ir.Register) -> int:
+    return max(1, register.fields[0][1].width // 8)

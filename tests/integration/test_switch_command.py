@@ -1,0 +1,127 @@
+"""`jumpgate switch` and the cache of programs, with the program written by hand in place of the compiler's output."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import jumpgate.p4.compiler
+from jumpgate.cli.main import cli
+from jumpgate.errors import ConfigError
+from jumpgate.p4.switch.build import build
+from jumpgate.p4.switch.device import program_of
+from jumpgate.p4.switch.switch import Switch
+from jumpgate.testing import switch_by_hand as by_hand
+
+
+class Report:
+    def to_dict(self) -> dict[str, int]:
+        return {"stages": 1}
+
+    def text(self) -> str:
+        return "1 stage"
+
+
+def compile_source(text: str, name: str, *, profile: str) -> SimpleNamespace:
+    with Switch(by_hand.program()) as switch:
+        info = by_hand.p4info(switch)
+    return SimpleNamespace(cpp=by_hand.SOURCE.read_text(), p4info=info, resources=Report())
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "program.p4"
+    path.write_text(f"// {tmp_path}\n")  # compiled anew in each test
+    return path
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that reached the compiler."""
+    seen: list[str] = []
+
+    def compiler(text: str, name: str, *, profile: str) -> SimpleNamespace:
+        seen.append(text)
+        return compile_source(text, name, profile=profile)
+
+    monkeypatch.setattr(jumpgate.p4.compiler, "compile_source", compiler, raising=False)
+    return seen
+
+
+def test_builds_are_kept(source: Path, compiled: list[str]) -> None:
+    first = build(source)
+    second = build(source)
+    assert len(compiled) == 1 and first == second
+    (source.parent / "headers.p4").write_text("// could be included")
+    build(source)
+    build(source, profile="tofino2")
+    assert len(compiled) == 3
+    first.program.unlink()
+    assert build(source).program.exists()
+    with pytest.raises(ConfigError, match="cannot read the P4 program"):
+        build(source.parent / "nothing.p4")
+
+
+def test_compile_and_resources(source: Path, compiled: list[str], tmp_path: Path) -> None:
+    info, blob = tmp_path / "info", tmp_path / "blob"
+    words = ["switch", "compile", str(source), "--p4info", str(info), "--device-config", str(blob), "--json"]
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    made = json.loads(done.output)
+    assert made["tables"] == 5 and program_of(blob.read_bytes()) == Path(made["program"])
+    assert 'name: "Ingress.exact_table"' in info.read_text()
+    assert CliRunner().invoke(cli, ["switch", "resources", str(source)]).output == "1 stage\n"
+    done = CliRunner().invoke(cli, ["switch", "resources", str(source), "--json"])
+    assert json.loads(done.output) == {"stages": 1}
+
+
+RUN = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import jumpgate.p4.compiler
+from test_switch_command import compile_source
+jumpgate.p4.compiler.compile_source = compile_source
+from jumpgate.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def run(source: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", RUN, str(Path(__file__).parent), "switch", "run", str(source), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_run_until_stopped(source: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", 0))
+        peer.settimeout(20)
+        back = f"127.0.0.1:{peer.getsockname()[1]}"
+        with run(source, "--port", f"1=127.0.0.1:0/{back},frames", "--p4runtime", "127.0.0.1:0") as process:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rpartition(":")[2])
+            assert process.stdout.readline().startswith("P4Runtime: port ")
+            peer.sendto(by_hand.frame(0, 1, 5), ("127.0.0.1", port))
+            assert peer.recv(100) == by_hand.frame(0, 1, 5)
+            process.send_signal(signal.SIGTERM)
+            out, errors = process.communicate(timeout=20)
+        assert process.returncode == 0, errors
+        assert "ingress_passes=1 sent=1" in out
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
+        again.bind(("127.0.0.1", port))  # nothing is left behind
+
+
+def test_run_with_a_port_in_use(source: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        number = taken.getsockname()[1]
+        with run(source, "--port", f"1=127.0.0.1:{number}", "--p4runtime", "127.0.0.1:0") as process:
+            errors = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert f"error: cannot open port 1 on 127.0.0.1:{number}: bind: Address already in use" in errors
