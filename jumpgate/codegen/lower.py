@@ -8,6 +8,7 @@ impossible (an edge is received once) or not the same (a limit chooses rows): th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
@@ -33,6 +34,7 @@ from jumpgate.codegen.program import (
     SourceColumn,
     Step,
     Table,
+    Windows,
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
 from jumpgate.dataflow.operators import (
@@ -48,11 +50,16 @@ from jumpgate.dataflow.operators import (
     Read,
     Receive,
     Sort,
+    SortKey,
     UnionAll,
+    Window,
+    WindowFunction,
     column,
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int64
 
+#: window functions that number rows
+RANKS = ("row_number", "rank", "dense_rank")
 _COUNT = int64.with_nullable(False)
 _FLAG = bool_.with_nullable(False)
 _WIDE = decimal(38, 0, nullable=False)
@@ -87,6 +94,7 @@ class Lowering:
         self.input_stages = input_stages
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.distinct_tables: dict[int, dict[int, Table]] = {}
+        self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # what the fields of a sort buffer are, by its table
         self.keep: list[Operator] = []  # ids in `shared` stay valid while the nodes live
         self.kept_rows: frozenset[int] = frozenset()
 
@@ -204,6 +212,8 @@ class Lowering:
                 return self._aggregate(Aggregate(node.input, keys, node.schema.names, ()))
             case Sort():
                 return self._sort(node)
+            case Window():
+                return self._window(node)
             case Limit():
                 return self._limit(node)
             case UnionAll():
@@ -371,31 +381,74 @@ class Lowering:
     # ---- order ----
 
     def _sort(self, node: Sort) -> list[Stream]:
+        table, where = self._sorted(node, node.keys)
+        if node.limit is not None:
+            table.limit, table.offset = self.integer(node.limit), self.integer(node.offset)
+        elif node.offset:
+            table.limit, table.offset = self.integer(2**62), self.integer(node.offset)
+        stage = self._collect(node, table, "sort")
+        fields = self.fields(table, 0)
+        return [self._kept(node, table, [fields[w] for w in where], stage, "sort")]
+
+    def _window(self, node: Window) -> list[Stream]:
+        """Rows sorted by partition and order; the functions' values are fields of the rows."""
+        partition = tuple(SortKey(e) for e in node.partition_by)
+        table, where = self._sorted(node, (*partition, *node.order_by))
+        ranks: list[tuple[str, int]] = []
+        states: list[tuple[str, int, DataType | None, int]] = []
+        outputs: list[tuple[Measure | None, list[int]]] = []
+        for f in node.functions:
+            first = len(table.fields)
+            if f.function in RANKS:
+                ranks.append((f.function, first))
+                table.fields.append(f.type)
+                outputs.append((None, [first]))
+                continue
+            measure = _measure_of(f)
+            argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
+            states.append((f.function, first, measure.argument and measure.argument.type, argument))
+            table.fields.extend(state_types(measure))
+            outputs.append((measure, list(range(first, len(table.fields)))))
+        frame = node.frame
+        seen = "whole" if frame.end is None or (frame.unit == "range" and not node.order_by) else frame.unit
+        table.windows = Windows(len(partition), len(node.order_by), seen, tuple(ranks), tuple(states))
+        stage = self._collect(node, table, "window")
+        fields = self.fields(table, 0)
+        env: list[Expression] = [fields[w] for w in where]
+        for m, positions in outputs:
+            found = tuple(fields[i] for i in positions)
+            env.append(found[0] if m is None else finished(m, found))
+        return [self._kept(node, table, env, stage, "window")]
+
+    def _sorted(self, node: Sort | Window, keys: Sequence[SortKey]) -> tuple[Table, list[int]]:
+        """A sort buffer in that order for all columns of the node's input; the field of each column."""
         table = self.table("sort")
-        streams = self.lower(node.input)
         schema = node.input.schema
         wanted: dict[Expression, int] = {}
-        for key in node.keys:
+        for key in keys:
             wanted.setdefault(key.expression, len(wanted))
-        table.order = [SortField(wanted[k.expression], k.descending, k.nulls_first) for k in node.keys]
+        table.order = [SortField(wanted[k.expression], k.descending, k.nulls_first) for k in keys]
         where = []
         for i in range(len(schema)):
             same = next((p for e, p in wanted.items() if _is_column(e, i)), None)
             where.append(wanted.setdefault(column(schema, i), len(wanted)) if same is None else same)
         table.fields = [e.type for e in wanted]
-        if node.limit is not None:
-            table.limit, table.offset = self.integer(node.limit), self.integer(node.offset)
-        elif node.offset:
-            table.limit, table.offset = self.integer(2**62), self.integer(node.offset)
+        self.sorted_by[table.id] = tuple(wanted)
+        return table, where
+
+    def _collect(self, node: Sort | Window, table: Table, label: str) -> int:
+        """Puts the input's rows into the sort buffer; returns the stage in which that happens."""
+        streams = self.lower(node.input)
         for s in streams:
-            values = tuple(self.literal(s.resolve(e)) for e in wanted)
-            self.finish(s, [AppendSink(table.id, (), values)], "sort")
-        fields = self.fields(table, 0)
-        env: list[Expression] = [fields[w] for w in where]
-        stage = max(s.stage for s in streams)
+            row = tuple(self.literal(s.resolve(e)) for e in self.sorted_by[table.id])
+            self.finish(s, [AppendSink(table.id, (), row)], label)
+        return max(s.stage for s in streams)
+
+    def _kept(self, node: Operator, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
+        """The drain of a table that every user of the node reads."""
         self.shared[id(node)] = (table, env, stage)
         self.keep.append(node)
-        return [self.drain(table, list(env), stage, "sort")]
+        return self.drain(table, list(env), stage, label)
 
     def _limit(self, node: Limit) -> list[Stream]:
         streams = self.lower(node.input)
@@ -450,7 +503,7 @@ def _used_twice(root: Operator) -> frozenset[int]:
         users[id(node)] = users.get(id(node), 0) + 1
         if id(node) not in once:
             below = [visit(i) for i in node.inputs]
-            kept = isinstance(node, Aggregate | Sort)
+            kept = isinstance(node, Aggregate | Sort | Window)
             once[id(node)] = not kept and (isinstance(node, Receive | Limit) or any(below))
         return once[id(node)]
 
@@ -520,6 +573,10 @@ def finished(m: Measure, states: tuple[RowField, ...]) -> Expression:
         return states[0]
     scale = m.argument.type.scale if m.argument is not None else 0
     return Finished(m.type, m.function, states, scale)
+
+
+def _measure_of(f: WindowFunction) -> Measure:
+    return Measure(f.function, f.arguments[0] if f.arguments else None, f.type, f.name)
 
 
 def _partial_types(m: Measure) -> tuple[DataType, ...]:

@@ -108,6 +108,22 @@ class SortField:
     nulls_first: bool
 
 
+@dataclass(frozen=True)
+class Windows:
+    """Window functions over a sort buffer's rows, computed into fields of these rows once they are in order.
+
+    The first `partition` fields of the order make a partition, the next `peers` those that tie. seen: what a function
+    sees of the partition: `whole`, or `rows` up to the current one, or a `range` up to its peers. ranks: (function,
+    field); states: (function, first state field, argument type, argument field or -1), as a group's measures.
+    """
+
+    partition: int
+    peers: int
+    seen: str
+    ranks: tuple[tuple[str, int], ...]
+    states: tuple[tuple[str, int, DataType | None, int], ...]
+
+
 @dataclass
 class Table:
     """State rows. kind: join | groups | sort. `fields` in declaration order; the first `keys` of them are the key."""
@@ -125,6 +141,7 @@ class Table:
     #: sort: parameters that hold limit and offset
     limit: int | None = None
     offset: int | None = None
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from jumpgate.codegen.program import (
     Sink,
     Step,
     Table,
+    Windows,
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
@@ -455,4 +456,36 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
         "equal": " && ".join(keys) or "true",
         "merge": [_merge_rows(f, first, t) for f, first, t in table.measures],
+        "windows": None if table.windows is None else _windows(table, table.windows),
     }
+
+
+def _windows(table: Table, windows: Windows) -> dict[str, Any]:
+    """What the template needs to compute window functions over rows in order; a and b are rows, cur the current one."""
+    split = windows.partition
+    ties = table.order[split : split + windows.peers]
+    updates = []
+    for function, first, type_, argument in windows.states:
+        null = f"cur->n{argument}" if argument >= 0 and table.fields[argument].nullable else None
+        values = [Value(f"cur->f{argument}", null)] if argument >= 0 else []
+        updates.append("{ " + " ".join(_update(function, first, type_, values, table.id)) + " }")
+    states = sorted(set(range(len(table.fields))) - {f for _, f in windows.ranks})
+    first_state = min((first for _, first, _, _ in windows.states), default=len(table.fields))
+    places = {"row_number": "i - begin + 1", "rank": "first - begin + 1", "dense_rank": "group"}
+    return {
+        "partition": _same_fields(table, [s.field for s in table.order[:split]]),
+        "peers": _same_fields(table, [s.field for s in ties]),
+        "seen": windows.seen,
+        "updates": updates,
+        "states": [f for f in states if f >= first_state],
+        "ranks": [(field, places[function]) for function, field in windows.ranks],
+    }
+
+
+def _same_fields(table: Table, fields: list[int]) -> str:
+    """Whether rows a and b have equal values there; NULL equals NULL."""
+    terms = []
+    for i in fields:
+        same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
+        terms.append(f"(a->n{i} == b->n{i} && (a->n{i} || {same}))" if table.fields[i].nullable else f"({same})")
+    return " && ".join(terms) or "true"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from jumpgate.codegen.lower import RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.expressions import Call, Expression
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
 from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, expressions_of
+from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window, expressions_of
 from jumpgate.nca.interface import Unsupported
 
 WRAP = Unsupported(
@@ -13,6 +14,8 @@ WRAP = Unsupported(
     "overflow_wrap",
     "use a dialect with on_overflow = error or null",
 )
+
+WINDOW_FUNCTIONS = (*RANKS, "sum", "count", "count_star", "min", "max", "avg", "stddev")
 
 
 def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsupported | None:
@@ -30,12 +33,29 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
                 "count_distinct_phase",
                 "shuffle by the group keys and aggregate in phase full",
             )
+        if isinstance(what, Window) and (found := _window(what)) is not None:
+            return found
         sums = what.measures if isinstance(what, Aggregate) else ()
         if dialect.on_overflow == "wrap" and any(m.function == "sum" and not m.type.is_float for m in sums):
             return WRAP
         return next((r for e in expressions_of(what) if (r := unsupported(e, dialect)) is not None), None)
     if dialect.on_overflow == "wrap" and any(map(_can_overflow, what.walk())):
         return WRAP
+    return None
+
+
+def _window(node: Window) -> Unsupported | None:
+    """Generated windows see the whole partition, or everything up to the current row."""
+    frame = node.frame
+    if frame.start is not None or frame.end not in (None, 0):
+        return Unsupported("window frames that slide are not generated", "window_frame", "install 'jumpgate[sql]'")
+    for f in node.functions:
+        if f.function not in WINDOW_FUNCTIONS:
+            return Unsupported(f"window function {f.function} is not generated", "window_function")
+        if not all(isinstance(a, ColumnRef) for a in f.arguments):
+            return Unsupported("window functions of expressions are not generated", "window_argument")
+        if f.function in ("min", "max") and f.type.is_text:
+            return Unsupported(f"window function {f.function} of {f.type.name} is not generated", "window_text")
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from jumpgate.compiler.anti_joins import anti_joins
 from jumpgate.compiler.choose import choose
 from jumpgate.compiler.cut import RESULT, cut
 from jumpgate.compiler.describe import tree
@@ -29,6 +30,7 @@ Pass = Callable[[Plan], Plan]
 PASSES: tuple[Pass, ...] = (
     normalise,
     push_filters,
+    anti_joins,
     order_joins,
     prune_columns,
     map_operators,

@@ -24,6 +24,7 @@ from jumpgate.dataflow.operators import (
     Shuffle,
     Sort,
     UnionAll,
+    Window,
 )
 from jumpgate.nca.matching import final_phase, partial_phase
 
@@ -88,6 +89,8 @@ class _Parallel:
                 return self._final(node, *self.visit(node.input, site), site)
             case Sort() | Limit():
                 return self._first_rows(node, site)
+            case Window():
+                return self._window(node, site)
             case UnionAll():
                 return self._union(node, site)
             case Shuffle():
@@ -100,8 +103,9 @@ class _Parallel:
     # ---- exchanges --------------------------------------------------------------------------------------------------
 
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
-        """`node` after an exchange; two exchanges in a row become one."""
-        if isinstance(node, Exchange):
+        """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
+        no hash: then an instance in between spreads the rows."""
+        if isinstance(node, Exchange) and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
 
@@ -207,6 +211,14 @@ class _Parallel:
         if isinstance(node, Limit) or node.limit is not None:
             input = partial_phase(_over(node, input))
         return _over(node, self.gather(input, spread, site)), SINGLE
+
+    def _window(self, node: Window, site: Site) -> tuple[Operator, Spread]:
+        """Each partition at one instance; without partitions, all rows."""
+        input, spread = self.visit(node.input, site)
+        keys = tuple(e.index for e in node.partition_by if isinstance(e, ColumnRef))
+        if spread.single or not keys or len(keys) < len(node.partition_by) or site.count == 1:
+            return _over(node, self.gather(input, spread, site)), SINGLE
+        return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _shuffle(self, node: Shuffle, site: Site) -> tuple[Operator, Spread]:
         """As the client asked, over this site's instances; with one there is nothing to move."""

@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jumpgate.errors import JumpgateError
+from jumpgate.errors import Unreachable
 
 #: a packet that was sent so often without an answer ends the job
 SENDS_MAX = 30
 TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.002, 2.0
 WINDOW_FIRST = 16.0
 SEQUENCE_MAX = (1 << 32) - 1
-
-
-class FlowLost(JumpgateError):
-    """Nobody answers a flow: the switch restarted, or the receiver is gone. Field: flow."""
-
-    code = "unreachable"
-    is_unreachable = True
 
 
 @dataclass
@@ -85,7 +78,7 @@ class Sender:
         sent = self.on_the_way[number]
         if sent.sends == SENDS_MAX:
             what = "its end" if number == 0 else f"packet {number}"
-            raise FlowLost(
+            raise Unreachable(
                 f"flow {self.flow}: {what} was sent {SENDS_MAX} times without an answer. Did the switch restart, or "
                 "the receiver end? Run the job again.",
                 flow=self.flow,

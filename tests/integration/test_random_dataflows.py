@@ -17,7 +17,7 @@ from jumpgate.client import Dataflow, count, count_distinct
 from jumpgate.client.session import Session
 from jumpgate.dataflow.operators import Operator
 from jumpgate.testing import oracle
-from jumpgate.testing.dataflows import Generator
+from jumpgate.testing.dataflows import ALL_KINDS, Generator
 from jumpgate.testing.lab import Lab
 
 COUNT = int(os.environ.get("JUMPGATE_RANDOM_DATAFLOWS", "40"))
@@ -28,7 +28,7 @@ CLUSTER_SEEDS = SEEDS[: max(1, COUNT // 3)]
 
 
 def made(seed: int, folder: Path) -> Operator:
-    return Generator(seed, folder).dataflow(1 + seed % 6)
+    return Generator(seed, folder, kinds=ALL_KINDS).dataflow(1 + seed % 6)
 
 
 def check(session: Session, root: Operator) -> dict[str, Any]:

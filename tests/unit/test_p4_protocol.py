@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from jumpgate.p4.programs.aggregate import Aggregate, Tuple
 from jumpgate.p4.programs.distinct import Lru
-from jumpgate.p4.programs.protocol import SENDS_MAX, FlowLost, Receiver, Sender
+from jumpgate.errors import Unreachable
+from jumpgate.p4.programs.protocol import SENDS_MAX, Receiver, Sender
 
 WINDOW_BITS = 3
 Packet = tuple[Tuple | None, ...]
@@ -115,7 +116,7 @@ def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats:
 
 def test_a_switch_that_forgot_the_flow_fails_the_job() -> None:
     sender, now = Sender(5, 3), 0.0
-    with pytest.raises(FlowLost, match=f"flow 5: packet 1 was sent {SENDS_MAX} times without an answer") as error:
+    with pytest.raises(Unreachable, match=f"flow 5: packet 1 was sent {SENDS_MAX} times without an answer") as error:
         while True:
             sender.due(now)
             now = sender.wake_at() or now

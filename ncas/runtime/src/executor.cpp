@@ -280,8 +280,9 @@ Status TableWork::run(int) {
 }
 
 Status TableWork::finish() {
-  executor->tables[id]->finish();
-  return {};
+  JgTask task{};
+  executor->tables[id]->finish(&task);
+  return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
 }
 
 // ---- verbs ----

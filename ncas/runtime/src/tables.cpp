@@ -216,7 +216,7 @@ void Table::merge_partition(int p, JgTask* task) {
   }
 }
 
-void Table::finish() {
+void Table::finish(JgTask* task) {
   switch (kind_) {
     case Kind::kJoin:
       join_.rows = rows_.data();
@@ -243,6 +243,7 @@ void Table::finish() {
       const int64_t first = std::min(size, offset_);
       const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
       rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+      if (info_.windows) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
       break;
     }
   }

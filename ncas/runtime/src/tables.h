@@ -34,7 +34,7 @@ class Table {
   void prepare();
   int tasks() const { return tasks_; }
   void task(int i, JgTask* task);
-  void finish();
+  void finish(JgTask* task);
 
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }

@@ -70,7 +70,7 @@ int p0_0(JgTask* t, P0* w, int n) {
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = i;
     const bool n2 = (v1 && !v1[x]);
-    const uint8_t e1 = jg_equal_str(c1[x], t->params[0].s);
+    const uint8_t e1 = jg_equal_str(c1[x], t->params[2].s);
     if (!(!(n2) && e1)) continue;
     w->s1[k] = x;
 k++;
@@ -129,7 +129,7 @@ int p1_0(JgTask* t, P1* w, int n) {
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = i;
     const bool n2 = (v0 && !v0[x]);
-    const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[1].i)));
+    const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
     if (!(!(n2) && e1)) continue;
     w->s1[k] = x;
 k++;
@@ -273,10 +273,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), pipeline0},

@@ -253,6 +253,7 @@ struct JgTableInfo {
   int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
   const uint32_t* texts;                              // sort buffers: offsets of the string fields
   int32_t text_count;
+  void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
 };
 struct JgPipelineInfo {
   uint64_t scratch_size;
@@ -264,4 +265,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 1
+#define JG_ABI 2

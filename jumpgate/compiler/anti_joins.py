@@ -1,0 +1,43 @@
+"""Left joins of which only the rows without a partner are kept are anti joins: these build keys and keep no pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import references, uses
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
+from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send, rewrite
+
+
+def anti_joins(plan: Plan) -> Plan:
+    """`(l left join r) where r.key is null` becomes `l anti join r`, with NULL for the columns of r."""
+    used = uses(plan.root)
+
+    def change(node: Operator) -> Operator:
+        if not isinstance(node, Filter) or not isinstance(node.input, Join) or node.input.type != "left":
+            return node
+        join, terms = node.input, conjuncts(node.predicate)
+        rest = tuple(t for t in terms if not _says_unmatched(t, join))
+        if len(rest) == len(terms) or used[id(join)] > 1:
+            return node
+        nothing = [Literal(f.type.with_nullable(True), None) for f in join.right.schema]
+        columns: tuple[Expression, ...] = (*references(join.left.schema), *nothing)
+        new = Project(replace(join, type="anti"), columns, join.schema.names)
+        return Filter(new, conjunction(rest)) if rest else new
+
+    root = rewrite(plan.root, change)
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+def _says_unmatched(term: Expression, join: Join) -> bool:
+    """Whether the term holds for rows without a partner only: it asks for NULL in a right column that has none of its
+    own, or that is a key."""
+    if not isinstance(term, Call) or term.function != "is_null" or not isinstance(term.args[0], ColumnRef):
+        return False
+    index = term.args[0].index - len(join.left.schema)
+    if index < 0:
+        return False
+    key = any(isinstance(k, ColumnRef) and k.index == index for k in join.right_keys)
+    return key or not join.right.schema[index].type.nullable

@@ -1,0 +1,527 @@
+"""What a packet does in the pipe, as units that each fit into one stage, with the order that they must keep.
+
+A unit is a table with its actions, an access to a register, an assignment, a count, or a gateway (the condition of an
+`if`). An edge says how many stages behind its predecessor a unit may come at the earliest:
+
+- 1 after what it reads was written (match and action dependency: a stage's tables and actions all read what the stage
+  before left), and after another write of what it writes (output dependency);
+- 0 after a gateway or a table's hit or action that decides on it (control dependency: the next-table address reaches
+  the tables of its own stage), and after what reads the value that it overwrites.
+
+Statements of branches that exclude each other have no edges. These belong to one stage, as an action does them at once:
+
+- a plain copy is read at its source; so is a hash, or another function that is linear over bits (slices, `++`, `^`,
+  masks), where it is a register's index or the whole of another assignment, because a stage's hash unit makes it anew;
+- a RegisterAction and the assignment of its result;
+- exchanges (`t = a; a = b; b = t`).
+
+An assignment of several dependent operations takes as many stages, unless it is linear. Assignments that nothing
+reads are left out. Slices and casts of fields cost no operation: containers are assumed to be allocated for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.source import Position
+
+BITWISE = ("&", "|", "^")
+COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
+Guard = tuple[tuple[int, bool], ...]
+
+
+@dataclass(eq=False)
+class Unit:
+    """`needs`: unit → stages behind it. `crossbar`: fields that it matches, hashes or gives to a stateful ALU."""
+
+    number: int
+    kind: str  # table, register, counter, gateway, action
+    name: str
+    gress: str
+    position: Position
+    guard: Guard
+    needs: dict[int, int] = field(default_factory=dict)
+    sources: set[int] = field(default_factory=set)
+    reads: set[ir.Slot] = field(default_factory=set)
+    writes: set[ir.Slot] = field(default_factory=set)
+    crossbar: set[ir.Slot] = field(default_factory=set)
+    ternary: set[ir.Slot] = field(default_factory=set)
+    hashes: set[tuple[ir.Expr, int]] = field(default_factory=set)
+    registers: set[int] = field(default_factory=set)
+    counters: set[int] = field(default_factory=set)
+    table: int = -1
+    is_live: bool = False
+
+
+@dataclass
+class State:
+    """At a point of the program: who wrote a field last, who has read it since, and what it equals."""
+
+    writers: dict[ir.Slot, frozenset[int]] = field(default_factory=dict)
+    readers: dict[ir.Slot, frozenset[int]] = field(default_factory=dict)
+    values: dict[ir.Slot, ir.Expr] = field(default_factory=dict)
+    past: dict[ir.Slot, tuple[ir.Expr, int]] = field(default_factory=dict)  # held until that unit wrote
+
+    def copy(self) -> State:
+        return State(dict(self.writers), dict(self.readers), dict(self.values), dict(self.past))
+
+
+def merge(states: Sequence[State]) -> State:
+    """Where branches meet."""
+    if len(states) == 1:
+        return states[0]
+    out = State()
+    for slot in {s for state in states for s in state.writers}:
+        out.writers[slot] = frozenset().union(*(state.writers.get(slot, frozenset()) for state in states))
+    for slot in {s for state in states for s in state.readers}:
+        out.readers[slot] = frozenset().union(*(state.readers.get(slot, frozenset()) for state in states))
+    for slot, value in states[0].values.items():
+        if all(state.values.get(slot) == value for state in states[1:]):
+            out.values[slot] = value
+    return out
+
+
+def units_of(program: ir.Program) -> list[Unit]:
+    """The units of both halves of the pipe in the order of the program, those without effect left out."""
+    units: list[Unit] = []
+    for gress in (program.ingress, program.egress):
+        extract = Extract(program, gress, units)
+        extract.body(gress.control)
+        extract.mark()
+    return [u for u in units if u.is_live]
+
+
+class Extract:
+    def __init__(self, program: ir.Program, gress: ir.Gress, units: list[Unit]) -> None:
+        self.program, self.gress, self.units = program, gress, units
+        self.first = len(units)
+        self.state: State | None = State()
+        self.guard: Guard = ()
+        self.position = Position(program.name, 1, 1)
+        self.left: dict[int, list[State]] = {}
+        self.decided: set[ir.Slot] = set()  # written by tables as they are looked up: hit, action, entry
+        self.results: dict[ir.Slot, int] = {}  # of RegisterActions
+
+    # ---- statements ----
+
+    def body(self, statements: Sequence[ir.Stmt]) -> None:
+        for at, s in enumerate(statements):
+            if self.state is None:
+                return
+            match s:
+                case ir.Set():
+                    following = statements[at + 1] if at + 1 < len(statements) else None
+                    if not (isinstance(following, ir.Execute) and following.output == s.slot):
+                        self._set(s)
+                case ir.If():
+                    self._if(s)
+                case ir.Scope():
+                    self._scope(s)
+                case ir.Leave():
+                    self.left.setdefault(s.label, []).append(self.state)
+                    self.state = None
+                case ir.Apply():
+                    self._apply(s)
+                case ir.Execute():
+                    self.position = s.position
+                    unit = self._unit("register", s.name)
+                    self._execute(s, unit)
+                case ir.Count():
+                    self.position = s.position
+                    unit = self._unit("counter", self.program.counters[s.counter].name)
+                    unit.counters.add(s.counter)
+                    self._index(unit, s.index)
+
+    def _scope(self, s: ir.Scope) -> None:
+        guard = self.guard
+        self.body(s.body)
+        ends = self.left.pop(s.label, []) + ([self.state] if self.state is not None else [])
+        self.state = merge(ends) if ends else None
+        self.guard = guard
+
+    def _if(self, s: ir.If) -> None:
+        assert self.state is not None
+        condition = self._plain(s.condition)
+        name = f"if in line {self.position.line}"
+        unit = self._deep("gateway", name, _gateway_operations(condition), condition)
+        self._read(unit, condition)
+        unit.crossbar |= set(gets(condition)) - self.decided
+        outer, before = self.guard, self.state
+        ends: list[State] = []
+        leaving = False
+        for branch, body in ((True, s.then), (False, s.otherwise)):
+            self.state, self.guard = before.copy(), (*outer, (unit.number, branch))
+            self.body(body)
+            leaving |= self.state is None or self.guard != (*outer, (unit.number, branch))
+            if self.state is not None:
+                ends.append(self.state)
+        self.state = merge(ends) if ends else None
+        self.guard = (*outer, (unit.number, not _leaves(s.then))) if leaving else outer
+
+    def _set(self, s: ir.Set) -> None:
+        assert self.state is not None
+        state = self.state
+        whole = s.value
+        source = _copied(whole)
+        if source is not None:
+            made = self.results.get(source)
+            if made is not None and self.units[made].guard == self.guard and self._absorb(made, s.slot):
+                return
+            if source in state.values:
+                whole = state.values[source] if source.type == whole.type else ir.Cast(state.values[source], whole.type)
+            elif source in state.past:
+                value, unit = state.past[source]
+                if self.units[unit].guard == self.guard and self._absorb(unit, s.slot):
+                    self.units[unit].reads |= set(gets(value))
+                    return
+        value = self._plain(whole)
+        count = 1 if is_linear(value) else operations(value)
+        unit = self._deep("action", s.slot.name, count - 1, value)
+        self._read(unit, value)
+        if isinstance(value, ir.Hash) or (is_linear(value) and operations(value) > 1):
+            unit.crossbar |= set(gets(value))
+            unit.hashes.add((value, value.type.width))
+        self._write(unit, s.slot)
+        if s.slot not in gets(value):
+            state.values[s.slot] = value
+
+    def _apply(self, s: ir.Apply) -> None:
+        assert self.state is not None
+        self.position = s.position
+        table = self.program.tables[s.table]
+        keys = [(k, self._plain(k.value)) for k in table.keys]
+        depth = max((operations(v) for _, v in keys), default=0)
+        together = ir.Hash("identity", tuple(v for _, v in keys), ir.BOOL)
+        unit = self._deep("table", table.name, depth, together)
+        unit.table = s.table
+        is_ternary = any(k.match != "exact" for k in table.keys)
+        for _, value in keys:
+            self._read(unit, value)
+            (unit.ternary if is_ternary else unit.crossbar).update(gets(value))
+        self.decided |= {s.hit, s.action, s.entry}
+        for slot in (s.hit, s.action, s.entry):
+            self._write(unit, slot)
+        before, ends = self.state, []
+        for action in table.actions:
+            self.state = before.copy()
+            self._inside(action.body, unit, set(action.parameters))
+            ends.append(self.state)
+        self.state = merge(ends)
+
+    def _inside(self, body: Sequence[ir.Stmt], unit: Unit, own: set[ir.Slot]) -> None:
+        """An action of a table: all its statements belong to the table's unit."""
+        assert self.state is not None
+        for s in body:
+            match s:
+                case ir.Set():
+                    value = self._plain(s.value)
+                    self._read(unit, value, own)
+                    if isinstance(value, ir.Hash):
+                        unit.hashes.add((value, value.type.width))
+                        unit.crossbar |= set(gets(value)) - own
+                    self._write(unit, s.slot)
+                    if s.slot not in gets(value):
+                        self.state.values[s.slot] = value
+                case ir.If():
+                    self._read(unit, self._plain(s.condition), own)
+                    self._inside((*s.then, *s.otherwise), unit, own)
+                case ir.Scope():
+                    self._inside(s.body, unit, own)
+                case ir.Execute():
+                    self._execute(s, unit, own)
+                case ir.Count():
+                    unit.counters.add(s.counter)
+                    self._index(unit, s.index, own)
+
+    def _execute(self, s: ir.Execute, unit: Unit, own: Iterable[ir.Slot] = ()) -> None:
+        unit.registers.add(s.register)
+        local = {*s.values, *([s.output] if s.output else ())}
+        for slot in external(s.body, local):
+            value = self._plain(ir.Get(slot))
+            self._read(unit, value, own)
+            unit.crossbar |= set(gets(value)) - set(own)
+        self._index(unit, s.index, own)
+        if s.output is not None:
+            self._write(unit, s.output)
+            self.results[s.output] = unit.number
+
+    def _index(self, unit: Unit, index: ir.Expr, own: Iterable[ir.Slot] = ()) -> None:
+        """A register's address comes from the hash unit, unless it is constant or the entry that was hit."""
+        index = self._linear(index)
+        self._read(unit, index, own)
+        fields = set(gets(index)) - self.decided - set(own)
+        if fields:
+            unit.crossbar |= fields
+            unit.hashes.add((index, index.type.width))
+
+    # ---- edges ----
+
+    def _unit(self, kind: str, name: str) -> Unit:
+        unit = Unit(len(self.units), kind, name, self.gress.name, self.position, self.guard)
+        for gateway, _ in self.guard:
+            unit.needs[gateway] = 0
+        self.units.append(unit)
+        return unit
+
+    def _deep(self, kind: str, name: str, before: int, value: ir.Expr) -> Unit:
+        """A unit behind as many operations that come first."""
+        last: Unit | None = None
+        for _ in range(before):
+            unit = self._unit("action", f"part of {name}")
+            self._read(unit, value)
+            if last is not None:
+                unit.needs[last.number] = 1
+            last = unit
+        made = self._unit(kind, name)
+        if last is not None:
+            made.needs[last.number] = 1
+            made.sources.add(last.number)
+        return made
+
+    def _read(self, unit: Unit, value: ir.Expr, own: Iterable[ir.Slot] = ()) -> None:
+        assert self.state is not None
+        for slot in gets(value):
+            if slot in own:
+                continue
+            unit.reads.add(slot)
+            distance = 0 if slot in self.decided and unit.kind == "gateway" else 1
+            for writer in self.state.writers.get(slot, ()):
+                if writer != unit.number:
+                    unit.needs[writer] = max(distance, unit.needs.get(writer, 0))
+                    unit.sources.add(writer)
+            self.state.readers[slot] = self.state.readers.get(slot, frozenset()) | {unit.number}
+
+    def _write(self, unit: Unit, slot: ir.Slot) -> None:
+        assert self.state is not None
+        state = self.state
+        for writer in state.writers.get(slot, ()):
+            if writer != unit.number:
+                unit.needs[writer] = 1
+        for reader in state.readers.get(slot, ()):
+            if reader != unit.number:
+                unit.needs.setdefault(reader, 0)
+        if unit.guard != self.guard or unit.kind == "table":
+            unit.sources |= state.writers.get(slot, frozenset()) - {unit.number}
+        unit.writes.add(slot)
+        self._written(unit.number, slot)
+
+    def _written(self, unit: int, slot: ir.Slot) -> None:
+        assert self.state is not None
+        state = self.state
+        state.writers[slot] = frozenset((unit,))
+        state.readers[slot] = frozenset()
+        state.values.pop(slot, None)
+        state.past.pop(slot, None)
+        for target in [t for t, v in state.values.items() if slot in gets(v)]:
+            state.past[target] = (state.values.pop(target), unit)
+        self.results.pop(slot, None)
+
+    def _absorb(self, number: int, slot: ir.Slot) -> bool:
+        """Lets that earlier unit write `slot` too, if nothing between them forbids it."""
+        assert self.state is not None
+        unit, state = self.units[number], self.state
+        before = (state.writers.get(slot, frozenset()) | state.readers.get(slot, frozenset())) - {number}
+        if any(self._follows(b, number) for b in before):
+            return False
+        for writer in state.writers.get(slot, frozenset()) - {number}:
+            unit.needs[writer] = 1
+        for reader in state.readers.get(slot, frozenset()) - {number}:
+            unit.needs.setdefault(reader, 0)
+        unit.writes.add(slot)
+        self._written(number, slot)
+        return True
+
+    def _follows(self, later: int, earlier: int) -> bool:
+        open_, seen = [later], set()
+        while open_:
+            at = open_.pop()
+            if at == earlier:
+                return True
+            if at > earlier and at not in seen:
+                seen.add(at)
+                open_ += self.units[at].needs
+        return False
+
+    # ---- values ----
+
+    def _plain(self, value: ir.Expr) -> ir.Expr:
+        """With copies read at their sources."""
+        assert self.state is not None
+        known = self.state.values
+
+        def swap(slot: ir.Slot) -> ir.Expr:
+            found = known.get(slot)
+            return found if isinstance(found, ir.Const | ir.Get) else ir.Get(slot)
+
+        return replaced(value, swap)
+
+    def _linear(self, value: ir.Expr) -> ir.Expr:
+        """With what the hash unit can make itself in place of fields that hold it."""
+        assert self.state is not None
+        known = self.state.values
+
+        def swap(slot: ir.Slot) -> ir.Expr:
+            found = known.get(slot)
+            return found if found is not None and is_linear(found) else ir.Get(slot)
+
+        return replaced(value, swap)
+
+    def mark(self) -> None:
+        """Marks what has an effect: on registers, counters, the packet, or where it goes."""
+        seen = set(self.gress.intrinsic.values())
+        for s in walk(self.gress.deparser):
+            seen |= {x for e in expressions(s) for x in gets(e)}
+            if isinstance(s, ir.Emit):
+                seen |= {*s.fields, s.valid}
+        mine = self.units[self.first :]
+        open_ = [u for u in mine if u.registers or u.counters or u.kind == "table" or u.writes & seen]
+        while open_:
+            unit = open_.pop()
+            if not unit.is_live:
+                unit.is_live = True
+                open_ += [self.units[n] for n in (*unit.sources, *(g for g, _ in unit.guard))]
+
+
+# ---- expressions ----
+
+
+def parts(e: ir.Expr) -> tuple[ir.Expr, ...]:
+    match e:
+        case ir.Unary() | ir.Slice() | ir.Cast():
+            return (e.operand,)
+        case ir.Binary():
+            return (e.left, e.right)
+        case ir.Mux():
+            return (e.condition, e.yes, e.no)
+        case ir.Hash():
+            return e.inputs
+    return ()
+
+
+def every(e: ir.Expr) -> Iterator[ir.Expr]:
+    """The expression and all in it."""
+    yield e
+    for part in parts(e):
+        yield from every(part)
+
+
+def gets(e: ir.Expr) -> list[ir.Slot]:
+    return [x.slot for x in every(e) if isinstance(x, ir.Get)]
+
+
+def replaced(e: ir.Expr, swap) -> ir.Expr:  # type: ignore[no-untyped-def]
+    match e:
+        case ir.Get():
+            return swap(e.slot)  # type: ignore[no-any-return]
+        case ir.Unary():
+            return ir.Unary(e.op, replaced(e.operand, swap), e.type)
+        case ir.Binary():
+            return ir.Binary(e.op, replaced(e.left, swap), replaced(e.right, swap), e.type)
+        case ir.Slice():
+            return ir.Slice(replaced(e.operand, swap), e.high, e.low)
+        case ir.Cast():
+            return ir.Cast(replaced(e.operand, swap), e.type)
+        case ir.Mux():
+            return ir.Mux(replaced(e.condition, swap), replaced(e.yes, swap), replaced(e.no, swap))
+        case ir.Hash():
+            return ir.Hash(e.algorithm, tuple(replaced(i, swap) for i in e.inputs), e.type)
+    return e
+
+
+def is_linear(e: ir.Expr) -> bool:
+    """A hash unit can make it: each bit is the parity of some bits of fields."""
+    match e:
+        case ir.Const() | ir.Get():
+            return True
+        case ir.Slice():
+            return is_linear(e.operand)
+        case ir.Cast():
+            return not e.operand.type.signed and is_linear(e.operand)
+        case ir.Binary(op="^" | "++"):
+            return is_linear(e.left) and is_linear(e.right)
+        case ir.Binary(op="&" | "<<" | ">>"):
+            return isinstance(e.right, ir.Const) and is_linear(e.left)
+        case ir.Hash():
+            return e.algorithm != "checksum" and all(is_linear(i) for i in e.inputs)
+    return False
+
+
+def operations(e: ir.Expr) -> int:
+    """Operations of the stages' ALUs that depend on each other; a plain field or constant is none."""
+    match e:
+        case ir.Slice() | ir.Cast():
+            return operations(e.operand)
+        case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
+            return operations(e.operand)
+        case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()), right=ir.Binary(op="<<")):
+            return 1 + max(operations(e.left.left), operations(e.right.left))
+        case ir.Unary() | ir.Binary() | ir.Mux() | ir.Hash():
+            return 1 + max((operations(p) for p in parts(e)), default=0)
+        case ir.Random():
+            return 1
+    return 0
+
+
+def _gateway_operations(e: ir.Expr) -> int:
+    """Operations that must come before a gateway, which itself masks, compares and combines."""
+    match e:
+        case ir.Binary(op="&&" | "||") | ir.Unary(op="!"):
+            return max(_gateway_operations(p) for p in parts(e))
+        case ir.Binary(op=op) if op in COMPARISONS:
+            return max(_gateway_operations(p) for p in parts(e))
+        case ir.Binary(op="&", right=ir.Const()):
+            return operations(e.left)
+    return operations(e)
+
+
+def _copied(e: ir.Expr) -> ir.Slot | None:
+    if isinstance(e, ir.Cast):
+        return _copied(e.operand)
+    return e.slot if isinstance(e, ir.Get) else None
+
+
+# ---- statements ----
+
+
+def walk(body: Sequence[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """All statements in there, nested ones too; tables' actions are not."""
+    for s in body:
+        yield s
+        if isinstance(s, ir.If):
+            yield from walk((*s.then, *s.otherwise))
+        elif isinstance(s, ir.Scope | ir.Execute):
+            yield from walk(s.body)
+
+
+def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """What a statement itself reads; not the statements in it."""
+    match s:
+        case ir.Set():
+            return (s.value,)
+        case ir.If():
+            return (s.condition,)
+        case ir.Execute() | ir.Count():
+            return (s.index,)
+        case ir.Mirror():
+            return (s.session, *s.fields)
+        case ir.Resubmit() | ir.Digest():
+            return s.fields
+    return ()
+
+
+def external(body: Sequence[ir.Stmt], local: Iterable[ir.Slot]) -> list[ir.Slot]:
+    """Fields of the packet that a RegisterAction reads, in order."""
+    known = set(local)
+    found: dict[ir.Slot, None] = {}
+    for s in walk(body):
+        for e in expressions(s):
+            found.update(dict.fromkeys(x for x in gets(e) if x not in known))
+        if isinstance(s, ir.Set):
+            known.add(s.slot)
+    return list(found)
+
+
+def _leaves(body: Sequence[ir.Stmt]) -> bool:
+    return any(isinstance(s, ir.Leave) for s in walk(body))

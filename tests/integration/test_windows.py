@@ -1,0 +1,99 @@
+"""Window functions in generated programs: equal to DuckDB's, on one host and partitioned over several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from jumpgate.client import Dataflow
+from jumpgate.client.session import Session
+from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
+from jumpgate.errors import Overflow
+from jumpgate.testing import oracle
+from jumpgate.testing.lab import Lab
+
+TYPES = {"k": "int32", "s": "string", "o": "int64", "d": "decimal(7,2)", "x": "float64"}
+WHOLE, RUNNING, ROWS = Frame("range", None, None), Frame(), Frame("rows", None, 0)
+RANKS = ("row_number", "rank", "dense_rank")
+SUMS = ("sum", "avg", "count", "min", "max", "stddev")
+
+
+def rows(count: int) -> list[tuple[object, ...]]:
+    """Partitions of unequal sizes, NULL among keys and values, many ties in the order."""
+    return [
+        (
+            None if i % 11 == 0 else (i * i) % 7,
+            None if i % 13 == 0 else f"s{i % 3}",
+            None if i % 17 == 0 else i % 5,
+            None if i % 19 == 0 else Decimal(i % 9000) / 100,
+            None if i % 23 == 0 else i / 4,
+        )
+        for i in range(count)
+    ]
+
+
+def window(
+    node: Operator, by: tuple[str, ...], order: tuple[str, ...], functions: list[tuple[str, str]], frame: Frame
+) -> Window:
+    schema = node.schema
+    place = {name: column(schema, i) for i, name in enumerate(schema.names)}
+    made = []
+    for i, (function, argument) in enumerate(functions):
+        arguments = (place[argument],) if argument else ()
+        made.append(
+            WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), f"w{i}")
+        )
+    keys = tuple(SortKey(place[o], descending=i % 2 == 1, nulls_first=i % 2 == 0) for i, o in enumerate(order))
+    return Window(node, tuple(place[b] for b in by), keys, tuple(made), frame)
+
+
+def check(session: Session, root: Operator) -> None:
+    oracle.assert_same(session.run(Dataflow(root)).to_arrow(), root)
+    assert "engine" not in session.explain_data(Dataflow(root))["ncas"]
+
+
+@pytest.fixture(params=[1, 4], ids=["one-host", "four-hosts"])
+def session(request: pytest.FixtureRequest, local: Session, four_hosts: str) -> Iterator[Session]:
+    if request.param == 1:
+        yield local
+        return
+    with Session(four_hosts, parallelism=request.param) as session:
+        yield session
+
+
+@pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS], ids=["whole", "range", "rows"])
+@pytest.mark.parametrize("by", [(), ("k",), ("s", "k")], ids=["all", "k", "s-k"])
+def test_sums(session: Session, tmp_path: Path, frame: Frame, by: tuple[str, ...]) -> None:
+    node = Lab(session, tmp_path, "parquet").table(TYPES, rows(700), files=3).root
+    functions = [(f, v) for v in "dx" for f in SUMS] + [("sum", "o"), ("count_star", "")]
+    order = ("o", "x", "d", "s", "k") if frame is ROWS else ("o", "s")  # rows of equal order come in any order
+    check(session, window(node, by, order, functions, frame))
+
+
+def test_ranks(session: Session, tmp_path: Path) -> None:
+    node = Lab(session, tmp_path, "orc").table(TYPES, rows(900), files=2).root
+    check(session, window(node, ("k",), ("o", "s"), [("rank", ""), ("dense_rank", "")], RUNNING))
+    check(session, window(node, ("k", "s"), ("x", "d", "o"), [(f, "") for f in RANKS], WHOLE))
+    check(session, window(node, (), ("x", "k", "s", "d", "o"), [("rank", ""), ("sum", "d"), ("row_number", "")], ROWS))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_few_rows(local: Session, tmp_path: Path, count: int) -> None:
+    node = Lab(local, tmp_path, "json").table(TYPES, rows(count)).root
+    for frame in (WHOLE, RUNNING, ROWS):
+        check(local, window(node, ("k",), ("o",), [("sum", "d"), ("rank", ""), ("count", "x")], frame))
+
+
+def test_a_sum_that_does_not_fit_is_an_error(local: Session, tmp_path: Path) -> None:
+    node = Lab(local, tmp_path, "csv").table({"o": "int64"}, [(1 << 62,), (1 << 62,)]).root
+    with pytest.raises(Overflow):
+        local.run(Dataflow(window(node, (), (), [("sum", "o")], WHOLE))).to_arrow()
+
+
+def test_windows_above_each_other(local: Session, tmp_path: Path) -> None:
+    node = Lab(local, tmp_path, "parquet").table(TYPES, rows(300)).root
+    below = window(node, ("k",), ("x", "d", "o", "s"), [("sum", "d"), ("rank", "")], RUNNING)
+    check(local, window(below, ("s",), ("w0", "x", "d", "o", "k"), [("max", "w0"), ("avg", "w0")], RUNNING))
