@@ -1,5 +1,7 @@
 """The software switch: packets over loopback UDP beside a bare echo, tuples through programs in process, compile times.
 
+Tuples in process: seconds of CPU of the thread that runs `process_packed`, batch by batch; the best of the rounds.
+
 The echo and the switch take turns behind one driver, each in a process of its own, both with segmentation
 offload. The ratio is the smaller of two: packets a second of time, and packets a second of the server's CPU.
 """
@@ -7,15 +9,24 @@ offload. The ratio is the smaller of two: packets a second of time, and packets 
 from __future__ import annotations
 
 import argparse
+import ctypes as c
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
+from bench import _switch_load as load
 from bench._measure import Figure, remark, report
+from jumpgate.p4.compiler import compile_source
+from jumpgate.p4.programs import render
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.build import build
+from jumpgate.p4.switch.switch import Entry, Switch
 from jumpgate.testing import cpp, switch_by_hand
 
 HERE = Path(__file__).parent
@@ -23,7 +34,11 @@ SECONDS = 1.5
 ROUNDS = 5
 PACKET_BYTES = 1400
 WINDOW = 1024
+TUPLES = 1_000_000
+BATCH = 4096
+OUT = 5
 AGGREGATE = library.HERE.parent / "programs" / "aggregate.p4"
+DISTINCT = AGGREGATE.with_name("prune_distinct.p4")
 
 BUILD = """
 import sys, time
@@ -96,6 +111,44 @@ def udp_vs_echo() -> Figure:
     return Figure("udp_vs_echo", ratio, 0.6, "higher", f"{PACKET_BYTES}-byte packets, offload on both sides")
 
 
+def aggregate_tuples_per_core_s() -> Figure:
+    frames = load.packets(*load.aggregate_rows(TUPLES, 1 << 16), slots=4)
+    rate = _tuples_per_s(AGGREGATE, "to_port", (OUT, 1), frames)
+    return Figure("aggregate_tuples_per_core_s", rate, 5e6, "higher", "64K groups uniformly, four tuples a packet")
+
+
+def distinct_tuples_per_core_s() -> Figure:
+    frames = load.packets(*load.distinct_rows(TUPLES, 2000), slots=4)
+    data = (OUT, render.CODES["distinct_lru"], 1 << 31, 0, 0, 0, 0, 0, 1)
+    return Figure(
+        "distinct_tuples_per_core_s",
+        _tuples_per_s(DISTINCT, "run", data, frames),
+        5e6,
+        "higher",
+        "2000 keys at random, w=2, d=4096, four tuples a packet",
+    )
+
+
+def _tuples_per_s(source: Path, action: str, data: tuple[int, ...], frames: npt.NDArray[np.uint8]) -> float:
+    program = library.build_program(source.name, compile_source(source.read_text(), source.name).cpp)
+    count, size = frames.shape
+    ports, lengths = (c.c_uint16 * BATCH)(*[1] * BATCH), (c.c_uint32 * BATCH)(*[size] * BATCH)
+    batches = [frames[at : at + BATCH].tobytes() for at in range(0, count, BATCH)]
+    rates = []
+    for _ in range(ROUNDS):
+        with Switch(program) as switch:
+            table = switch.table("flow")
+            switch.insert(table, Entry((load.FLOW,), (0xFFFF,), 0, table.action(action), data))
+            start = time.thread_time()
+            for batch in batches:
+                switch.process_packed(ports, lengths, batch, len(batch) // size)
+            rates.append(4 * count / (time.thread_time() - start))
+            counts = switch.counts()
+            assert counts["ingress_passes"] == count and not counts["malformed"] and not counts["dropped_by_program"]
+    remark(f"{source.stem}: {count:,} packets of {size} bytes, tuples/s {min(rates):,.0f} to {max(rates):,.0f}")
+    return max(rates)
+
+
 def compile_ms() -> Figure:
     return Figure("compile_ms", _milliseconds(cached=False), 3000, "lower", "aggregate.p4 to a switch that runs it")
 
@@ -116,7 +169,7 @@ def _milliseconds(cached: bool) -> float:
     return statistics.median(times)
 
 
-FIGURES = (udp_vs_echo, compile_ms, compile_cached_ms)
+FIGURES = (aggregate_tuples_per_core_s, distinct_tuples_per_core_s, udp_vs_echo, compile_ms, compile_cached_ms)
 
 
 def main() -> None:

@@ -43,7 +43,7 @@ def column_statistics(
             return ColumnStatistics()
         status = os.stat(largest)
         return _column(largest, status.st_mtime_ns, status.st_size, format, options, rows, name, type)
-    except (OSError, ValueError, ArithmeticError, LookupError, JumpgateError):
+    except (OSError, TypeError, ValueError, ArithmeticError, LookupError, JumpgateError):
         return ColumnStatistics()
 
 

@@ -93,9 +93,10 @@ class Lowering:
         self.program = Program()
         self.input_stages = input_stages
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
+        self.builds: dict[tuple[int, tuple[Expression, ...]], tuple[Table, list[int], int]] = {}
         self.distinct_tables: dict[int, dict[int, Table]] = {}
         self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # what the fields of a sort buffer are, by its table
-        self.keep: list[Operator] = []  # ids in `shared` stay valid while the nodes live
+        self.keep: list[Operator] = []  # ids in `shared` and `builds` stay valid while the nodes live
         self.kept_rows: frozenset[int] = frozenset()
 
     # ---- literals ----
@@ -262,9 +263,16 @@ class Lowering:
         return streams
 
     def _build(self, node: Join) -> tuple[Table, list[int], int]:
-        """Builds the right side; returns its table, the field of each right column, and the stage when it is ready."""
+        """Builds the right side; returns its table, the field of each right column, and the stage when it is ready.
+
+        Joins with the same input by the same keys share the table, unless matches are noted in it.
+        """
+        tracks = node.type in ("right", "full")
+        key = (id(node.right), node.right_keys)
+        if not tracks and key in self.builds:
+            return self.builds[key]
         table = self.table("join")
-        table.tracks_matches = node.type in ("right", "full")
+        table.tracks_matches = tracks
         streams = self.lower(node.right)
         position: dict[Expression, int] = {}
         where: list[int] = []
@@ -282,7 +290,11 @@ class Lowering:
             values = tuple(self.literal(s.resolve(e)) for e in needed)
             keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
             self.finish(s, [AppendSink(table.id, keys, values)], "build")
-        return table, where, max(s.stage for s in streams)
+        built = table, where, max(s.stage for s in streams)
+        if not tracks:
+            self.builds[key] = built
+            self.keep.append(node.right)
+        return built
 
     def _join(self, node: Join) -> list[Stream]:
         table, where, built = self._build(node)
@@ -406,7 +418,8 @@ class Lowering:
                 continue
             measure = _measure_of(f)
             argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
-            states.append((f.function, first, measure.argument and measure.argument.type, argument))
+            type = None if measure.argument is None else measure.argument.type
+            states.append((f.function, first, type, argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
         frame = node.frame

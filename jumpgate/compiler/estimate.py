@@ -2,7 +2,9 @@
 
 Join sizes follow Selinger et al. (SIGMOD 1979): |L ⋈ R| = |L|·|R| / max(d(L), d(R)) for each key, d being the distinct
 values of the unfiltered column. Where they are unknown, the rows of the smaller table behind a key stand for them,
-which is exact for a foreign key. Several keys never have more values than the larger table has rows.
+which is exact for a foreign key. Where the values of a key that refers to another are few (the dates of sales among all
+dates) those that a filter chooses are taken to be among them, as queries ask for data that is there. Several keys never
+have more values than the larger table has rows.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ UNKNOWN, NOTHING = Statistics(), ColumnStatistics()
 STRING_BYTES = 16  #: average length where nothing is known
 EQUAL, RANGE, LIKE, NULL = 0.05, 0.3, 0.1, 0.1
 GROUPS_PER_ROW = 0.1  #: groups of an aggregate whose keys say nothing
+UNIQUE = 0.8  #: a column with so many distinct values a row is a key
 PRUNED = 0.1  #: of the rows that do not matter, how many a pruning accelerator lets pass
 
 
@@ -272,12 +275,20 @@ class Estimator:
         matched = left * right
         if node.left_keys:
             values, most = 1.0, 1.0
+            limit = math.inf
             for lk, rk in zip(node.left_keys, node.right_keys, strict=True):
                 bases = self.base_rows(node.left, lk) or left, self.base_rows(node.right, rk) or right
-                distinct = self.column(node.left, lk).distinct, self.column(node.right, rk).distinct
-                values *= min(bases) if None in distinct else max(distinct)  # type: ignore[type-var, operator]
+                a, b = self.column(node.left, lk).distinct, self.column(node.right, rk).distinct
+                if a is None or b is None:
+                    values *= min(bases)
+                elif a < b and b >= UNIQUE * bases[1]:  # a foreign key: every value chosen on the right occurs
+                    values, limit = values * a, min(limit, left)
+                elif b < a and a >= UNIQUE * bases[0]:
+                    values, limit = values * b, min(limit, right)
+                else:
+                    values *= max(a, b)
                 most = max(most, *bases)
-            matched /= max(1.0, min(values, most))
+            matched = min(limit, matched / max(1.0, min(values, most)))
         if node.residual is not None:
             matched *= selectivity(node.residual)
         match node.type:

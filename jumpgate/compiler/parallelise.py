@@ -132,7 +132,7 @@ class _Parallel:
         right, right_spread = self.visit(node.right, site)
         if left_spread.single and right_spread.single:
             return _over(node, left, right), SINGLE
-        whole_build = node.type in ("anti", "mark")  # their NULL rules look at all of the build side
+        whole_build = node.type == "mark"  # whether it is NULL depends on all of the build side
         keyless = not node.left_keys
         small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
         if node.type not in ("right", "full") and (whole_build or keyless or small):

@@ -66,9 +66,7 @@ PATTERNS = ("a%", "%b", "_", "%")
 class Generator:
     """Random tables (files in `folder`) and dataflows over them."""
 
-    def __init__(
-        self, seed: int, folder: Path, formats: Sequence[str] = FORMATS, kinds: Sequence[str] = KINDS
-    ) -> None:
+    def __init__(self, seed: int, folder: Path, formats: Sequence[str] = FORMATS, kinds: Sequence[str] = KINDS) -> None:
         self.kinds = kinds
         self.random = random.Random(seed)
         self.folder = folder

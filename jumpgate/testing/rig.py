@@ -36,7 +36,7 @@ class FakeInstance:
     configured: bool = False
     stage: int = 0
 
-    async def call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         if verb == "destroy":
             self.alive = False
             return {}

@@ -61,8 +61,12 @@ def p4info(switch: Switch) -> p4i.P4Info:
 
 
 def _type(fields: tuple[tuple[str, int], ...]) -> p4t.P4DataTypeSpec:
-    numbers = [p4t.P4DataTypeSpec(bitstring={"bit": {"bitwidth": bits}}) for _, bits in fields]
+    numbers = [p4t.P4DataTypeSpec(bitstring=_bits(bits)) for _, bits in fields]
     return numbers[0] if len(numbers) == 1 else p4t.P4DataTypeSpec(tuple=p4t.P4TupleTypeSpec(members=numbers))
+
+
+def _bits(width: int) -> p4t.P4BitstringLikeTypeSpec:
+    return p4t.P4BitstringLikeTypeSpec(bit=p4t.P4BitTypeSpec(bitwidth=width))
 
 
 def _preamble(number: int, name: str) -> p4i.Preamble:

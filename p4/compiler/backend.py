@@ -147,4 +147,5 @@ def _table(t: ir.Table, at: int, out: list[str]) -> str:
 def _register(r: ir.Register) -> str:
     fields = ", ".join(f'{{"{n}", {t.width}u}}' for n, t in r.fields)
     initial = ", ".join(f"0x{v:x}u" for v in r.initial)
-    return f'{{"{r.name}", {r.id}u, {r.size}u, {r.table}, {{{fields}}}, {len(r.fields)}u, {field_bytes(r)}u, {{{initial}}}}}'
+    sizes = f"{len(r.fields)}u, {field_bytes(r)}u"
+    return f'{{"{r.name}", {r.id}u, {r.size}u, {r.table}, {{{fields}}}, {sizes}, {{{initial}}}}}'

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaborate import elaborate
 from jumpgate.p4.compiler.grammar import parse
 from jumpgate.p4.compiler.preprocess import Preprocessor
+from jumpgate.p4.compiler.profile import load_profile
 from jumpgate.p4.compiler.rules import check_rules
-from jumpgate.p4.compiler.source import Diagnostics, Mistake
+from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.stateful import check_stateful
+
+if TYPE_CHECKING:
+    from jumpgate.p4.compiler.resources import Resources
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,13 @@ class Compiled:
 
         return p4info(self.program)
 
+    @cached_property
+    def resources(self) -> Resources:
+        """What the program takes of the hardware; `problems` says what does not fit."""
+        from jumpgate.p4.compiler.resources import resources
+
+        return resources(self.program, load_profile(self.profile))
+
 
 def front_end(text: str, file: str, defines: Mapping[str, str] | None = None) -> ir.Program:
     """Source → typed program. Raises P4Error with all mistakes that were found."""
@@ -47,6 +59,8 @@ def front_end(text: str, file: str, defines: Mapping[str, str] | None = None) ->
         program = elaborate(tree, file, diagnostics)
     except Mistake as mistake:
         diagnostics.add(mistake)
+    except RecursionError:
+        diagnostics.error(Position(file, 1, 1), "the program is nested too deep")
     diagnostics.check()
     check_rules(program, diagnostics)
     diagnostics.check()
@@ -57,4 +71,9 @@ def compile_source(
     text: str, file: str, *, profile: str = "tofino1", defines: Mapping[str, str] | None = None
 ) -> Compiled:
     """Compiles a program for the hardware of that profile. Raises P4Error."""
-    return Compiled(front_end(text, file, defines), profile)
+    limits = load_profile(profile)
+    program = front_end(text, file, defines)
+    diagnostics = Diagnostics({file: text.split("\n")})
+    check_stateful(program, limits, diagnostics)
+    diagnostics.check()
+    return Compiled(program, profile)

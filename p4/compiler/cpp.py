@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.lower import leaves
 
 
 def cpp_type(kind: ir.Bits) -> str:
@@ -38,6 +39,16 @@ def signed(text: str, kind: ir.Bits) -> str:
     return f"extend<{kind.width}>({text})"
 
 
+def field(base: str, offset: int, kind: ir.Bits) -> str:
+    """A field of so many bits that begins `offset` bits after `base`."""
+    first, last = offset // 8, offset + kind.width
+    size, shift = (last + 7) // 8 - first, -last % 8
+    text = f"load<{min(size, 16)}>({base} + {first})"
+    if size > 16:  # its last bits are in a 17th byte
+        return cut(f"({text} << {8 - shift} | {base}[{first + 16}] >> {shift})", kind)
+    return cut(f"{cpp_type(kind)}({text} >> {shift})", kind)
+
+
 def expression(e: ir.Expr) -> str:
     match e:
         case ir.Const():
@@ -57,10 +68,7 @@ def expression(e: ir.Expr) -> str:
         case ir.Mux():
             return f"({expression(e.condition)} ? {expression(e.yes)} : {expression(e.no)})"
         case ir.Lookahead():
-            last = e.offset + e.type.width
-            size, shift = (last + 7) // 8 - e.offset // 8, -last % 8
-            text = f"load<{size}>(cursor + {e.offset // 8})"
-            value = cut(f"{cpp_type(e.type)}({text} >> {shift})", e.type)
+            value = field("cursor", e.offset, e.type)
             return f"({value} != 0)" if e.type.boolean else value
         case ir.Hash():
             return _hash(e)
@@ -194,9 +202,9 @@ class Writer:
             case ir.Fail():
                 self.line(f"if ({expression(s.condition)}) goto failed;")
             case ir.Mirror():
-                packed = ", ".join(_pack(s.fields)) or "0"
+                header = ", ".join(_pack(s.fields)) or "0"
                 size = sum(f.type.width for f in s.fields) // 8
-                self.line(f"{{ const uint8_t header[] = {{{packed}}};")
+                self.line(f"{{ const uint8_t header[] = {{{header}}};")
                 self.line(f"  context.mirror(context, packet, uint32_t({expression(s.session)}), header, {size}); }}")
             case ir.Resubmit():
                 packed = _pack(s.fields)
@@ -264,11 +272,8 @@ class Writer:
             self.line(f"if (end - cursor < {s.bits // 8}) goto failed;")
         offset = 0
         for f in s.fields:
-            last = offset + f.type.width
-            size, shift = (last + 7) // 8 - offset // 8, -last % 8
-            text = cut(f"{cpp_type(f.type)}(load<{size}>({base} + {offset // 8}) >> {shift})", f.type)
-            self.line(f"{name(f)} = {text};  // {f.name}")
-            offset = last
+            self.line(f"{name(f)} = {field(base, offset, f.type)};  // {f.name}")
+            offset += f.type.width
         if s.valid:
             self.line(f"{name(s.valid)} = true;")
         if s.source == "packet":
@@ -304,13 +309,21 @@ class Writer:
             self.lines.append(" }")
         return self.lines
 
+    def _flat(self, body: Sequence[ir.Stmt]) -> Sequence[ir.Stmt]:
+        """The statements without the scope of `exit`, if nothing leaves it, be it in an action."""
+        if len(body) == 1 and isinstance(body[0], ir.Scope):
+            actions = [action.body for table in self.program.tables for action in table.actions]
+            if not any(leaves(part, body[0].label) for part in (body[0].body, *actions)):
+                return body[0].body
+        return body
+
     def control(self, body: Sequence[ir.Stmt]) -> list[str]:
         self.lines, self.depth = [], 1
-        self.statements([s for s in _flat(body) if not isinstance(s, ir.Emit)])
+        self.statements([s for s in self._flat(body) if not isinstance(s, ir.Emit)])
         return self.lines
 
     def emits(self) -> list[ir.Emit]:
-        return [s for s in _flat(self.gress.deparser) if isinstance(s, ir.Emit)]
+        return [s for s in self._flat(self.gress.deparser) if isinstance(s, ir.Emit)]
 
     def emit(self) -> list[str]:
         """Length of what is emitted, then the bytes."""
@@ -350,16 +363,6 @@ class Writer:
             at += size
             run = []
         self.line(f"  out += {at};")
-
-
-def _flat(body: Sequence[ir.Stmt]) -> Sequence[ir.Stmt]:
-    """The statements without the scope of `exit`, if nothing leaves it."""
-    if len(body) == 1 and isinstance(body[0], ir.Scope):
-        from jumpgate.p4.compiler.lower import leaves
-
-        if not leaves(body[0].body, body[0].label):
-            return body[0].body
-    return body
 
 
 def _test(subject: ir.Expr, match: tuple[str, int, int]) -> str:

@@ -84,7 +84,8 @@ class Elaborate(Parsers, Externs):
             for f, (_, kind) in zip(node.fields, fields, strict=True):
                 if not isinstance(kind, ir.Bits | EnumType):
                     raise Mistake(f.position, "a header's fields are scalars")
-            bits = sum(k.width if isinstance(k, ir.Bits) else k.bits.width for _, k in fields)  # type: ignore[union-attr]
+            scalars = [k.bits if isinstance(k, EnumType) else k for _, k in fields]
+            bits = sum(k.width for k in scalars if isinstance(k, ir.Bits))
             if bits % 8:
                 raise Mistake(node.position, f"header {node.name} has {bits} bits; whole bytes are needed, so pad it")
         return Composite(node.kind, node.name, fields)

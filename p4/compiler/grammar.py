@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from jumpgate.p4.compiler import ast
 from jumpgate.p4.compiler.lexer import Token
 from jumpgate.p4.compiler.source import Diagnostics, Mistake
 from jumpgate.p4.compiler.syntax import Syntax
+
+T = TypeVar("T")
 
 
 def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Source:
@@ -259,7 +264,7 @@ class _Grammar(Syntax):
             parts.pop(alias, None)
         return ast.Table(name.position, name.text, properties=tuple(properties), **parts)  # type: ignore[arg-type]
 
-    def _each(self, item):  # type: ignore[no-untyped-def]
+    def _each(self, item: Callable[[], T]) -> tuple[T, ...]:
         out = []
         while not self.sees("}"):
             if self.token.kind == "end":

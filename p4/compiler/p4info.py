@@ -13,9 +13,6 @@ def p4info(program: ir.Program) -> Any:
 
     info = p4i.P4Info(pkg_info=p4i.PkgInfo(arch="tna"))
     actions = {a.name: a for t in program.tables for a in t.actions}
-    used: dict[int, int] = {}
-    for c in (*program.counters, *program.registers):
-        used[c.id] = c.table
     for t in program.tables:
         made = info.tables.add(size=t.size, is_const_table=t.rows is not None)
         _preamble(made, t.id, t.name)

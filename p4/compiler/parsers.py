@@ -255,7 +255,8 @@ class Parsers(Lower):
         self.out.append(ir.Extract(fields, value.valid, node.position, source))
         if isinstance(node, ast.Member) and node.name == "next":
             stack = self.expression(node.base, scope)
-            self.next[id(stack)] = self.next.get(id(stack), 0) + 1
+            assert isinstance(stack, StackValue)
+            self.next[id(stack)] = min(self.next.get(id(stack), 0) + 1, len(stack.elements))
 
     def _check_loops(self) -> None:
         """A loop of states that read nothing would never end."""

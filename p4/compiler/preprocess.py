@@ -15,7 +15,7 @@ from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
 
 INCLUDE = Path(__file__).parents[1] / "include"
 DEPTH_MAX = 32
-TOKENS_MAX = 2_000_000
+TOKENS_MAX = 250_000
 PREDEFINED = {"__TARGET_TOFINO__": "1", "__p4c__": "1"}
 
 

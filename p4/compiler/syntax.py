@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,8 +22,11 @@ LEVELS = (
     ("+", "-", "++", "|+|", "|-|"),
     ("*", "/", "%"),
 )
+LEVEL = {operator: level for level, operators in enumerate(LEVELS) for operator in operators}
 TYPE_WORDS = frozenset(("bit", "int", "bool", "tuple", "void", "varbit", "error", "string"))
-DEPTH_MAX = 100
+DEPTH_MAX = 40
+#: of an expression: chains like a + b + … and a.b.c… grow it without being nested
+HEIGHT_MAX = 64
 
 T = TypeVar("T")
 
@@ -178,7 +182,21 @@ class Syntax:
     # ---- expressions ----
 
     def expression(self) -> ast.Expression:
-        return self.nested(self._conditional)
+        found = self.nested(self._conditional)
+        self._check_height(found)
+        return found
+
+    def _check_height(self, root: ast.Expression) -> None:
+        """Later passes go down by recursion."""
+        left: list[tuple[object, int]] = [(root, 1)]
+        while left:
+            node, height = left.pop()
+            if isinstance(node, tuple):
+                left += [(item, height) for item in node]
+            elif dataclasses.is_dataclass(node):
+                if height > HEIGHT_MAX:
+                    raise Mistake(root.position, f"an expression of more than {HEIGHT_MAX} steps; use variables")
+                left += [(getattr(node, f.name), height + 1) for f in dataclasses.fields(node) if f.name != "position"]
 
     def _conditional(self) -> ast.Expression:
         condition = self._binary(0)
@@ -189,23 +207,22 @@ class Syntax:
         self.expect(":")
         return ast.Conditional(position, condition, yes, self.expression())
 
-    def _operator(self, level: int) -> str | None:
+    def _operator(self) -> str | None:
         if self.token.kind != "op":
             return None
         text = self.token.text
         if text == ">" and self.token.glued and self.peek().text == ">":
             text = ">>"
-        return text if text in LEVELS[level] else None
+        return text if text in LEVEL else None
 
     def _binary(self, level: int) -> ast.Expression:
-        if level == len(LEVELS):
-            return self._unary()
-        left = self._binary(level + 1)
-        while (op := self._operator(level)) is not None:
+        """Operands of operators that bind at least as `level` does, by precedence climbing."""
+        left = self._unary()
+        while (op := self._operator()) is not None and LEVEL[op] >= level:
             position = self.take().position
             if op == ">>":
                 self.take()
-            left = ast.Binary(position, op, left, self._binary(level + 1))
+            left = ast.Binary(position, op, left, self._binary(LEVEL[op] + 1))
         return left
 
     def _unary(self) -> ast.Expression:

@@ -172,9 +172,9 @@ class Extract:
             if source in state.values:
                 whole = state.values[source] if source.type == whole.type else ir.Cast(state.values[source], whole.type)
             elif source in state.past:
-                value, unit = state.past[source]
-                if self.units[unit].guard == self.guard and self._absorb(unit, s.slot):
-                    self.units[unit].reads |= set(gets(value))
+                value, writer = state.past[source]
+                if self.units[writer].guard == self.guard and self._absorb(writer, s.slot):
+                    self.units[writer].reads |= set(gets(value))
                     return
         value = self._plain(whole)
         count = 1 if is_linear(value) else operations(value)
@@ -455,8 +455,8 @@ def operations(e: ir.Expr) -> int:
             return operations(e.operand)
         case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
             return operations(e.operand)
-        case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()), right=ir.Binary(op="<<")):
-            return 1 + max(operations(e.left.left), operations(e.right.left))
+        case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()) as masked, right=ir.Binary(op="<<") as shifted):
+            return 1 + max(operations(masked.left), operations(shifted.left))
         case ir.Unary() | ir.Binary() | ir.Mux() | ir.Hash():
             return 1 + max((operations(p) for p in parts(e)), default=0)
         case ir.Random():

@@ -66,6 +66,7 @@ struct slot_t {
     bit<32> not_high;
 }
 struct metadata_t {
+    bit<9> back;     // the port of the flow's sender
     bit<8> window;
     bit<8> left;     // tuples that stay in the packet
     bit<12> cell;
@@ -682,7 +683,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = 0xFFFFFFFF; }
     };
 
-    action to_port(bit<9> port) { ig_tm_md.ucast_egress_port = port; }
+    action to_port(bit<9> port, bit<9> back) {
+        ig_tm_md.ucast_egress_port = port;
+        md.back = back;
+    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     table flow {
         key = { hdr.jumpgate.flow: exact; }
@@ -729,7 +733,6 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
-        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
 
@@ -738,6 +741,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
         } else if (flow.apply().hit) {
+            // The receiver's acknowledgements go on to the sender.
+            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
             md.window = 0;
             if (hdr.jumpgate.kind == KIND_DATA) {
                 md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
@@ -988,6 +993,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 set_lengths(180, 160);
                 swap_addresses();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                hdr.udp.checksum = 0;
                 swap_addresses();
             }
         }
@@ -1018,7 +1024,12 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     }
     state jumpgate {
         pkt.extract(hdr.jumpgate);
-        transition select(hdr.jumpgate.kind) { KIND_DATA: slot_0; default: accept; }
+        // A slot that the program does not have would pass unseen.
+        transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
+            (KIND_DATA, 0 &&& 0xF0): slot_0;
+            (KIND_DATA, _): reject;
+            default: accept;
+        }
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: slot_1; }

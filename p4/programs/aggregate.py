@@ -90,7 +90,7 @@ class Aggregate:
         if sequence > highest:
             self.window[cell] = sequence
             self.outcome[cell] = sum(1 << i for i, t in enumerate(tuples) if t is not None and not self._absorb(i, t))
-        left = self.outcome[cell]
+        left = self.outcome.get(cell, 0)
         return Verdict(tuple(t if left >> i & 1 else None for i, t in enumerate(tuples)))
 
     def _absorb(self, slot: int, t: Tuple) -> bool:

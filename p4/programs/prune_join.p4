@@ -56,6 +56,7 @@ struct slot_t {
     bit<1> bf_2; bit<22> bf_row_2;
 }
 struct metadata_t {
+    bit<9> back;       // the port of the flow's sender
     bit<8> window;
     bit<8> run;
     bit<12> cell;
@@ -85,7 +86,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
 
     action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes) {
+               bit<1> adds, bit<1> passes, bit<9> back) {
         ig_tm_md.ucast_egress_port = port;
         md.run = algorithm;
         md.salt_high = salt_high;
@@ -94,6 +95,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         md.side = side;
         md.adds = adds;
         md.passes = passes;
+        md.back = back;
     }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     table flow {
@@ -127,7 +129,6 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
-        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
 
@@ -186,6 +187,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         if (!hdr.jumpgate.isValid()) {
             ig_dprsr_md.drop_ctl = 1;
         } else if (flow.apply().hit) {
+            // The receiver's acknowledgements go on to the sender.
+            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
             // END passes: the receiver's.
             if (hdr.jumpgate.kind == KIND_DATA) {
                 md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
@@ -254,7 +257,12 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     }
     state jumpgate {
         pkt.extract(hdr.jumpgate);
-        transition select(hdr.jumpgate.kind) { KIND_DATA: slot_0; default: accept; }
+        // A slot that the program does not have would pass unseen.
+        transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
+            (KIND_DATA, 0 &&& 0xFE): slot_0;
+            (KIND_DATA, _): reject;
+            default: accept;
+        }
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

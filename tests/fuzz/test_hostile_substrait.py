@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.substrait import from_plan
-from jumpgate.errors import JumpgateError
+from jumpgate.errors import InvalidDataflow, JumpgateError
 from jumpgate.testing.substrait_plans import QUERIES, plan, tables
 
 TABLES = tables()
@@ -61,3 +62,23 @@ def test_every_cut() -> None:
     for data in PLANS[:3]:
         for end in range(0, len(data), 3):
             _outcome(data[:end])
+
+
+def test_a_deep_plan_is_refused_where_sql_is_planned() -> None:
+    """Its own plans may nest more deeply than protobuf allows; that must not be so for others'."""
+    from jumpgate.client.sql.frontend import Frontend
+
+    terms = " or ".join(f"i like '{i}%'" for i in range(200))
+    Frontend().plan(f"select 1 from (values ('a')) t(i) where {terms}", (), ())
+    rel = b""
+    for _ in range(20_000):
+        rel = b"\x12" + _length(len(rel)) + rel  # Rel.filter, FilterRel.input, Rel.filter, …
+    with pytest.raises(InvalidDataflow, match="nested too deeply"):
+        from_plan(b"\x1a" + _length(len(rel)) + rel, {})
+
+
+def _length(n: int) -> bytes:
+    found = b""
+    while n > 127:
+        found, n = found + bytes([n & 127 | 128]), n >> 7
+    return found + bytes([n])

@@ -252,6 +252,33 @@ def test_selective_builds_come_first() -> None:
     ]
 
 
+def test_a_star_builds_its_dimensions() -> None:
+    """The large table is read once and probes both; the order of the columns stays."""
+    fact = table("fact", k1=int32, k2=int32)
+    root = joined(joined(A, fact, "ak", "k1"), B, "k2", "bk")
+    ordered = after(order_joins, root, fact=1e6, a=100, b=1000)
+    outer = ordered.inputs[0]
+    assert isinstance(outer, Join)
+    assert isinstance(outer.left, Join)
+    assert (outer.left.left, {outer.left.right, outer.right}) == (fact, {A, B})
+    assert ordered.schema == root.schema
+
+
+def test_two_facts_meet_after_each_was_filtered_by_its_dimension() -> None:
+    """Bushy: each fact shrinks by its own dimension before the facts are joined."""
+    sold, back = table("sold", s1=int32, sk=int32), table("back", r1=int32, rk=int32)
+    few, rare = Filter(A, equals(A, "av", 1)), Filter(B, equals(B, "bv", 1))
+    root = joined(joined(joined(sold, back, "sk", "rk"), few, "s1", "ak"), rare, "r1", "bk")
+    ordered = after(order_joins, root, sold=1e6, back=1e6, a=1000, b=1000)
+    assert ordered.schema == root.schema
+    top = ordered.inputs[0]
+    assert isinstance(top, Join)
+    assert isinstance(top.left, Join)
+    assert isinstance(top.right, Join)
+    pairs = {frozenset((side.left, side.right)) for side in (top.left, top.right) if isinstance(side, Join)}
+    assert pairs == {frozenset((sold, few)), frozenset((back, rare))}
+
+
 def test_outer_joins_change_sides_only_when_it_pays() -> None:
     root = joined(A, B, "ak", "bk", "left")
     assert after(order_joins, root, a=1000, b=3000) is root

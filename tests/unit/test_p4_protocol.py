@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jumpgate.errors import Unreachable
 from jumpgate.p4.programs.aggregate import Aggregate, Tuple
 from jumpgate.p4.programs.distinct import Lru
-from jumpgate.errors import Unreachable
 from jumpgate.p4.programs.protocol import SENDS_MAX, Receiver, Sender
 
 WINDOW_BITS = 3

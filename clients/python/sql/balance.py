@@ -4,15 +4,12 @@ messages that are nested more than 100 deep.
 
 from __future__ import annotations
 
-from google._upb import _message
 from google.protobuf.message import Message
 from substrait.algebra_pb2 import Expression
 from substrait.plan_pb2 import Plan
 
 #: shorter chains stay as they are
 CHAIN_MIN = 8
-
-_message.SetAllowOversizeProtos(True)  # this process's reader; what is written again is shallow
 
 
 def balance(plan: Plan) -> None:

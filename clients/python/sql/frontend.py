@@ -19,6 +19,7 @@ from jumpgate.client.sql.balance import balance
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql, invalid_sql
 from jumpgate.client.sql.local import context, frame_of
+from jumpgate.dataflow.substrait import parse_own
 
 TEXT_BYTES_MAX = 4 << 20
 #: DataFusion nests a chain of operators one into the other, and its stack ends somewhere above this
@@ -87,7 +88,7 @@ class Frontend:
                 return None
 
     def _substrait(self, logical: datafusion.plan.LogicalPlan) -> Plan:
-        plan = Plan.FromString(Producer.to_substrait_plan(logical, self._context).encode())
+        plan = parse_own(Producer.to_substrait_plan(logical, self._context).encode())
         balance(plan)
         return plan
 

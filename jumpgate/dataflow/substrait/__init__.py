@@ -8,8 +8,8 @@ Needs the `substrait` package (`pip install 'jumpgate[sql]'`). What is unknown, 
 producer expects, is never guessed: it is `Kept` with a reason.
 """
 
-from jumpgate.dataflow.substrait.plan import from_plan, parse
+from jumpgate.dataflow.substrait.plan import from_plan, parse, parse_own
 from jumpgate.dataflow.substrait.reader import Kept, Reader
 from jumpgate.dataflow.substrait.writer import to_plan
 
-__all__ = ["Kept", "Reader", "from_plan", "parse", "to_plan"]
+__all__ = ["Kept", "Reader", "from_plan", "parse", "parse_own", "to_plan"]

@@ -6,12 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from substrait.algebra_pb2 import AggregateFunction, AggregateRel
+from substrait.algebra_pb2 import (
+    AGGREGATION_PHASE_INITIAL_TO_RESULT,
+    AGGREGATION_PHASE_UNSPECIFIED,
+    AggregateFunction,
+    AggregateRel,
+)
 
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column, measure_type
 from jumpgate.dataflow.substrait.expressions import GROUPING_ID, ExpressionReader
+from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
 from jumpgate.dataflow.types import DataType, decimal, int64
 
@@ -23,9 +29,12 @@ MEASURES = {
     "avg": "avg",
     "stddev": "stddev",
     "stddev_samp": "stddev",
+    "std_dev": "stddev",
 }
 #: a sum has at most so many digits more than its values, unless there are 10^10 of them
 SUM_DIGITS = 10
+#: phases that take rows and give results
+_WHOLE = (AGGREGATION_PHASE_UNSPECIFIED, AGGREGATION_PHASE_INITIAL_TO_RESULT)
 _DISTINCT = AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
 #: measures whose value over groups follows from their values over finer groups
 _COMBINE = {"sum": "sum", "count": "sum", "count_star": "sum", "min": "min", "max": "max"}
@@ -61,10 +70,20 @@ def _measure(
     known = functions.get(call.function_reference, "")
     if known not in MEASURES:
         raise Unmapped(f"aggregate function {known or call.function_reference} is not known")
-    if call.sorts or any(a.WhichOneof("arg_type") != "value" for a in call.arguments) or len(call.arguments) > 1:
+    if call.phase not in _WHOLE:
+        raise Unmapped(f"a part of an aggregation ({known}) is not known")
+    values = [a.value for a in call.arguments if a.WhichOneof("arg_type") == "value"]
+    words = [a.enum for a in call.arguments if a.WhichOneof("arg_type") == "enum"]
+    if call.sorts or len(values) > 1 or len(values) + len(words) != len(call.arguments):
         raise Unmapped(f"{known} with an order or several arguments is not known")
+    options = read_options(known, call.options)
+    if known == "std_dev":  # Substrait's own name says nothing about the distribution
+        if words != ["SAMPLE"] and (words or "distribution" not in options):
+            raise Unmapped(f"{known} is known of a sample only")
+    elif words:
+        raise Unmapped(f"{known} of {', '.join(words)} is not known")
     function = MEASURES[known]
-    argument = reader.read(call.arguments[0].value) if call.arguments else None
+    argument = reader.read(values[0]) if values else None
     if item.HasField("filter"):
         argument = _where(reader.predicate(item.filter), argument)
     if call.invocation == _DISTINCT and function not in ("min", "max"):
@@ -181,7 +200,9 @@ class _Sets:
             columns = [column(node.schema, len(wanted) + s) for s in state]
             if m.function == "avg":
                 total, count = columns
-                values.append(bind("divide", (total, bind("null_if", (count, Literal(count.type, 0))))))
+                values.append(
+                    bind("divide", (total, bind("null_if", (count, Literal(count.type.with_nullable(False), 0)))))
+                )
             elif m.function in ("count", "count_star"):
                 zero = Literal(int64.with_nullable(False), 0)
                 values.append(bind("coalesce", (columns[0], zero)))

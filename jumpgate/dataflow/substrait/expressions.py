@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from substrait.algebra_pb2 import Expression as Rex
+from substrait.algebra_pb2 import FunctionArgument
 from substrait.type_pb2 import Type
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
 from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
 
@@ -59,8 +61,12 @@ FUNCTIONS = {
     "second": "second",
 }
 #: functions of DataFusion that mean something else than Substrait's of that name
-DATAFUSION = {"concat": "concat_without_nulls"}
-_PARTS = {p: p for p in ("year", "quarter", "month", "day", "hour", "minute")}
+DATAFUSION = {"concat": "concat_without_nulls", "like": "like_with_backslash"}
+#: names that only those have
+DATAFUSION_ONLY = frozenset(DATAFUSION.values())
+PARTS = ("year", "quarter", "month", "day", "hour", "minute")
+#: parts that are counted from one, or, where a plan says so, from zero
+_COUNTED = ("quarter", "month", "day")
 
 
 class ExpressionReader:
@@ -157,9 +163,8 @@ class ExpressionReader:
         return equals[0] if len(equals) == 1 else bind("or", equals)
 
     def _subqueries(self, rex: Rex.Subquery) -> Expression:
-        kind = (rex.WhichOneof("subquery_type") or "empty").replace("_", " ")
-        if self._subquery is None or kind != "scalar":
-            raise Unmapped(f"a {kind} subquery here is not known")
+        if self._subquery is None:
+            raise Unmapped("a subquery here is not known")
         return self._subquery(rex)
 
     def _windows(self, rex: Rex.WindowFunction) -> Expression:
@@ -171,8 +176,10 @@ class ExpressionReader:
         if call.function_reference not in self._functions:
             raise Unmapped(f"function anchor {call.function_reference} is not declared")
         name = self._functions[call.function_reference]
-        if name in _SPECIAL:
-            found = _SPECIAL[name](self, name, call)
+        if read_options(name, call.options).get("null_handling") == "IGNORE_NULLS":
+            name = DATAFUSION["concat"]
+        if name in SPECIAL:
+            found = SPECIAL[name](self, name, call)
         elif name in FUNCTIONS:
             found = bind(FUNCTIONS[name], self._arguments(name, call))
         else:
@@ -233,18 +240,30 @@ class ExpressionReader:
             args = args[:2]
         return bind("like", args)
 
+    def _like_with_backslash(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        """DataFusion's escape is the backslash even where none is said."""
+        found = self._like(name, call)
+        if isinstance(found, Call) and len(found.args) == 2 and "\\" in str(getattr(found.args[1], "value", "")):
+            raise Unmapped("like with a backslash in its pattern, and no escape, is not known")
+        return found
+
     def _concat(self, name: str, call: Rex.ScalarFunction) -> Expression:
         empty = Literal(string.with_nullable(False), "")
         return bind("concat", tuple(bind("coalesce", (a, empty)) for a in self._arguments(name, call)))
 
     def _extract(self, name: str, call: Rex.ScalarFunction) -> Expression:
-        if len(call.arguments) != 2:
-            raise Unmapped(f"{name} with {len(call.arguments)} arguments is not known")
-        first = call.arguments[0]
-        part = first.enum if first.WhichOneof("arg_type") == "enum" else first.value.literal.string
-        if part.lower() not in _PARTS:
+        """Of a part, perhaps whether it is counted from one or from zero, and a date or timestamp."""
+        *said, value = call.arguments or [FunctionArgument()]
+        words = [a.enum if a.WhichOneof("arg_type") == "enum" else a.value.literal.string for a in said]
+        part = words[0].lower() if words else ""
+        if part not in PARTS:
             raise Unmapped(f"{name} of {part!r} is not known")
-        return bind(_PARTS[part.lower()], (self.read(call.arguments[1].value),))
+        found = bind(part, (self.read(value.value),))
+        if words[1:] == ["ZERO"] and part in _COUNTED:
+            return bind("subtract", (found, _count(1)))
+        if words[1:] not in ([], ["ONE"]):
+            raise Unmapped(f"{name} of {part!r} with {', '.join(words[1:])} is not known")
+        return found
 
     def _between(self, name: str, call: Rex.ScalarFunction) -> Expression:
         args = self._arguments(name, call)
@@ -279,7 +298,7 @@ _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
     "window_function": ExpressionReader._windows,
     "scalar_function": ExpressionReader._call,
 }
-_SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
+SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
     "and": ExpressionReader._logic,
     "or": ExpressionReader._logic,
     "add": ExpressionReader._plus_minus,
@@ -287,6 +306,7 @@ _SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expres
     "multiply": ExpressionReader._multiply,
     "divide": ExpressionReader._divide,
     "like": ExpressionReader._like,
+    "like_with_backslash": ExpressionReader._like_with_backslash,
     "concat_without_nulls": ExpressionReader._concat,
     "extract": ExpressionReader._extract,
     "date_part": ExpressionReader._extract,

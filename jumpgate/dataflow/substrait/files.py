@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import urllib.parse
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from substrait.algebra_pb2 import ReadRel
 from substrait.type_pb2 import NamedStruct
@@ -11,13 +13,16 @@ from jumpgate.dataflow.files import list_files
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
 from jumpgate.dataflow.types import Field, Schema
+from jumpgate.dataflow.validate import option_problems
+from jumpgate.errors import InvalidDataflow
 
-_FORMATS = {"parquet": "parquet", "orc": "orc"}
+FORMATS = {"parquet": "parquet", "orc": "orc", "text": "csv"}
+Text: TypeAlias = ReadRel.LocalFiles.FileOrFiles.DelimiterSeparatedTextReadOptions
 
 
 def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
     """The read of all the plan's files; they have one format. Raises Unmapped, FileUnreadable."""
-    paths, formats = [], set()
+    paths, formats, options = [], set(), set()
     for item in files.items:
         kind = item.WhichOneof("path_type") or ""
         if kind not in ("uri_file", "uri_path", "uri_folder", "uri_path_glob"):
@@ -25,14 +30,15 @@ def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
         if item.start or item.length:
             raise Unmapped("parts of files are not known")
         paths.append(_path(getattr(item, kind)))
-        formats.add(_FORMATS.get(item.WhichOneof("file_format") or ""))
-    if len(formats) != 1 or None in formats:
-        raise Unmapped("files are read in one format, Parquet or ORC")
+        formats.add(FORMATS.get(item.WhichOneof("file_format") or ""))
+        options.add(_text(item.text) if item.WhichOneof("file_format") == "text" else ())
+    if len(formats) != 1 or None in formats or len(options) != 1:
+        raise Unmapped("files are read in one format, Parquet, ORC or text")
     if len(schema.names) != len(schema.struct.types):
         raise Unmapped("a read's names and types do not belong together")
     fields = tuple(Field(n, read_type(t)) for n, t in zip(schema.names, schema.struct.types, strict=True))
     found, format = list_files(paths, formats.pop())
-    return Read(found, format, Schema(fields), tuple(range(len(fields))))
+    return Read(found, format, Schema(fields), tuple(range(len(fields))), options.pop())
 
 
 def _path(uri: str) -> str:
@@ -40,3 +46,34 @@ def _path(uri: str) -> str:
     if parts.scheme not in ("", "file") or parts.netloc not in ("", "localhost"):
         raise Unmapped(f"'{parts.scheme}' files are not known")
     return urllib.parse.unquote(parts.path) if parts.scheme else uri
+
+
+def _text(text: Text) -> tuple[tuple[str, str], ...]:
+    """The options of a read of CSV."""
+    if not text.quote or text.escape not in ("", text.quote) or text.header_lines_to_skip > 1:
+        raise Unmapped("text files are known with a quote that is doubled, and at most one header line")
+    if not text.HasField("value_treated_as_null"):
+        raise Unmapped("text files without a value that stands for NULL are not known")
+    options = {
+        "delimiter": text.field_delimiter or ",",
+        "quote": text.quote,
+        "header": "true" if text.header_lines_to_skip else "false",
+        "null": text.value_treated_as_null,
+    }
+    if problems := option_problems("csv", options):
+        raise Unmapped(problems[0])
+    return tuple(options.items())
+
+
+def write_text(options: Mapping[str, str]) -> Text:
+    """Of a read of CSV; on_error, which Substrait does not have, must be what it is unsaid."""
+    if options.get("on_error", "fail") != "fail":
+        raise InvalidDataflow("Substrait has no reads that skip what is malformed", operator="read")
+    quote = options.get("quote", '"')
+    return Text(
+        field_delimiter=options.get("delimiter", ","),
+        quote=quote,
+        escape=quote,
+        header_lines_to_skip=int(options.get("header", "true") == "true"),
+        value_treated_as_null=options.get("null", ""),
+    )

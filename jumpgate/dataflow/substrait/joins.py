@@ -22,7 +22,7 @@ TYPES = {
     "JOIN_TYPE_LEFT_MARK": "mark",
 }
 #: joins that are another one with the inputs swapped
-_SWAPPED = {
+SWAPPED = {
     "JOIN_TYPE_RIGHT_SEMI": "semi",
     "JOIN_TYPE_RIGHT_ANTI": "anti",
     "JOIN_TYPE_RIGHT_MARK": "mark",
@@ -31,11 +31,11 @@ _SWAPPED = {
 
 def read_join(left: Operator, right: Operator, type: str, condition: Expression | None, datafusion: bool) -> Operator:
     """The join of that Substrait type; `condition` is over left ++ right. datafusion: its mark is never NULL."""
-    if type in _SWAPPED:
+    if type in SWAPPED:
         width, other = len(left.schema), len(right.schema)
         if condition is not None:
             condition = condition.remap(lambda i: _moved(left, right, i + other if i < width else i - width))
-        left, right, kind = right, left, _SWAPPED[type]
+        left, right, kind = right, left, SWAPPED[type]
     elif type in TYPES:
         kind = TYPES[type]
     else:

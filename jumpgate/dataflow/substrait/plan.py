@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
+from google._upb import _message
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 from substrait.plan_pb2 import Plan
 
-from jumpgate.dataflow.expressions import Expression
-from jumpgate.dataflow.operators import Operator, Project, Sort, column
+from jumpgate.dataflow.operators import Limit, Operator, Project, Sort, column
 from jumpgate.dataflow.substrait.reader import Kept, Reader
 from jumpgate.errors import InvalidDataflow
 
 BYTES_MAX = 16 << 20
 #: of Substrait; a new one changes what plans mean
 MAJOR_VERSION = 0
+#: protobuf's limit of nesting is one for the process; whoever reads while it may be lifted waits
+_LIMIT = threading.Lock()
 
 
 def parse(plan: Plan | bytes | str) -> Plan:
@@ -27,9 +30,10 @@ def parse(plan: Plan | bytes | str) -> Plan:
             raise InvalidDataflow(f"a Substrait plan has at most {BYTES_MAX >> 20} MiB")
         try:
             if isinstance(plan, str):
-                found = json_format.Parse(plan, Plan(), ignore_unknown_fields=True)
+                found = json_format.Parse(plan, Plan())
             else:
-                found = Plan.FromString(plan)
+                with _LIMIT:
+                    found = Plan.FromString(plan)
         except (DecodeError, json_format.ParseError, RecursionError, UnicodeError) as error:
             raise InvalidDataflow(
                 f"this is no Substrait plan, or it is cut short or nested too deeply: {error}"
@@ -40,6 +44,17 @@ def parse(plan: Plan | bytes | str) -> Plan:
     if len(found.relations) != 1:
         raise InvalidDataflow(f"a plan with {len(found.relations)} relations: one is needed")
     return found
+
+
+def parse_own(plan: bytes) -> Plan:
+    """A plan that this process has made itself, however deep; raises DecodeError. Bytes from elsewhere would end the
+    process if they nest too deeply: they are for `parse`."""
+    with _LIMIT:
+        _message.SetAllowOversizeProtos(True)
+        try:
+            return Plan.FromString(plan)
+        finally:
+            _message.SetAllowOversizeProtos(False)
 
 
 def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Operator:
@@ -54,7 +69,7 @@ def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Opera
 
 
 def named(node: Operator, names: tuple[str, ...]) -> Operator:
-    """The dataflow with other names of its columns; a sort at the root stays at the root."""
+    """The dataflow with other names of its columns; a sort or limit at the root stays at the root."""
     width = len(node.schema)
     if len(names) != width:
         raise InvalidDataflow(f"the plan names {len(names)} columns, its relation has {width}")
@@ -62,7 +77,6 @@ def named(node: Operator, names: tuple[str, ...]) -> Operator:
         return node
     if isinstance(node, Project):
         return Project(node.input, node.expressions, names)
-    columns: tuple[Expression, ...] = tuple(column(node.schema, i) for i in range(width))
-    if isinstance(node, Sort):
-        return Sort(Project(node.input, columns, names), node.keys, node.limit, node.offset)
-    return Project(node, columns, names)
+    if isinstance(node, Sort | Limit):
+        return node.with_inputs((named(node.input, names),))
+    return Project(node, tuple(column(node.schema, i) for i in range(width)), names)

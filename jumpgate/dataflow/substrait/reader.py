@@ -5,48 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 from substrait.algebra_pb2 import (
+    FETCH_MODE_WITH_TIES,
     AggregateRel,
+    ComparisonJoinKey,
     CrossRel,
+    ExpandRel,
     Expression,
     FetchRel,
     FilterRel,
+    HashJoinRel,
     JoinRel,
+    MergeJoinRel,
+    NestedLoopJoinRel,
     ProjectRel,
     ReadRel,
     Rel,
     SetRel,
     SortRel,
+    TopNRel,
 )
 from substrait.plan_pb2 import Plan
 
-from jumpgate.dataflow.casts import TypeMismatch, cast_type, common_type
-from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Literal, conjunction
+from jumpgate.dataflow.casts import TypeMismatch
+from jumpgate.dataflow.expressions import ColumnRef, Literal, conjunction
 from jumpgate.dataflow.expressions import Expression as Scalar
-from jumpgate.dataflow.functions import bind, cast_to
-from jumpgate.dataflow.operators import (
-    Aggregate,
-    Distinct,
-    Filter,
-    Join,
-    Limit,
-    Measure,
-    Operator,
-    Project,
-    Read,
-    Sort,
-    UnionAll,
-    column,
-    measure_type,
-)
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Project, Read, Sort, column
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
 from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
 from jumpgate.dataflow.substrait.files import read_files
+from jumpgate.dataflow.substrait.growing import Growing
+from jumpgate.dataflow.substrait.sets import read_set
 from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
-from jumpgate.dataflow.substrait.windows import add_window
-from jumpgate.dataflow.types import Schema, int64, string
+from jumpgate.dataflow.types import Schema, int32
 
 #: relations on one path from the root; deeper ones are Kept
 DEPTH_MAX = 150
@@ -69,14 +65,10 @@ class Reader:
 
     def __init__(self, plan: Plan, tables: Mapping[str, Operator]) -> None:
         self._tables = tables
-        self._functions = {
-            e.extension_function.function_anchor: e.extension_function.name.partition(":")[0].lower()
-            for e in plan.extensions
-            if e.WhichOneof("mapping_type") == "extension_function"
-        }
+        self.functions = _functions(plan)
         self._datafusion = plan.version.producer == "datafusion"
         if self._datafusion:
-            self._functions = {anchor: DATAFUSION.get(name, name) for anchor, name in self._functions.items()}
+            self.functions = {anchor: DATAFUSION.get(name, name) for anchor, name in self.functions.items()}
         self._known: dict[bytes, Operator | Kept] = {}
         self._depth = 0
 
@@ -97,16 +89,21 @@ class Reader:
 
     def _read(self, rel: Rel) -> Operator:
         kind = rel.WhichOneof("rel_type") or ""
-        reader = _READERS.get(kind)
+        reader = RELATIONS.get(kind)
         if reader is None:
             raise Unmapped(f"relation {kind.replace('_', ' ') or 'of no type'} is not known")
         body = getattr(rel, kind)
+        if _newer(body):
+            raise Unmapped(f"relation {kind.replace('_', ' ')} has fields of another version of Substrait")
+        if any(m.advanced_extension.HasField("enhancement") for m in (body, body.common)):
+            raise Unmapped(f"relation {kind.replace('_', ' ')} has an enhancement that only its producer knows")
         node = reader(self, body)
         if not body.HasField("common") or body.common.WhichOneof("emit_kind") != "emit":
             return node
         return select(node, body.common.emit.output_mapping)
 
-    def _input(self, rel: Rel) -> Operator:
+    def input(self, rel: Rel) -> Operator:
+        """The dataflow that `rel` is; raises Unmapped."""
         found = self.relation(rel)
         if isinstance(found, Kept):
             raise Unmapped(found.reason)
@@ -149,75 +146,117 @@ class Reader:
         return select(table, positions)
 
     def _expressions(self, node: Operator) -> ExpressionReader:
-        return ExpressionReader(node.schema, self._functions)
+        return ExpressionReader(node.schema, self.functions)
 
     def _filter(self, rel: FilterRel) -> Operator:
-        over = _Growing(self, self._input(rel.input))
+        over = Growing(self, self.input(rel.input))
         width = len(over.node.schema)
         predicate = over.reader.predicate(rel.condition)
         return select(Filter(over.node, predicate), range(width))
 
     def _project(self, rel: ProjectRel) -> Operator:
-        over = _Growing(self, self._input(rel.input))
+        over = Growing(self, self.input(rel.input))
         schema = over.node.schema
         computed = [over.reader.read(e) for e in rel.expressions]
         columns = [column(schema, i) for i in range(len(schema))]
+        if [*columns, *computed] == [column(over.node.schema, i) for i in range(len(over.node.schema))]:
+            return over.node  # nothing but the window functions that it grew by
         names = [f.name for f in schema]
         names += [e.name if isinstance(e, ColumnRef) else f"c{len(schema) + i}" for i, e in enumerate(computed)]
         return Project(over.node, (*columns, *computed), tuple(names))
 
     def _fetch(self, rel: FetchRel) -> Operator:
-        node = self._input(rel.input)
+        node = self.input(rel.input)
         offset, count = _whole(rel, "offset_expr", 0), _whole(rel, "count_expr", ALL_ROWS)
         if isinstance(node, Sort) and node.limit is None and count != ALL_ROWS:
             return Sort(node.input, node.keys, count, offset)
         return Limit(node, count, offset)
 
     def _sort(self, rel: SortRel) -> Operator:
-        node = self._input(rel.input)
+        node = self.input(rel.input)
         keys = read_sorts(rel.sorts, self._expressions(node))
         return Sort(node, keys) if keys else node
 
     def _join(self, rel: JoinRel) -> Operator:
-        left, right = self._input(rel.left), self._input(rel.right)
-        reader = ExpressionReader(Schema((*left.schema, *right.schema)), self._functions)
+        left, right = self.input(rel.left), self.input(rel.right)
+        reader = ExpressionReader(Schema((*left.schema, *right.schema)), self.functions)
         condition = reader.predicate(rel.expression) if rel.HasField("expression") else None
-        node = joins.read_join(left, right, JoinRel.JoinType.Name(rel.type), condition, self._datafusion)
+        node = joins.read_join(left, right, type_name(rel), condition, self._datafusion)
+        return self._after(node, rel)
+
+    def _after(self, node: Operator, rel: JoinRel | HashJoinRel | MergeJoinRel) -> Operator:
         if rel.HasField("post_join_filter"):
-            node = Filter(node, self._expressions(node).predicate(rel.post_join_filter))
+            return Filter(node, self._expressions(node).predicate(rel.post_join_filter))
         return node
 
     def _cross(self, rel: CrossRel) -> Operator:
-        return Join(self._input(rel.left), self._input(rel.right), "inner", (), ())
+        return Join(self.input(rel.left), self.input(rel.right), "inner", (), ())
 
     def _aggregate(self, rel: AggregateRel) -> Operator:
-        node = self._input(rel.input)
-        return read_aggregate(rel, node, self._expressions(node), self._functions, self._datafusion)
+        node = self.input(rel.input)
+        return read_aggregate(rel, node, self._expressions(node), self.functions, self._datafusion)
 
     def _set(self, rel: SetRel) -> Operator:
-        inputs = [self._input(i) for i in rel.inputs]
-        if len(inputs) < 2 or len({len(i.schema) for i in inputs}) != 1:
-            raise Unmapped("a set operation needs inputs with equally many columns")
-        members = _same_types(inputs)
-        op = SetRel.SetOp.Name(rel.op).removeprefix("SET_OP_")
-        if op in ("UNION_ALL", "UNION_DISTINCT"):
-            union = UnionAll(tuple(members))
-            return union if op == "UNION_ALL" else Distinct(union)
-        first, others = members[0], members[1:]
-        if op == "INTERSECTION_MULTISET" or (op == "INTERSECTION_PRIMARY" and len(others) == 1):
-            type = "semi"
-        elif op == "MINUS_PRIMARY":
-            type = "anti"
-        else:
-            raise Unmapped(f"set operation {op.lower().replace('_', ' ')} is not known")
-        for other in others:
-            condition = conjunction(joins.equal_rows(first.schema, other.schema))
-            first = joins.read_join(first, other, f"JOIN_TYPE_LEFT_{type.upper()}", condition, self._datafusion)
-        columns = tuple(column(first.schema, i) for i in range(len(first.schema)))
-        return Aggregate(first, columns, first.schema.names, ())
+        inputs = [self.input(i) for i in rel.inputs]
+        return read_set(SetRel.SetOp.Name(rel.op).removeprefix("SET_OP_"), inputs)
+
+    def _keyed_join(self, rel: HashJoinRel | MergeJoinRel) -> Operator:
+        """A join by pairs of columns, each column numbered within its own input, and perhaps a residual condition."""
+        left, right = self.input(rel.left), self.input(rel.right)
+        if not rel.keys:
+            raise Unmapped("a hash or merge join without keys")
+        both = Schema((*left.schema, *right.schema))
+        reader = ExpressionReader(both, self.functions)
+        terms: list[Scalar] = []
+        for key in rel.keys:
+            function = _COMPARISONS.get(key.comparison.simple)
+            if function is None:
+                raise Unmapped("a join by keys that are compared in a way of their own is not known")
+            a = ExpressionReader(left.schema, self.functions).read(Expression(selection=key.left))
+            b = ExpressionReader(right.schema, self.functions).read(Expression(selection=key.right))
+            terms.append(bind(function, (a, b.remap(lambda i: column(both, len(left.schema) + i)))))
+        if rel.HasField("residual_expression"):
+            terms.append(reader.predicate(rel.residual_expression))
+        type = type_name(rel)
+        node = joins.read_join(left, right, type, conjunction(tuple(terms)), self._datafusion)
+        return self._after(node, rel)
+
+    def _nested_loop_join(self, rel: NestedLoopJoinRel) -> Operator:
+        left, right = self.input(rel.left), self.input(rel.right)
+        reader = ExpressionReader(Schema((*left.schema, *right.schema)), self.functions)
+        condition = reader.predicate(rel.expression) if rel.HasField("expression") else None
+        return joins.read_join(left, right, type_name(rel), condition, self._datafusion)
+
+    def _top_n(self, rel: TopNRel) -> Operator:
+        node = self.input(rel.input)
+        if rel.mode == FETCH_MODE_WITH_TIES:
+            raise Unmapped("a top-n with ties is not known")
+        keys = read_sorts(rel.sorts, self._expressions(node))
+        offset, count = _whole(rel, "offset", 0), _whole(rel, "count", ALL_ROWS)
+        if not keys:
+            return Limit(node, count, offset)
+        return Sort(node, keys, count, offset)
+
+    def _expand(self, rel: ExpandRel) -> Operator:
+        """Each row several times: a union of projections, and last the copy's number."""
+        node = self.input(rel.input)
+        reader = self._expressions(node)
+        fields = []
+        for item in rel.fields:
+            rexes = item.switching_field.duplicates if item.HasField("switching_field") else [item.consistent_field]
+            fields.append([reader.read(rex) for rex in rexes])
+        copies = {len(f) for f in fields if len(f) != 1} or {1}
+        if len(copies) != 1 or not all(fields):
+            raise Unmapped("the fields of an expand have unlike numbers of copies")
+        names = (*(f"c{i}" for i in range(len(fields))), "copy")
+        members = []
+        for i in range(copies.pop()):
+            number = Literal(int32.with_nullable(False), i)
+            members.append(Project(node, (*(f[i if len(f) > 1 else 0] for f in fields), number), names))
+        return read_set("UNION_ALL", members) if len(members) > 1 else members[0]
 
 
-_READERS = {
+RELATIONS = {
     "read": Reader._table,
     "filter": Reader._filter,
     "project": Reader._project,
@@ -227,56 +266,24 @@ _READERS = {
     "cross": Reader._cross,
     "aggregate": Reader._aggregate,
     "set": Reader._set,
+    "hash_join": Reader._keyed_join,
+    "merge_join": Reader._keyed_join,
+    "nested_loop_join": Reader._nested_loop_join,
+    "top_n": Reader._top_n,
+    "expand": Reader._expand,
+}
+_COMPARISONS = {
+    ComparisonJoinKey.SIMPLE_COMPARISON_TYPE_EQ: "eq",
+    ComparisonJoinKey.SIMPLE_COMPARISON_TYPE_IS_NOT_DISTINCT_FROM: "is_not_distinct",
 }
 
 
-class _Growing:
-    """An input that grows by one column for each scalar subquery and window function that is read over it.
-
-    A subquery that surely has one row is a cross join; any other one is made to have one, or to fail.
-    """
-
-    def __init__(self, relations: Reader, node: Operator) -> None:
-        self._relations = relations
-        self.node = node
-        self.reader = ExpressionReader(node.schema, relations._functions, self._subquery, self._window)
-
-    def _subquery(self, rex: Expression.Subquery) -> Scalar:
-        found = self._relations._input(rex.scalar.input)
-        if len(found.schema) != 1:
-            raise Unmapped(f"a scalar subquery has {len(found.schema)} columns")
-        self.node = Join(self.node, found if one_row(found) else only_row(found), "inner", (), ())
-        return column(self.node.schema, len(self.node.schema) - 1)
-
-    def _window(self, rex: Expression.WindowFunction) -> Scalar:
-        self.node, value = add_window(self.node, rex, self.reader, self._relations._functions)
-        return value
-
-
-def one_row(node: Operator) -> bool:
-    """Whether the operator has exactly one row, whatever the data."""
-    while isinstance(node, Project | Sort) and not (isinstance(node, Sort) and (node.limit == 0 or node.offset)):
-        node = node.input
-    if isinstance(node, Limit):
-        return node.count > 0 and node.offset == 0 and one_row(node.input)
-    if isinstance(node, Join) and node.type in ("inner", "left") and not node.left_keys and node.residual is None:
-        return one_row(node.left) and one_row(node.right)
-    return isinstance(node, Aggregate) and not node.keys and node.phase == "full"
-
-
-def only_row(node: Operator) -> Operator:
-    """One row with the only value of the input, NULL without one; InvalidCast, which says why, if there are more."""
-    value = column(node.schema, 0)
-    failure: Scalar = Literal(string.with_nullable(False), "several rows of a scalar subquery")
-    for type in (int64, string, value.type) if value.type.is_text else (value.type,):
-        if not failure.type.same(type):
-            failure = Cast(cast_type(failure.type, type, "error"), failure)
-    number = int64.with_nullable(False)
-    most = Measure("max", value, measure_type("max", value.type), node.schema[0].name)
-    whole = Aggregate(node, (), (), (most, Measure("count_star", None, number, "rows")))
-    result, rows = column(whole.schema, 0), column(whole.schema, 1)
-    at_most_one = bind("le", (rows, Literal(number, 1)))
-    return Project(whole, (Case(result.type, (at_most_one, result), failure),), (node.schema[0].name,))
+def type_name(rel: JoinRel | HashJoinRel | MergeJoinRel | NestedLoopJoinRel) -> str:
+    """The join's type; the messages number them differently."""
+    names = rel.JoinType.DESCRIPTOR.values_by_number
+    if rel.type not in names:
+        raise Unmapped(f"join type {rel.type} is of a newer Substrait")
+    return str(names[rel.type].name)
 
 
 def select(node: Operator, positions: Sequence[int]) -> Operator:
@@ -297,21 +304,36 @@ def select(node: Operator, positions: Sequence[int]) -> Operator:
     )
 
 
-def _same_types(inputs: list[Operator]) -> list[Operator]:
-    """The inputs with the columns' common types."""
-    types = [common_type(column) for column in zip(*([f.type for f in i.schema] for i in inputs), strict=True)]
-    members = []
-    for node in inputs:
-        fields = node.schema.fields
-        if all(f.type.same(t) for f, t in zip(fields, types, strict=True)):
-            members.append(node)
-            continue
-        expressions = tuple(cast_to(column(node.schema, i), t) for i, t in enumerate(types))
-        members.append(Project(node, expressions, tuple(f.name for f in fields)))
-    return members
+def _functions(plan: Plan) -> dict[int, str]:
+    """Names by anchor, without signatures; a function of an extension that is not Substrait's has its URN before it."""
+    urns = {u.extension_urn_anchor: u.urn for u in plan.extension_urns}
+    found = {}
+    for item in plan.extensions:
+        if item.WhichOneof("mapping_type") == "extension_function":
+            function = item.extension_function
+            urn = urns.get(function.extension_urn_reference, "")
+            name = function.name.partition(":")[0].lower()
+            own = not urn or "substrait" in urn or "functions_" in urn
+            found[function.function_anchor] = name if own else f"{urn}:{name}"
+    return found
 
 
-def _whole(rel: FetchRel, name: str, default: int) -> int:
+def _newer(message: Message) -> bool:
+    """Whether the relation has fields that the `substrait` package does not know; relations below it are not asked.
+
+    Grouping's first field is the older form of what its references say, and given beside them.
+    """
+    if len(UnknownFieldSet(message)) and not getattr(message, "expression_references", ()):
+        return True
+    for field, value in message.ListFields():
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            for item in value if field.is_repeated else (value,):
+                if not isinstance(item, Rel) and _newer(item):
+                    return True
+    return False
+
+
+def _whole(rel: FetchRel | TopNRel, name: str, default: int) -> int:
     """A number of rows: a literal that is not negative (-1: all)."""
     if not rel.HasField(name):
         return default
@@ -325,6 +347,6 @@ def _whole(rel: FetchRel, name: str, default: int) -> int:
             value = int(getattr(literal, kind))
             if value >= 0:
                 return min(value, ALL_ROWS)
-            if value == -1 and name == "count_expr":
+            if value == -1 and name.startswith("count"):
                 return ALL_ROWS
     raise Unmapped("the rows of a fetch are no literal number")

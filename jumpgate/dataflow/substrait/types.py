@@ -37,6 +37,11 @@ _SIMPLE = {
 }
 _LITERALS = {"boolean": bool_, "fp32": float32, "fp64": float64, "string": string, "binary": binary}
 _INTEGERS = {"i8": i8, "i16": i16, "i32": i32, "i64": i64}
+#: Substrait's types → Jumpgate's
+NAMES = {name: type.kind for name, type in _SIMPLE.items()} | {
+    "decimal": "decimal",
+    "precision_timestamp": f"timestamp (precision {MICROSECONDS})",
+}
 _NAMES = {type.kind: name for name, type in _SIMPLE.items() if name != "varchar"}
 
 

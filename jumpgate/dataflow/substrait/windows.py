@@ -13,6 +13,7 @@ from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
 from jumpgate.dataflow.substrait.aggregates import undeclared
 from jumpgate.dataflow.substrait.expressions import ExpressionReader
+from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
 
@@ -49,6 +50,7 @@ def add_window(
         raise Unmapped(f"window function {name or call.function_reference} is not known")
     if call.invocation == AggregateFunction.AGGREGATION_INVOCATION_DISTINCT:
         raise Unmapped(f"window function {name} of distinct values is not known")
+    read_options(name, call.options)
     if any(a.WhichOneof("arg_type") != "value" for a in call.arguments):
         raise Unmapped(f"{name} has arguments that are no values")
     arguments = tuple(reader.read(a.value) for a in call.arguments)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from substrait.algebra_pb2 import AggregateFunction, AggregateRel, JoinRel, ReadRel, Rel, SetRel, SortField
+from substrait.algebra_pb2 import (
+    AGGREGATION_PHASE_INITIAL_TO_RESULT,
+    AggregateFunction,
+    AggregateRel,
+    JoinRel,
+    ReadRel,
+    Rel,
+    SetRel,
+    SortField,
+)
 from substrait.algebra_pb2 import Expression as Rex
 from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import NamedStruct, Type
@@ -13,6 +22,7 @@ from substrait.type_pb2 import NamedStruct, Type
 from jumpgate.dataflow import operators as op
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
 from jumpgate.dataflow.substrait.expressions import FUNCTIONS
+from jumpgate.dataflow.substrait.files import FORMATS, write_text
 from jumpgate.dataflow.substrait.joins import TYPES
 from jumpgate.dataflow.substrait.types import write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
@@ -26,12 +36,13 @@ _NAMES = {ours: theirs for theirs, ours in reversed(FUNCTIONS.items())} | {
 }
 _NAMES["int_divide"] = "divide"
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
+_FILES = {ours: theirs for theirs, ours in FORMATS.items()}
 _JOINS = {ours: theirs for theirs, ours in TYPES.items()}
 
 
 def to_plan(root: op.Operator, tables: Mapping[str, op.Read] | None = None) -> Plan:
     """The plan, its result named as `root`'s columns. tables: reads that become named tables, by name; other files are
-    named in the plan, which Substrait can for Parquet and ORC. A Send at the root is left out."""
+    named in the plan, which Substrait can but for JSON. A Send at the root is left out."""
     return _Writer(tables or {}).plan(root.input if isinstance(root, op.Send) else root)
 
 
@@ -66,10 +77,12 @@ class _Writer:
         name = self._tables.get((node.files, node.format, node.file_schema))
         if name is not None:
             read.named_table.names.append(name)
-        elif node.format in ("parquet", "orc"):
+        elif node.format in _FILES:
             for path in node.files:
                 item = ReadRel.LocalFiles.FileOrFiles(uri_file=path)
-                getattr(item, node.format).SetInParent()
+                getattr(item, _FILES[node.format]).SetInParent()
+                if node.format == "csv":
+                    item.text.CopyFrom(write_text(dict(node.options)))
                 read.local_files.items.append(item)
         else:
             raise InvalidDataflow(f"Substrait has no reads of {node.format} files: name the table", operator="read")
@@ -135,8 +148,10 @@ class _Writer:
         call = AggregateFunction(
             function_reference=self._anchor(name),
             output_type=write_type(measure.type),
-            phase=3,  # AGGREGATION_PHASE_INITIAL_TO_RESULT
-            invocation=2 if distinct == "distinct" else 1,  # DISTINCT, ALL
+            phase=AGGREGATION_PHASE_INITIAL_TO_RESULT,
+            invocation=AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
+            if distinct == "distinct"
+            else AggregateFunction.AGGREGATION_INVOCATION_ALL,
         )
         if measure.argument is not None:
             call.arguments.add().value.CopyFrom(self.expression(measure.argument))
@@ -146,11 +161,7 @@ class _Writer:
         rel = Rel()
         rel.sort.common.direct.SetInParent()
         rel.sort.input.CopyFrom(self.rel(node.input))
-        for key in node.keys:
-            order = "DESC" if key.descending else "ASC"
-            name = f"SORT_DIRECTION_{order}_NULLS_{'FIRST' if key.nulls_first else 'LAST'}"
-            direction = SortField.SortDirection.Value(name)
-            rel.sort.sorts.append(SortField(expr=self.expression(key.expression), direction=direction))
+        rel.sort.sorts.extend(map(self._sort_key, node.keys))
         return rel if node.limit is None and not node.offset else _fetch(rel, node.limit, node.offset)
 
     def _limit(self, node: op.Limit) -> Rel:
@@ -232,6 +243,42 @@ class _Writer:
     def _anchor(self, name: str) -> int:
         return self._anchors.setdefault(name, len(self._anchors) + 1)
 
+    def _window(self, node: op.Window) -> Rel:
+        rel = Rel()
+        rel.project.common.direct.SetInParent()
+        rel.project.input.CopyFrom(self.rel(node.input))
+        for function in node.functions:
+            rel.project.expressions.append(self._window_function(node, function))
+        return rel
+
+    def _window_function(self, node: op.Window, function: op.WindowFunction) -> Rex:
+        rex = Rex()
+        call = rex.window_function
+        call.function_reference = self._anchor(function.function.removesuffix("_star"))
+        call.output_type.CopyFrom(write_type(function.type))
+        call.phase, call.invocation = AGGREGATION_PHASE_INITIAL_TO_RESULT, AggregateFunction.AGGREGATION_INVOCATION_ALL
+        for argument in function.arguments:
+            call.arguments.add(value=self.expression(argument))
+        call.partitions.extend(self.expression(e) for e in node.partition_by)
+        call.sorts.extend(map(self._sort_key, node.order_by))
+        rows = node.frame.unit == "rows"
+        call.bounds_type = Rex.WindowFunction.BOUNDS_TYPE_ROWS if rows else Rex.WindowFunction.BOUNDS_TYPE_RANGE
+        for bound, offset in ((call.lower_bound, node.frame.start), (call.upper_bound, node.frame.end)):
+            if offset is None:
+                bound.unbounded.SetInParent()
+            elif offset == 0:
+                bound.current_row.SetInParent()
+            elif offset < 0:
+                bound.preceding.offset = -offset
+            else:
+                bound.following.offset = offset
+        return rex
+
+    def _sort_key(self, key: op.SortKey) -> SortField:
+        order = "DESC" if key.descending else "ASC"
+        name = f"SORT_DIRECTION_{order}_NULLS_{'FIRST' if key.nulls_first else 'LAST'}"
+        return SortField(expr=self.expression(key.expression), direction=SortField.SortDirection.Value(name))
+
 
 _WRITERS: dict[type[op.Operator], Callable[[_Writer, Any], Rel]] = {
     op.Read: _Writer._read,
@@ -243,6 +290,7 @@ _WRITERS: dict[type[op.Operator], Callable[[_Writer, Any], Rel]] = {
     op.Limit: _Writer._limit,
     op.Distinct: _Writer._distinct,
     op.UnionAll: _Writer._union,
+    op.Window: _Writer._window,
 }
 
 

@@ -1,0 +1,77 @@
+"""The compatibility page, docs/substrait.md, from the tables that the reader and writer work by.
+
+python -m jumpgate.dataflow.substrait.describe > docs/substrait.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jumpgate.dataflow.functions import FUNCTIONS as DECLARED
+from jumpgate.dataflow.substrait import aggregates, expressions, files, joins, options, reader, sets, types, windows
+
+_RELATIONS = {
+    "read": "named tables; local files of the formats below",
+    "aggregate": "grouping sets become a union over the finest set; whole aggregations only",
+    "expand": "a union of projections, with the copy's number as an int32",
+    "fetch": "offset and count are literals",
+    "hash_join": "keys that are equal, or equal with NULL equal to NULL",
+    "merge_join": "as hash_join",
+    "top_n": "without ties",
+}
+_SPECIAL = {
+    "add": "numbers; a date and an interval of whole days",
+    "subtract": "numbers; a date and an interval of whole days",
+    "multiply": "decimals: at most 38 digits",
+    "divide": "integers truncate, floats are IEEE 754; decimals are kept: engines disagree about the digits",
+    "like": "pattern and escape are literals; from DataFusion, without a backslash",
+    "extract": f"{', '.join(p.upper() for p in expressions.PARTS)}; indexing ONE, or ZERO where parts are counted",
+    "date_part": "as extract, the part as a string",
+    "between": "as two comparisons",
+    "bitwise_and": "of what GROUPING gives, with a power of two",
+    "bitwise_shift_right": "of what GROUPING gives, with a literal",
+}
+_KEPT = (
+    ("virtual and extension tables, Iceberg", "no accelerator reads rows out of a plan"),
+    ("single joins", "no join fails when a row has two partners"),
+    ("MINUS_MULTISET", "the specification does not say how many copies are left"),
+    ("correlated subqueries, ANY, ALL, UNIQUE", "engines take them apart into joins before they write a plan"),
+    ("options that are not listed", "they may ask for other values than Jumpgate computes"),
+    ("types that are not listed, user-defined types and variations", "there is nothing to hold them"),
+    ("functions of other extensions", "a function of the same name may compute something else"),
+    ("relations with an enhancement, or with fields of another version", "they may mean something else than they say"),
+    (f"relations nested more than {reader.DEPTH_MAX} deep", "every request is bounded"),
+)
+
+
+def page() -> str:
+    """The whole text."""
+    known = sorted({*expressions.FUNCTIONS, *expressions.SPECIAL} - expressions.DATAFUSION_ONLY)
+    functions = ((n, _function(n)) for n in known)
+    behaviours = [(f"`{o}`", b) for o, b in sorted(options.OPTIONS.items())]
+    behaviours += [(f"`{o}` of {f}", b) for (f, o), b in sorted(options.SPECIAL.items())]
+    parts = (
+        "# Substrait\n\nWhat a plan of another engine may hold to run on Jumpgate. Whatever is not here is *kept*: it "
+        "stays with the client, and `explain` says why.\nThis page is made from the code: `./dev golden "
+        "--update-golden`.",
+        _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
+        _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),
+        _table("Set operations", ("operation", "result"), sets.OPERATIONS.items()),
+        _table("Files", ("Substrait", "format"), files.FORMATS.items()),
+        _table("Types", ("Substrait", "Jumpgate"), types.NAMES.items()),
+        _table("Functions", ("function", "meaning"), functions),
+        _table("Aggregates", ("function", "as"), aggregates.MEASURES.items()),
+        _table("Window functions", ("function", "as"), windows.FUNCTIONS.items()),
+        _table("Options", ("option", "what may be asked for"), ((o, ", ".join(b)) for o, b in behaviours)),
+        _table("What is kept", ("what", "why"), _KEPT),
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _function(name: str) -> str:
+    return _SPECIAL.get(name) or DECLARED[expressions.FUNCTIONS.get(name, name)].doc
+
+
+def _table(title: str, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
+    lines = [" | ".join(head), "--- | ---", *(f"{a} | {b.replace('|', '&#124;')}" for a, b in rows)]
+    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines)

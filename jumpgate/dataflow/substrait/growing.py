@@ -1,0 +1,102 @@
+"""What the expressions of a filter or projection need beside their input: subqueries and window functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from substrait.algebra_pb2 import Expression
+
+from jumpgate.dataflow.casts import cast_type, common_type
+from jumpgate.dataflow.expressions import Case, Cast, Literal
+from jumpgate.dataflow.expressions import Expression as Scalar
+from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.operators import Aggregate, Join, Limit, Measure, Operator, Project, Sort, column, measure_type
+from jumpgate.dataflow.substrait.expressions import ExpressionReader
+from jumpgate.dataflow.substrait.types import Unmapped
+from jumpgate.dataflow.substrait.windows import add_window
+from jumpgate.dataflow.types import int64, string
+
+if TYPE_CHECKING:
+    from jumpgate.dataflow.substrait.reader import Reader
+
+_NUMBER = int64.with_nullable(False)
+
+
+class Growing:
+    """An input that grows by one column for each subquery and window function that is read over it.
+
+    A scalar subquery that surely has one row is a cross join; any other one is made to have one, or to fail. EXISTS
+    is a count beside each row, IN a mark join. Subqueries that refer to the rows outside of them are Unmapped.
+    """
+
+    def __init__(self, relations: Reader, node: Operator) -> None:
+        self._relations = relations
+        self.node = node
+        self.reader = ExpressionReader(node.schema, relations.functions, self._subquery, self._window)
+
+    def _subquery(self, rex: Expression.Subquery) -> Scalar:
+        kind = rex.WhichOneof("subquery_type")
+        if kind == "scalar":
+            return self._scalar(rex.scalar)
+        if kind == "set_predicate":
+            return self._exists(rex.set_predicate)
+        if kind == "in_predicate":
+            return self._in(rex.in_predicate)
+        raise Unmapped(f"a {(kind or 'empty').replace('_', ' ')} subquery is not known")
+
+    def _scalar(self, rex: Expression.Subquery.Scalar) -> Scalar:
+        found = self._relations.input(rex.input)
+        if len(found.schema) != 1:
+            raise Unmapped(f"a scalar subquery has {len(found.schema)} columns")
+        return self._beside(found if one_row(found) else only_row(found))
+
+    def _exists(self, rex: Expression.Subquery.SetPredicate) -> Scalar:
+        if rex.predicate_op != Expression.Subquery.SetPredicate.PREDICATE_OP_EXISTS:
+            raise Unmapped("UNIQUE of a subquery is not known")
+        first = Limit(self._relations.input(rex.tuples), 1)
+        rows = Aggregate(first, (), (), (Measure("count_star", None, _NUMBER, "rows"),))
+        return bind("gt", (self._beside(rows), Literal(_NUMBER, 0)))
+
+    def _in(self, rex: Expression.Subquery.InPredicate) -> Scalar:
+        found = self._relations.input(rex.haystack)
+        if len(rex.needles) != 1 or len(found.schema) != 1:
+            raise Unmapped(f"an IN of {len(rex.needles)} values in {len(found.schema)} columns is not known")
+        needle, option = self.reader.read(rex.needles[0]), column(found.schema, 0)
+        type = common_type((needle.type, option.type))
+        self.node = Join(self.node, found, "mark", (cast_to(needle, type),), (cast_to(option, type),))
+        return column(self.node.schema, len(self.node.schema) - 1)
+
+    def _beside(self, row: Operator) -> Scalar:
+        """The only column of an operator with one row, beside every row of the input."""
+        self.node = Join(self.node, row, "inner", (), ())
+        return column(self.node.schema, len(self.node.schema) - 1)
+
+    def _window(self, rex: Expression.WindowFunction) -> Scalar:
+        self.node, value = add_window(self.node, rex, self.reader, self._relations.functions)
+        return value
+
+
+def one_row(node: Operator) -> bool:
+    """Whether the operator has exactly one row, whatever the data."""
+    while isinstance(node, Project | Sort) and not (isinstance(node, Sort) and (node.limit == 0 or node.offset)):
+        node = node.input
+    if isinstance(node, Limit):
+        return node.count > 0 and node.offset == 0 and one_row(node.input)
+    if isinstance(node, Join) and node.type in ("inner", "left") and not node.left_keys and node.residual is None:
+        return one_row(node.left) and one_row(node.right)
+    return isinstance(node, Aggregate) and not node.keys and node.phase == "full"
+
+
+def only_row(node: Operator) -> Operator:
+    """One row with the only value of the input, NULL without one; InvalidCast, which says why, if there are more."""
+    value = column(node.schema, 0)
+    failure: Scalar = Literal(string.with_nullable(False), "several rows of a scalar subquery")
+    for type in (int64, string, value.type) if value.type.is_text else (value.type,):
+        if not failure.type.same(type):
+            failure = Cast(cast_type(failure.type, type, "error"), failure)
+    number = int64.with_nullable(False)
+    most = Measure("max", value, measure_type("max", value.type), node.schema[0].name)
+    whole = Aggregate(node, (), (), (most, Measure("count_star", None, number, "rows")))
+    result, rows = column(whole.schema, 0), column(whole.schema, 1)
+    at_most_one = bind("le", (rows, Literal(number, 1)))
+    return Project(whole, (Case(result.type, (at_most_one, result), failure),), (node.schema[0].name,))

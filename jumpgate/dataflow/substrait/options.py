@@ -1,0 +1,55 @@
+"""Options of Substrait's functions: what they may ask for so that Jumpgate does as they say.
+
+An option lists behaviours, the preferred one first; one of them must be done. What is not listed here is Unmapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from jumpgate.dataflow.substrait.types import Unmapped
+
+
+class Option(Protocol):
+    """Substrait's FunctionOption."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def preference(self) -> Iterable[str]: ...
+
+
+#: option → behaviours that Jumpgate has, for every function that is not in SPECIAL
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "overflow": ("ERROR", "SILENT"),  # SILENT leaves open what happens: an error is allowed
+    "rounding": ("TIE_TO_EVEN",),  # of floats, as IEEE 754 has it
+    "case_sensitivity": ("CASE_SENSITIVE",),
+    "char_set": ("UTF8", "ASCII_ONLY"),  # text beyond ASCII is an error either way
+    "null_handling": ("ACCEPT_NULLS",),
+    "distribution": ("SAMPLE",),
+    "division_type": ("TRUNCATE",),
+    "negative_start": ("WRAP_FROM_END", "LEFT_OF_BEGINNING", "ERROR"),  # starts are literals and positive
+}
+#: (function, option) → behaviours, where they differ from OPTIONS
+SPECIAL: dict[tuple[str, str], tuple[str, ...]] = {
+    ("round", "rounding"): ("TIE_AWAY_FROM_ZERO",),
+    ("concat", "null_handling"): ("ACCEPT_NULLS", "IGNORE_NULLS"),
+    ("divide", "on_division_by_zero"): ("ERROR",),
+    ("modulus", "on_domain_error"): ("ERROR",),
+    ("sqrt", "on_domain_error"): ("ERROR",),
+}
+
+
+def read_options(function: str, options: Iterable[Option]) -> dict[str, str]:
+    """The behaviour that is done, by option: the first that Jumpgate has. Raises Unmapped if it has none of them."""
+    found = {}
+    for option in options:
+        name = option.name.lower()
+        known = SPECIAL.get((function, name), OPTIONS.get(name, ()))
+        wanted = [p.upper() for p in option.preference]
+        chosen = next((p for p in wanted if p in known), None)
+        if chosen is None:
+            raise Unmapped(f"{function} with {name} {' or '.join(wanted) or 'unsaid'} is not known")
+        found[name] = chosen
+    return found

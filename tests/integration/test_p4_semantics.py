@@ -1,0 +1,437 @@
+"""Generated C++ against the interpreter of the typed program: expressions, parsers, tables, registers, hashes."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from jumpgate.p4.compiler import compile_source, ir
+from jumpgate.p4.compiler.interpret import Interpreter
+from jumpgate.p4.switch import library
+from jumpgate.p4.switch.switch import Switch
+
+IN_PORT, OUT_PORT = 3, 9
+EXPRESSIONS = 50
+PACKETS = 60
+BATCHES = settings(
+    max_examples=4, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+
+#: everything but headers, declarations, parser states and statements of the ingress
+FRAME = """
+#include <core.p4>
+#include <tna.p4>
+%(headers)s
+struct metadata_t { bit<8> unused; }
+struct empty_t {}
+%(parsers)s
+parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+%(locals)s
+    state start { pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); transition first; }
+%(states)s
+}
+control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metadata_t ig,
+                in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+                inout ingress_intrinsic_metadata_for_tm_t tm) {
+%(declarations)s
+    apply {
+        tm.ucast_egress_port = 9;
+        tm.bypass_egress = 1;
+%(apply)s
+    }
+}
+control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+                        in ingress_intrinsic_metadata_for_deparser_t dprsr) {
+    apply { pkt.emit(hdr); }
+}
+parser EgressParser(packet_in pkt, out empty_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
+    state start { pkt.extract(eg); transition accept; }
+}
+control Egress(inout empty_t hdr, inout empty_t md, in egress_intrinsic_metadata_t eg,
+               in egress_intrinsic_metadata_from_parser_t prsr,
+               inout egress_intrinsic_metadata_for_deparser_t dprsr,
+               inout egress_intrinsic_metadata_for_output_port_t oport) { apply {} }
+control EgressDeparser(packet_out pkt, inout empty_t hdr, in empty_t md,
+                       in egress_intrinsic_metadata_for_deparser_t dprsr) { apply {} }
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
+"""
+
+
+def source(**parts: str) -> str:
+    given_parts = dict.fromkeys(("headers", "parsers", "locals", "states", "declarations", "apply"), "") | parts
+    return FRAME % given_parts
+
+
+def check(program: ir.Program, cpp: str, frames: list[bytes]) -> None:
+    """Every frame that leaves, and every register afterwards."""
+    oracle = Interpreter(program)
+    wanted = []
+    for frame in frames:
+        done = oracle.run(program.ingress, frame, {("ingress_intrinsic_metadata_t", "ingress_port"): IN_PORT})
+        if done is not None and not done.field("ingress_intrinsic_metadata_for_deparser_t", "drop_ctl") & 1:
+            wanted.append((OUT_PORT, done.deparsed))
+    with Switch(library.build_program("batch.p4", cpp)) as switch:
+        found = switch.process((IN_PORT, frame) for frame in frames)
+        assert len(found) == len(wanted)
+        for (_, got), (_, right) in zip(found, wanted, strict=True):
+            assert got.hex() == right.hex()
+        for register, cells in zip(switch.registers, oracle.registers, strict=True):
+            assert switch.read_register(register) == [tuple(cell) for cell in cells]
+
+
+# ---- expressions ----
+
+
+@dataclass(frozen=True)
+class Typed:
+    text: str
+    width: int
+    signed: bool = False
+
+    @property
+    def type(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width}>"
+
+
+FIELDS = [Typed(f"hdr.given.u{w}", w) for w in (1, 2, 5, 8, 15, 16, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128)]
+FIELDS += [Typed(f"hdr.given.s{w}", w, True) for w in (2, 7, 8, 16, 31, 32, 33, 64, 65, 127, 128)]
+GIVEN_BITS = sum(f.width for f in FIELDS)
+PADDING = -GIVEN_BITS % 8
+GIVEN_BYTES = (GIVEN_BITS + PADDING) // 8
+
+
+class Expressions:
+    """Random typed expressions; operands are adapted by casts and slices, so that every one is well typed."""
+
+    def __init__(self, draws: random.Random) -> None:
+        self.draws = draws
+
+    def any(self, depth: int) -> Typed:
+        leaf = self.draws.choice(FIELDS)
+        return self.of(leaf.width, leaf.signed, depth) if self.draws.random() < 0.7 else self.of(
+            self.draws.choice([1, 3, 9, 24, 40, 64, 72, 100, 128]), self.draws.random() < 0.4, depth
+        )  # fmt: skip
+
+    def of(self, width: int, signed: bool, depth: int) -> Typed:
+        """An expression of that type."""
+        if signed and width == 1:
+            signed = False
+        kind = Typed("", width, signed).type
+        choice = self.draws.random()
+        if depth <= 0 or choice < 0.08:
+            return Typed(self._leaf(width, signed, kind), width, signed)
+        if choice < 0.55:
+            op = self.draws.choice(["+", "-", "*", "&", "|", "^", "|+|", "|-|"])
+            a, b = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
+            return Typed(f"({a.text} {op} {b.text})", width, signed)
+        if choice < 0.62:
+            a, b = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
+            return Typed(f"{self.draws.choice(['min', 'max'])}({a.text}, {b.text})", width, signed)
+        if choice < 0.74:
+            a = self.of(width, signed, depth - 1)
+            by = str(self.draws.choice([0, 1, width - 1, width, width + 1, 64, 127, 128, 200]))
+            if self.draws.random() < 0.5:
+                by = self.of(self.draws.choice([4, 8, 64, 128]), False, depth - 1).text
+            return Typed(f"({a.text} {self.draws.choice(['<<', '>>'])} {by})", width, signed)
+        if choice < 0.8:
+            return Typed(f"({self.draws.choice('~-')}{self.of(width, signed, depth - 1).text})", width, signed)
+        if choice < 0.88:
+            yes, no = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
+            return Typed(f"({self.condition(depth - 1)} ? {yes.text} : {no.text})", width, signed)
+        if choice < 0.94 and width > 1 and not signed:
+            left = self.draws.randrange(1, width)
+            a, b = self.of(left, False, depth - 1), self.of(width - left, False, depth - 1)
+            return Typed(f"({a.text} ++ {b.text})", width)
+        if not signed and choice < 0.97:
+            wide = self.draws.randrange(width, 129)
+            low = self.draws.randrange(0, wide - width + 1)
+            return Typed(f"({self.of(wide, False, depth - 1).text})[{low + width - 1}:{low}]", width)
+        other = self.any(depth - 1)
+        return Typed(f"({kind})({other.text})", width, signed)
+
+    def condition(self, depth: int) -> str:
+        a = self.any(depth)
+        b = self.of(a.width, a.signed, depth)
+        one = f"({a.text} {self.draws.choice(['==', '!=', '<', '>', '<=', '>='])} {b.text})"
+        if depth > 0 and self.draws.random() < 0.3:
+            return f"(!{one} {self.draws.choice(['&&', '||'])} {self.condition(depth - 1)})"
+        return one
+
+    def _leaf(self, width: int, signed: bool, kind: str) -> str:
+        if self.draws.random() < 0.15:
+            low = -(1 << width - 1) if signed else 0
+            number = self.draws.choice([low, low + 1, 0, 1, (1 << width - signed) - 1])
+            return f"({kind})({number})"
+        same = [f for f in FIELDS if (f.width, f.signed) == (width, signed)]
+        if same:
+            return self.draws.choice(same).text
+        f = self.draws.choice(FIELDS)
+        return f"({kind})({f.text})" if f.width > 1 else f"({kind})(bit<8>)({f.text})"
+
+
+def batch(draws: random.Random, count: int = EXPRESSIONS) -> str:
+    made = Expressions(draws)
+    headers = "header given_h { " + " ".join(f"{f.type} {f.text[10:]};" for f in FIELDS)
+    headers += f" bit<{PADDING}> padding; }}\n" if PADDING else " }\n"
+    fields = ["given_h given;"]
+    lines = []
+    for i in range(count):
+        e = made.any(4)
+        pad = -e.width % 8
+        headers += f"header out{i}_h {{ bit<{e.width}> v; {f'bit<{pad}> p; ' if pad else ''}}}\n"
+        fields.append(f"out{i}_h out{i};")
+        value = f"(bit<{e.width}>)({e.text})" if e.signed else e.text
+        lines += [f"hdr.out{i}.setValid();", f"hdr.out{i}.v = {value};"]
+    headers += f"struct headers_t {{ {' '.join(fields)} }}"
+    states = "state first { pkt.extract(hdr.given); transition accept; }"
+    return source(headers=headers, states=states, apply="\n".join(lines))
+
+
+def frames_of(draws: random.Random) -> list[bytes]:
+    """Fields of equal bits, of few bits, random ones; and one frame that is too short."""
+    out = [bytes(GIVEN_BYTES), b"\xff" * GIVEN_BYTES, bytes(GIVEN_BYTES - 1)]
+    for _ in range(PACKETS):
+        number = 0
+        for f in FIELDS:
+            corner = draws.choice([0, 1, (1 << f.width) - 1, 1 << f.width - 1, (1 << f.width - 1) - 1])
+            number = number << f.width | (corner if draws.random() < 0.5 else draws.getrandbits(f.width))
+        out.append((number << PADDING).to_bytes(GIVEN_BYTES, "big") + b"rest")
+    return out
+
+
+@seed(11)
+@BATCHES
+@given(st.integers(0, 1 << 32))
+def test_random_expressions(start: int) -> None:
+    draws = random.Random(start)
+    compiled = compile_source(batch(draws), "batch.p4")
+    check(compiled.program, compiled.cpp, frames_of(draws))
+
+
+# ---- parsers, tables, registers ----
+
+STRUCTURES = source(
+    headers="""
+header kind_h { bit<4> kind; bit<4> count; bit<8> key; }
+header label_h { bit<20> label; bit<3> traffic; bit<1> bottom; bit<8> ttl; }
+header tail_h { bit<12> a; int<4> b; bit<8> c; }
+header result_h { bit<32> total; bit<8> chosen; bit<8> last; bit<16> sum; }
+struct headers_t { kind_h kind; label_h[3] labels; tail_h tail; tail_h other; result_h result; }
+struct pair_t { bit<32> sum; bit<32> count; }""",
+    parsers="""
+parser Tail(packet_in pkt, out tail_h tail) {
+    state start { pkt.extract(tail); transition select(tail.c) { 0xF0 &&& 0xF0: reject; default: accept; } }
+}""",
+    locals="    Tail() tail;\n",
+    states="""
+    state first {
+        pkt.extract(hdr.kind);
+        transition select(hdr.kind.kind, hdr.kind.count) {
+            (1, _): labels;
+            (2, 0 .. 7): peek;
+            (3, 8 &&& 8): tails;
+            (4, _): skip;
+            (5, default): accept;
+        }
+    }
+    state labels {
+        pkt.extract(hdr.labels.next);
+        transition select(hdr.labels.last.bottom) { 0: labels; 1: tails; }
+    }
+    state peek {
+        transition select(pkt.lookahead<bit<13>>()) { 0 .. 100: accept; 0x1FFF: reject; default: tails; }
+    }
+    state skip { pkt.advance(24); transition tails; }
+    state tails { tail.apply(pkt, hdr.tail); transition accept; }
+""",
+    declarations="""
+    Register<pair_t, bit<8>>(200, {5, 1}) sums;
+    RegisterAction<pair_t, bit<8>, bit<32>>(sums) add = {
+        void apply(inout pair_t value, out bit<32> rv) {
+            value.sum = value.sum |+| 0x20000001;
+            if (value.sum > 0x60000000 && hdr.kind.key[0:0] == 1) { value.count = value.count - 1; }
+            else { value.count = value.count + 1; }
+            rv = value.sum ^ value.count;
+        }
+    };
+    action set(bit<8> number) { hdr.result.chosen = number; }
+    action leave() { hdr.result.chosen = 77; exit; }
+    action none() {}
+    table exact_one {
+        key = { hdr.kind.key: exact; hdr.kind.count: exact; }
+        actions = { set; leave; none; }
+        const entries = { (7, 1): set(1); (7, 2): leave(); (255, 15): set(255); }
+        const default_action = none();
+    }
+    table ternary_one {
+        key = { hdr.kind.key: ternary; hdr.tail.isValid(): ternary; }
+        actions = { set; none; }
+        const entries = {
+            (0x80 &&& 0xC0, true): set(2);
+            (0x80 &&& 0x80, _): set(3);
+            (_, true): set(4);
+        }
+        const default_action = none();
+    }
+    table range_one {
+        key = { hdr.kind.key: range; }
+        actions = { set; }
+        const entries = { 10 .. 20: set(5); 20 .. 30: set(6); }
+        const default_action = set(9);
+    }
+""",
+    apply="""
+        hdr.result.setValid();
+        if (exact_one.apply().hit) { hdr.result.last = 1; }
+        else if (!ternary_one.apply().hit) { range_one.apply(); }
+        switch (ternary_one.apply().action_run) {
+            set: { hdr.result.last = hdr.result.last + 16; }
+            default: { hdr.result.last = 200; }
+        }
+        hdr.result.total = add.execute(hdr.kind.key);
+        if (hdr.labels[1].isValid()) { hdr.result.sum = hdr.labels[0].label[15:0] + hdr.labels[1].label[19:4]; }
+        if (hdr.tail.isValid() && hdr.tail.b < 0) {
+            hdr.other.setValid();
+            hdr.other.a = hdr.tail.a[3:0] ++ hdr.tail.c;
+            hdr.other.b = -hdr.tail.b;
+            hdr.other.c = 0;
+            hdr.tail.setInvalid();
+        }
+        if (hdr.kind.key == 99) { dprsr.drop_ctl = 1; }
+""",
+).replace("else if (!ternary_one.apply().hit) { range_one.apply(); }", "else { range_one.apply(); }")
+
+
+def structure_frames(count: int) -> list[bytes]:
+    draws = random.Random(12)
+    out = []
+    for _ in range(count):
+        kind = draws.choice([1, 1, 1, 2, 3, 4, 5, 6])
+        key = draws.choice([7, 7, 10, 20, 30, 99, 128, 192, 199, 200, 255, draws.randrange(256)])
+        head = bytes([kind << 4 | draws.choice([1, 2, 8, 15]), key])
+        body = b""
+        if kind == 1:
+            for i in range(depth := draws.randint(1, 4)):
+                label = draws.getrandbits(24) << 8 | draws.getrandbits(8)
+                body += (label & ~0x100 | (i == depth - 1) << 8).to_bytes(4, "big")
+        body += draws.choice([b"", b"\xff\xff", b"\0\0"]) + draws.randbytes(draws.randint(0, 6))
+        out.append((head + body)[: draws.choice([None, None, None, 1, 3, 6])])
+    return out
+
+
+def test_parsers_tables_and_registers() -> None:
+    compiled = compile_source(STRUCTURES, "structures.p4")
+    check(compiled.program, compiled.cpp, structure_frames(1500))
+
+
+# ---- hashes ----
+
+#: the catalogue's check value of each: the CRC of "123456789"
+CRCS = {
+    "CRC8": 0xF4,
+    "CRC16": 0xBB3D,
+    "CRC32": 0xCBF43926,
+    "CRC64": 0x6C40DF5F0B497347,
+}
+#: width, polynomial, reflected, initial, final xor, check value (CRC RevEng's catalogue)
+CUSTOM = {
+    "CRC-8/MAXIM": (8, 0x31, True, 0, 0, 0xA1),
+    "CRC-16/CCITT-FALSE": (16, 0x1021, False, 0xFFFF, 0, 0x29B1),
+    "CRC-16/KERMIT": (16, 0x1021, True, 0, 0, 0x2189),
+    "CRC-24/OPENPGP": (24, 0x864CFB, False, 0xB704CE, 0, 0x21CF02),
+    "CRC-32/BZIP2": (32, 0x04C11DB7, False, 0xFFFFFFFF, 0xFFFFFFFF, 0xFC891918),
+    "CRC-32C": (32, 0x1EDC6F41, True, 0xFFFFFFFF, 0xFFFFFFFF, 0xE3069283),
+    "CRC-64/XZ": (64, 0x42F0E1EBA9EA3693, True, (1 << 64) - 1, (1 << 64) - 1, 0x995DC9BBDF1939FA),
+}  # fmt: skip
+
+
+def hash_program() -> tuple[str, list[int]]:
+    """Every hash of nine bytes and, for the interpreter, of 13 and 77 bits; and the check values of the first."""
+    headers = "header given_h { bit<8> a; bit<64> b; }\n"
+    fields, declarations, lines, checks = ["given_h given;"], "", [], []
+
+    def add(name: str, width: int, data: str) -> None:
+        nonlocal headers
+        i = len(fields)
+        pad = -width % 8
+        headers += f"header h{i}_h {{ bit<{width}> v; {f'bit<{pad}> p; ' if pad else ''}}}\n"
+        fields.append(f"h{i}_h h{i};")
+        lines.extend([f"hdr.h{i}.setValid();", f"hdr.h{i}.v = {name}.get({data});"])
+
+    nine = "{ hdr.given.a, hdr.given.b }"
+    for name, right in CRCS.items():
+        width = int(name[3:])
+        declarations += f"Hash<bit<{width}>>(HashAlgorithm_t.{name}) {name.lower()};\n"
+        add(name.lower(), width, nine)
+        checks.append(right)
+    for i, (width, polynomial, reflect, start, final, right) in enumerate(CUSTOM.values()):
+        values = f"{polynomial:#x}, {str(reflect).lower()}, false, false, {start:#x}, {final:#x}"
+        declarations += f"CRCPolynomial<bit<{width}>>({values}) poly{i};\n"
+        declarations += f"Hash<bit<{width}>>(HashAlgorithm_t.CUSTOM, poly{i}) custom{i};\n"
+        add(f"custom{i}", width, nine)
+        checks.append(right)
+    for name, width in (("IDENTITY", 24), ("XOR8", 8), ("XOR16", 16), ("XOR32", 32), ("RANDOM", 32), ("CRC32", 10)):
+        for j, data in enumerate(
+            (nine, "{ hdr.given.b[12:0] }", "{ hdr.given.b[2:0], hdr.given.a, hdr.given.b, 2w1 }")
+        ):
+            declarations += f"Hash<bit<{width}>>(HashAlgorithm_t.{name}) {name.lower()}_{width}_{j};\n"
+            add(f"{name.lower()}_{width}_{j}", width, data)
+    headers += f"struct headers_t {{ {' '.join(fields)} }}"
+    states = "state first { pkt.extract(hdr.given); transition accept; }"
+    return source(headers=headers, states=states, declarations=declarations, apply="\n".join(lines)), checks
+
+
+def test_hashes_have_their_check_values() -> None:
+    text, checks = hash_program()
+    compiled = compile_source(text, "hashes.p4")
+    draws = random.Random(13)
+    check(compiled.program, compiled.cpp, [b"123456789", *(draws.randbytes(9) for _ in range(50))])
+    with Switch(library.build_program("hashes.p4", compiled.cpp)) as switch:
+        [(_, frame)] = switch.process([(IN_PORT, b"123456789")])
+    widths = [int(name[3:]) for name in CRCS] + [c[0] for c in CUSTOM.values()]
+    at, found = 9, []
+    for width in widths:
+        found.append(int.from_bytes(frame[at : at + width // 8], "big"))
+        at += width // 8
+    assert found == checks
+
+
+# ---- sanitizers ----
+
+RUN = """
+import pickle, sys
+from jumpgate.p4.switch.switch import Switch
+from pathlib import Path
+for program, frames in pickle.load(sys.stdin.buffer):
+    with Switch(Path(program)) as switch:
+        print(len(switch.process((3, frame) for frame in frames)), switch.counts()["ingress_passes"])
+"""
+
+
+def test_generated_code_is_clean_under_the_sanitizers() -> None:
+    draws = random.Random(14)
+    given_batch, hashes = batch(draws, 12), hash_program()[0]
+    work = []
+    for text, frames in (
+        (given_batch, frames_of(draws)), (STRUCTURES, structure_frames(400)), (hashes, [b"123456789", b"1"]),
+    ):  # fmt: skip
+        cpp = compile_source(text, "clean.p4").cpp
+        work.append((str(library.build_program("clean.p4", cpp, "asan")), frames))
+    compiler = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    environment = {
+        **os.environ, "JUMPGATE_RUNTIME_VARIANT": "asan", "LD_PRELOAD": compiler.stdout.strip(),
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], input=pickle.dumps(work), capture_output=True, env=environment, timeout=120
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    assert [int(line.split()[1]) for line in done.stdout.splitlines()] == [len(frames) for _, frames in work]

@@ -1,0 +1,110 @@
+"""Column statistics from a look at some rows, in every format."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.orc
+import pyarrow.parquet
+import pytest
+
+from jumpgate.converters.samples import column_statistics
+from jumpgate.dataflow.types import DataType, date, int64, string
+from jumpgate.nca.interface import ColumnStatistics
+
+
+def write_json(table: pa.Table, path: str) -> None:
+    import json
+
+    Path(path).write_text("".join(json.dumps(row, default=str) + "\n" for row in table.to_pylist()))
+
+
+WRITERS: dict[str, Callable[[pa.Table, str], None]] = {
+    "json": write_json,
+    "csv": lambda table, path: pyarrow.csv.write_csv(table, path),
+    "parquet": lambda table, path: pyarrow.parquet.write_table(table, path),
+    "orc": lambda table, path: pyarrow.orc.write_table(table, path),
+}
+FORMATS = sorted(WRITERS)
+
+
+def look(folder: Path, format: str, values: list[Any], arrow: pa.DataType, type: DataType) -> ColumnStatistics:
+    path = str(folder / f"data.{format}")
+    table = pa.table({"other": pa.array(range(len(values)), pa.int64()), "k": pa.array(values, arrow)})
+    WRITERS[format](table, path)
+    return column_statistics([path], format, (), float(len(values)), "k", type)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_nulls_are_no_values(tmp_path: Path, format: str) -> None:
+    found = look(tmp_path, format, [7, None, 9, None], pa.int64(), int64)
+    assert (found.distinct, found.low, found.high, found.null_fraction) == (2.0, 7.0, 9.0, 0.5)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_one_row(tmp_path: Path, format: str) -> None:
+    found = look(tmp_path, format, [5], pa.int64(), int64)
+    assert (found.distinct, found.low, found.high) == (1.0, 5.0, 5.0)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_nothing_is_known_of_an_empty_file(tmp_path: Path, format: str) -> None:
+    found = look(tmp_path, format, [], pa.int64(), int64)
+    assert (found.distinct, found.low, found.high) == (None, None, None)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_only_nulls(tmp_path: Path, format: str) -> None:
+    found = look(tmp_path, format, [None] * 4, pa.int64(), int64)
+    assert (found.low, found.high) == (None, None)
+    assert found.distinct in (None, 1.0)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_dates_are_days(tmp_path: Path, format: str) -> None:
+    import datetime
+
+    days = [datetime.date(1970, 1, 1), datetime.date(1970, 1, 11), datetime.date(1970, 1, 11)]
+    found = look(tmp_path, format, days, pa.date32(), date)
+    assert found.distinct == 2.0
+    if format != "parquet":  # whose footer may keep them otherwise
+        assert (found.low, found.high) == (0.0, 10.0)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_skew(tmp_path: Path, format: str) -> None:
+    """Nine of ten rows hold one value, the others a thousand: neither ten nor all of them."""
+    values = [str(i // 10 * 7919 % 1000) if i % 10 == 3 else "often" for i in range(50_000)]
+    found = look(tmp_path, format, values, pa.string(), string)
+    assert found.distinct is not None
+    assert 250 <= found.distinct <= 12_000
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_key_has_a_value_for_each_row(tmp_path: Path, format: str) -> None:
+    found = look(tmp_path, format, [i * 3 for i in range(40_000)], pa.int64(), int64)
+    assert found.distinct is not None
+    assert 20_000 <= found.distinct <= 40_000
+
+
+def test_csv_options(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("k|v\n1|'a|b'\n-|c\n")
+    options = (("delimiter", "|"), ("quote", "'"), ("null", "-"))
+    found = column_statistics([str(path)], "csv", options, 2.0, "k", int64)
+    assert (found.distinct, found.low, found.null_fraction) == (1.0, 1.0, 0.5)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]\n", '{"k": [1]}\n', '{"k": {"a": 1}}\n', '{"k": "x"}\n', '{"other": 1}\n'])
+def test_what_cannot_be_read_is_unknown(tmp_path: Path, text: str) -> None:
+    """Reading the data says why; planning goes on."""
+    path = tmp_path / "data.json"
+    path.write_text(text)
+    assert column_statistics([str(path)], "json", (), 1.0, "k", int64).low is None
+
+
+def test_a_missing_file_is_unknown(tmp_path: Path) -> None:
+    assert column_statistics([str(tmp_path / "nowhere.json")], "json", (), 1.0, "k", int64) == ColumnStatistics()
+    assert column_statistics([], "json", (), 1.0, "k", int64) == ColumnStatistics()
