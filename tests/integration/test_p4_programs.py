@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -28,7 +28,9 @@ WORD = 0xFFFFFFFF
 SENDER, PORT, BACK = 3, 7, 4
 DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = 1, 2, 3, 4, 5, 6
 FLOWS = (1, 2)
-EXAMPLES = settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(
+    max_examples=40, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 SALT = 0x5A5A5A5A_12345678
 
 #: a slot's row as it travels: nulls and four words, or None
@@ -126,8 +128,6 @@ def test_the_program_of_the_repository_is_what_is_tested(name: str) -> None:
 
 CORNERS = st.sampled_from([0x7FFFFFFF, 0x80000000, WORD])
 WORDS = st.one_of(st.integers(1, 2), st.integers(1, 2), st.integers(0, WORD), st.integers(0, 60), CORNERS)
-    st.integers(0, WORD), st.integers(0, 60), st.integers(0, 3), st.sampled_from([0x7FFFFFFF, 0x80000000, WORD])
-)
 NULLS = st.sampled_from([0, 0, 0, 0, 0, 0, 1, 2, 3])
 
 

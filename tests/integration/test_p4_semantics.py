@@ -258,7 +258,6 @@ parser Tail(packet_in pkt, out tail_h tail) {
         void apply(inout pair_t value, out bit<32> rv) {
             value.sum = value.sum |+| 0x20000001;
             if (value.sum > 0x60000000 && hdr.kind.key[0:0] == 1) { value.count = value.count - 1; }
-            else { value.count = value.count + 1; }
             rv = value.sum ^ value.count;
         }
     };
