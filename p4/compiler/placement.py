@@ -203,7 +203,8 @@ def _join_cycles(units: Sequence[Unit], find, root: dict[int, int]) -> None:  # 
 
 
 def _way_back(start: int, edges: dict[int, set[int]]) -> list[int]:
-    open_, before = [start], {}
+    open_: list[int] = [start]
+    before: dict[int, int] = {}
     while open_:
         at = open_.pop()
         for n in edges.get(at, ()):

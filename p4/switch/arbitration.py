@@ -54,7 +54,7 @@ class Arbitration:
         """Raises Refused: too many."""
         with self._lock:
             if len(self._controllers) >= STREAMS_MAX:
-                raise Refused(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{STREAMS_MAX} controllers are connected")
+                raise Refused.of(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{STREAMS_MAX} controllers are connected")
             controller = Controller()
             self._controllers.append(controller)
             return controller
@@ -71,7 +71,7 @@ class Arbitration:
         if given.device_id != self._device_id:
             raise not_found(f"this is device {self._device_id}, not {given.device_id}")
         if given.role.name or given.role.id:
-            raise Refused(grpc.StatusCode.UNIMPLEMENTED, "this switch has no roles but the default one")
+            raise Refused.of(grpc.StatusCode.UNIMPLEMENTED, "this switch has no roles but the default one")
         election_id = U128.decode(given.election_id) if given.HasField("election_id") else None
         with self._lock:
             taken = any(c.election_id == election_id for c in self._controllers if c is not controller)
@@ -98,7 +98,7 @@ class Arbitration:
         """Ends every stream."""
         with self._lock:
             for controller in self._controllers:
-                controller.end(Refused(grpc.StatusCode.UNAVAILABLE, "the switch stops"))
+                controller.end(Refused.of(grpc.StatusCode.UNAVAILABLE, "the switch stops"))
 
     def _primary(self) -> Controller | None:
         if self._highest is None:

@@ -105,7 +105,7 @@ class Entities:
             (self.switch.insert if kind == INSERT else self.switch.modify)(table, entry)
             slot = self.switch.slot(table, entry)
         except TableError as error:
-            raise Refused(_CODES[error.result], error.message) from error
+            raise Refused.of(_CODES[error.result], error.message) from error
         self._metadata.pop((table.id, slot), None)
         if given.metadata:
             self._metadata[table.id, slot] = given.metadata
@@ -200,7 +200,7 @@ class Entities:
             raise invalid(f"the id is 1 to {count - 1}")
         if (kind == INSERT) == (key in held):
             code = grpc.StatusCode.ALREADY_EXISTS if key in held else grpc.StatusCode.NOT_FOUND
-            raise Refused(code, f"{key} is {'there already' if key in held else 'not there'}")
+            raise Refused.of(code, f"{key} is {'there already' if key in held else 'not there'}")
         if held is self._groups:
             self.switch.set_multicast(key, [] if kind == DELETE else replicas)
         else:
@@ -216,7 +216,7 @@ class Entities:
         known = given.digest_id in self.digests
         if (kind == INSERT) == known:
             code = grpc.StatusCode.ALREADY_EXISTS if known else grpc.StatusCode.NOT_FOUND
-            raise Refused(code, f"digest {given.digest_id} is {'configured already' if known else 'not configured'}")
+            raise Refused.of(code, f"digest {given.digest_id} is {'configured already' if known else 'not configured'}")
         if kind == DELETE:
             del self.digests[given.digest_id]
         else:
@@ -370,7 +370,7 @@ class Entities:
         try:
             return table, self.switch.slot(table, self._entry(table, given, with_action=False))
         except TableError as error:
-            raise Refused(_CODES[error.result], error.message) from error
+            raise Refused.of(_CODES[error.result], error.message) from error
 
     def _counter(self, counter_id: int, direct: bool) -> Counter:
         counter = self._counters.get(counter_id)
@@ -395,7 +395,9 @@ class Entities:
         if not given.HasField("index"):
             raise invalid(f"which element of '{what.name}'? The index is missing")
         if not 0 <= index < what.size:
-            raise Refused(grpc.StatusCode.OUT_OF_RANGE, f"'{what.name}' has {what.size} elements, not number {index}")
+            raise Refused.of(
+                grpc.StatusCode.OUT_OF_RANGE, f"'{what.name}' has {what.size} elements, not number {index}"
+            )
         return int(index)
 
 

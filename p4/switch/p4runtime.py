@@ -88,7 +88,7 @@ class Service(p4r_grpc.P4RuntimeServicer):
                         self._commit(request.config)
                     case Action.COMMIT:
                         if self._saved is None:
-                            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, "no configuration was saved")
+                            raise Refused.of(grpc.StatusCode.FAILED_PRECONDITION, "no configuration was saved")
                         self._commit(self._saved)
                         self._saved = None
                     case Action.RECONCILE_AND_COMMIT:
@@ -183,12 +183,12 @@ class Service(p4r_grpc.P4RuntimeServicer):
             if context_is_gone(error):
                 controller.end()
             else:
-                controller.end(Refused(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}"))
+                controller.end(Refused.of(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}"))
 
     def _packet_out(self, controller: Controller, packet: p4r.PacketOut) -> None:
         try:
             if self._arbitration.primary() is not controller:
-                raise Refused(grpc.StatusCode.PERMISSION_DENIED, "only the primary controller sends packets")
+                raise Refused.of(grpc.StatusCode.PERMISSION_DENIED, "only the primary controller sends packets")
             with self._lock:
                 pipeline = self._installed()
                 pipeline.entities.switch.packet_out(pipeline.packet_out.frame(packet))
@@ -243,7 +243,7 @@ class Service(p4r_grpc.P4RuntimeServicer):
 
     def _installed(self) -> Pipeline:
         if self._pipeline is None:
-            raise Refused(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config has been set")
+            raise Refused.of(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config has been set")
         return self._pipeline
 
     def _check_device(self, device_id: int) -> None:
@@ -253,9 +253,9 @@ class Service(p4r_grpc.P4RuntimeServicer):
     def _check_primary(self, request: p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest) -> None:
         self._check_device(request.device_id)
         if request.role or request.role_id:
-            raise Refused(grpc.StatusCode.PERMISSION_DENIED, "this switch has no roles but the default one")
+            raise Refused.of(grpc.StatusCode.PERMISSION_DENIED, "this switch has no roles but the default one")
         if not self._arbitration.is_primary(request.election_id):
-            raise Refused(grpc.StatusCode.PERMISSION_DENIED, "only the primary controller may do this")
+            raise Refused.of(grpc.StatusCode.PERMISSION_DENIED, "only the primary controller may do this")
 
 
 def context_is_gone(error: Exception) -> bool:

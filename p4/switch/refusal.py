@@ -11,10 +11,13 @@ class Refused(JumpgateError):
     """A request, or one update of it, that is refused with a gRPC status."""
 
     code = "p4runtime"
+    status = grpc.StatusCode.UNKNOWN
 
-    def __init__(self, status: grpc.StatusCode, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    @classmethod
+    def of(cls, status: grpc.StatusCode, message: str) -> Refused:
+        refused = cls(message)
+        refused.status = status
+        return refused
 
     @property
     def number(self) -> int:
@@ -23,15 +26,15 @@ class Refused(JumpgateError):
 
 
 def invalid(message: str) -> Refused:
-    return Refused(grpc.StatusCode.INVALID_ARGUMENT, message)
+    return Refused.of(grpc.StatusCode.INVALID_ARGUMENT, message)
 
 
 def not_found(message: str) -> Refused:
-    return Refused(grpc.StatusCode.NOT_FOUND, message)
+    return Refused.of(grpc.StatusCode.NOT_FOUND, message)
 
 
 def unimplemented(message: str) -> Refused:
-    return Refused(grpc.StatusCode.UNIMPLEMENTED, message)
+    return Refused.of(grpc.StatusCode.UNIMPLEMENTED, message)
 
 
 def number(data: bytes, bits: int, what: str) -> int:
@@ -41,7 +44,7 @@ def number(data: bytes, bits: int, what: str) -> int:
         raise invalid(f"{what} is an empty byte string")
     value = int.from_bytes(data, "big")
     if value >> bits:
-        raise Refused(grpc.StatusCode.OUT_OF_RANGE, f"{what} is {value}, which does not fit into {bits} bits")
+        raise Refused.of(grpc.StatusCode.OUT_OF_RANGE, f"{what} is {value}, which does not fit into {bits} bits")
     return value
 
 

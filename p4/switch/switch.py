@@ -38,8 +38,10 @@ class TableError(JumpgateError):
     """A table refused an entry. `result` says why; fields: table."""
 
     code = "switch_table"
+    result = Result.INVALID
 
-    def __init__(self, table: Table, result: Result) -> None:
+    @classmethod
+    def of(cls, table: Table, result: Result) -> TableError:
         reason = {
             Result.EXISTS: "has this entry already; modify it",
             Result.NOT_FOUND: "has no such entry",
@@ -48,8 +50,9 @@ class TableError(JumpgateError):
             "or a range is empty",
             Result.CONSTANT: "is constant in the program",
         }[result]
-        super().__init__(f"table '{table.name}' {reason}", table=table.name)
-        self.result = result
+        error = cls(f"table '{table.name}' {reason}", table=table.name)
+        error.result = result
+        return error
 
 
 @dataclass(frozen=True)
@@ -390,7 +393,7 @@ class Switch:
             )
         )
         if result is not Result.OK:
-            raise TableError(table, result)
+            raise TableError.of(table, result)
 
     def _match(self, table: Table, entry: Entry) -> tuple[object, object]:
         return layout.pack(list(entry.value), table.widths), layout.pack(list(entry.mask), table.widths)
@@ -403,7 +406,7 @@ class Switch:
         packed = layout.pack(list(data), table.actions[action].widths)
         result = Result(self._lib.jgsw_table_default(self._sw, table.index, action, packed))
         if result is not Result.OK:
-            raise TableError(table, result)
+            raise TableError.of(table, result)
 
     def slot(self, table: Table, entry: Entry) -> int:
         """Where an entry is, as direct counters and registers count. Raises TableError."""
@@ -411,7 +414,7 @@ class Switch:
         value, mask = self._match(table, entry)
         result = Result(self._lib.jgsw_table_locate(self._sw, table.index, value, mask, entry.priority, c.byref(slot)))
         if result is not Result.OK:
-            raise TableError(table, result)
+            raise TableError.of(table, result)
         return slot.value
 
     def read(self, table: Table, slot: int) -> Entry | None:

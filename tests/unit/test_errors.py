@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import jumpgate.p4.switch.p4runtime  # noqa: F401 (defines errors)
 from jumpgate import errors
 from jumpgate.errors import JumpgateError, from_dict
 

@@ -17,7 +17,7 @@ def report(text: str, profile: str = "tofino1"):  # type: ignore[no-untyped-def]
     return compile_source(text, "x.p4", profile=profile).resources
 
 
-@pytest.mark.parametrize("name", ["aggregate", "prune", "prune_join"])
+@pytest.mark.parametrize("name", ["aggregate", "prune", "prune_join", "prune_topn"])
 def test_programs_fit_a_tofino_1(name: str) -> None:
     made = report((PROGRAMS / f"{name}.p4").read_text())
     assert not made.problems
