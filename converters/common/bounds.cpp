@@ -30,9 +30,9 @@ bool parse_real(const std::string& text, double* out) {
 
 }  // namespace
 
-Bounds::Bounds(const FileSourceOptions& options) {
-  for (const FileSourceOptions::Bound& from : options.bounds) {
-    if (from.column < 0 || from.column >= static_cast<int>(options.columns.size())) continue;
+Bounds::Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSourceOptions::Bound>& bounds) {
+  for (const FileSourceOptions::Bound& from : bounds) {
+    if (from.column < 0 || from.column >= static_cast<int>(columns.size())) continue;
     Bound bound;
     bound.column = from.column;
     if (from.op == "eq") {
@@ -48,7 +48,7 @@ Bounds::Bounds(const FileSourceOptions& options) {
     } else {
       continue;
     }
-    JgType type = options.columns[static_cast<size_t>(from.column)].type;
+    JgType type = columns[static_cast<size_t>(from.column)].type;
     if (type == JG_STRING || type == JG_BINARY) {
       bound.text = from.value;
     } else if (type == JG_F32 || type == JG_F64) {

@@ -20,7 +20,7 @@ struct ColumnRange {
 class Bounds {
  public:
   // Bounds whose value cannot be read are left out: skipping is only ever a hint.
-  explicit Bounds(const FileSourceOptions& options);
+  Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSourceOptions::Bound>& bounds);
 
   const std::vector<int>& columns() const { return columns_; }  // output columns that have bounds, each once
   // False only when no row of such a part can satisfy the column's bounds.

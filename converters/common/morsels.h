@@ -12,10 +12,12 @@ struct Morsel {
   int64_t first = 0, rows = 0;
 };
 
-// The share of an instance. Which rows it holds depends only on the files and on share_count, so that siblings' shares
-// are disjoint and complete; then it is cut further until each thread finds two morsels, where they are large enough.
-std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int share_index, int share_count, int threads,
-                                int64_t rows_min);
+// The share of an instance. Which rows it holds depends only on `parts` and share_count, so that siblings' shares are
+// disjoint and complete.
+std::vector<Morsel> take_share(std::vector<Morsel> parts, int share_index, int share_count, int64_t rows_min);
+
+// Cut further until each thread finds two morsels, where they are large enough.
+std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int threads, int64_t rows_min);
 
 // Hands morsels to threads.
 class MorselQueue {

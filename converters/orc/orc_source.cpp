@@ -1,6 +1,7 @@
 // The ORC reader: a Source whose morsels are stripes, or ranges of rows where those are few. Decodes the format itself,
 // with Arrow's codecs: Arrow's adapter takes twice the time, and damaged files crash it.
 #include <algorithm>
+#include <set>
 
 #include "common/bounds.h"
 #include "common/morsels.h"
@@ -16,7 +17,8 @@ constexpr int64_t kMorselRowsMin = 32768;
 struct OrcFile {
   std::string path;
   OrcTail tail;
-  std::vector<int> ids;  // of each wanted column
+  std::vector<int> ids;            // of each wanted column
+  std::set<int> without_partners;  // stripes
 };
 
 std::vector<int> find_columns(const OrcTail& tail, const std::vector<ColumnSpec>& columns) {
@@ -39,6 +41,10 @@ bool may_match(const Bounds& bounds, const std::vector<ColumnRange>& ranges) {
 class OrcSource final : public Source {
  public:
   explicit OrcSource(const FileSourceOptions& options) : options_(options) {}
+  void narrow(int column, int64_t low, int64_t high) override {
+    partners_.push_back({column, "ge", std::to_string(low)});
+    partners_.push_back({column, "le", std::to_string(high)});
+  }
   Status open() override;
   std::unique_ptr<SourceWorker> worker() override;
   int64_t morsels_left() override { return queue_.left(); }
@@ -47,6 +53,7 @@ class OrcSource final : public Source {
  private:
   friend class OrcWorker;
   FileSourceOptions options_;
+  std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
   std::vector<OrcFile> files_;
   MorselQueue queue_;
 };
@@ -142,28 +149,37 @@ class OrcWorker final : public SourceWorker {
 };
 
 Status OrcSource::open() {
-  Bounds bounds(options_);
+  const Bounds bounds(options_.columns, options_.bounds), partners(options_.columns, partners_);
   std::vector<Morsel> parts;
   for (const std::string& path : options_.files) {
     JG_RETURN_IF_ERROR(guarded("ORC", path, [&] {
       auto input = InputFile::open(path, arrow::default_memory_pool());
-      OrcFile file{path, read_orc_tail(*input), {}};
+      OrcFile file{path, read_orc_tail(*input), {}, {}};
       file.ids = find_columns(file.tail, options_.columns);
       std::vector<std::vector<ColumnRange>> ranges;
-      if (!bounds.columns().empty()) ranges = read_stripe_ranges(*input, file.tail, file.ids);
+      if (!bounds.columns().empty() || !partners.columns().empty())
+        ranges = read_stripe_ranges(*input, file.tail, file.ids);
       for (size_t s = 0; s < file.tail.stripes.size(); ++s) {
         const OrcStripe& stripe = file.tail.stripes[s];
         if (s < ranges.size() && !may_match(bounds, ranges[s])) {
           if (options_.share_index == 0) counters.pruned_bytes += stripe.data_bytes;  // siblings see the same
         } else if (stripe.rows > 0) {
           parts.push_back({static_cast<int>(files_.size()), static_cast<int>(s), 0, stripe.rows});
+          if (s < ranges.size() && !may_match(partners, ranges[s])) file.without_partners.insert(static_cast<int>(s));
         }
       }
       files_.push_back(std::move(file));
     }));
   }
-  queue_.fill(
-      cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
+  parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
+  std::erase_if(parts, [&](const Morsel& part) {
+    const OrcFile& file = files_[static_cast<size_t>(part.file)];
+    if (!file.without_partners.contains(part.part)) return false;
+    const OrcStripe& stripe = file.tail.stripes[static_cast<size_t>(part.part)];
+    counters.pruned_bytes += stripe.data_bytes * part.rows / stripe.rows;
+    return true;
+  });
+  queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
   return {};
 }
 

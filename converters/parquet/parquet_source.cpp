@@ -15,6 +15,10 @@ constexpr int64_t kMorselRowsMin = 65536;
 class ParquetSource final : public Source {
  public:
   explicit ParquetSource(const FileSourceOptions& options) : options_(options) {}
+  void narrow(int column, int64_t low, int64_t high) override {
+    partners_.push_back({column, "ge", std::to_string(low)});
+    partners_.push_back({column, "le", std::to_string(high)});
+  }
   Status open() override;
   std::unique_ptr<SourceWorker> worker() override;
   int64_t morsels_left() override { return queue_.left(); }
@@ -23,6 +27,7 @@ class ParquetSource final : public Source {
  private:
   friend class ParquetWorker;
   FileSourceOptions options_;
+  std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
   std::vector<ParquetFile> files_;
   MorselQueue queue_;
 };
@@ -113,12 +118,12 @@ class ParquetWorker final : public SourceWorker {
 };
 
 Status ParquetSource::open() {
-  Bounds bounds(options_);
+  const Bounds bounds(options_.columns, options_.bounds), partners(options_.columns, partners_);
   RecyclingPool pool;
   std::vector<Morsel> parts;
   for (const std::string& path : options_.files) {
     JG_RETURN_IF_ERROR(guarded("Parquet", path, [&] {
-      ParquetFile file = read_footer(path, options_, bounds, &pool);
+      ParquetFile file = read_footer(path, options_, bounds, partners, &pool);
       for (size_t i = 0; i < file.columns.size(); ++i) make_chunk_reader(options_.columns[i], file.columns[i], &pool);
       if (options_.share_index == 0) counters.pruned_bytes += file.pruned_bytes;  // siblings see the same
       for (size_t g = 0; g < file.row_groups.size(); ++g) {
@@ -127,8 +132,13 @@ Status ParquetSource::open() {
       files_.push_back(std::move(file));
     }));
   }
-  queue_.fill(
-      cut_morsels(std::move(parts), options_.share_index, options_.share_count, options_.threads, kMorselRowsMin));
+  parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
+  std::erase_if(parts, [&](const Morsel& part) {
+    const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
+    if (!group.joins) counters.pruned_bytes += group.bytes * part.rows / group.rows;
+    return !group.joins;
+  });
+  queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
   return {};
 }
 

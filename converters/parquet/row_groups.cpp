@@ -104,7 +104,7 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
 }  // namespace
 
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        RecyclingPool* pool) {
+                        const Bounds& partners, RecyclingPool* pool) {
   ParquetFile file;
   file.path = path;
   auto input = InputFile::open(path, pool);
@@ -118,22 +118,22 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     wanted.rows = group->num_rows();
     if (wanted.rows < 0) malformed("its footer gives a row group a negative number of rows");
     if (wanted.rows == 0) continue;
-    bool may_match = true;
     std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks;
-    int64_t bytes = 0;
     for (const parquet::ColumnDescriptor* column : file.columns) {
       chunks.push_back(group->ColumnChunk(file.metadata->schema()->ColumnIndex(*column->schema_node())));
       wanted.chunks.push_back(place_of(*chunks.back(), wanted.rows, file_bytes, file.metadata->writer_version()));
-      bytes += wanted.chunks.back().bytes;
+      wanted.bytes += wanted.chunks.back().bytes;
     }
-    for (int c : bounds.columns()) {
-      may_match = may_match &&
-                  bounds.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
-    }
-    if (may_match) {
+    auto may_match = [&](const Bounds& all) {
+      return std::all_of(all.columns().begin(), all.columns().end(), [&](int c) {
+        return all.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
+      });
+    };
+    wanted.joins = may_match(partners);
+    if (may_match(bounds)) {
       file.row_groups.push_back(std::move(wanted));
     } else {
-      file.pruned_bytes += bytes;
+      file.pruned_bytes += wanted.bytes;
     }
   }
   return file;

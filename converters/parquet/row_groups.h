@@ -14,6 +14,8 @@ namespace jg::columnar {
 
 struct RowGroup {
   int64_t rows = 0;
+  int64_t bytes = 0;               // of the wanted columns
+  bool joins = true;               // may hold a row that has partners in the joins to come
   std::vector<ChunkPlace> chunks;  // one for each wanted column
 };
 
@@ -25,8 +27,9 @@ struct ParquetFile {
   int64_t pruned_bytes = 0;          // of wanted columns in the others
 };
 
-// Reads the footer. Throws ReadError or a library's exception.
+// Reads the footer. Row groups out of `bounds` are left out, those out of `partners` are marked. Throws ReadError or a
+// library's exception.
 ParquetFile read_footer(const std::string& path, const FileSourceOptions& options, const Bounds& bounds,
-                        RecyclingPool* pool);
+                        const Bounds& partners, RecyclingPool* pool);
 
 }  // namespace jg::columnar

@@ -8,7 +8,7 @@ impossible (an edge is received once) or not the same (a limit chooses rows): th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
@@ -21,6 +21,7 @@ from jumpgate.codegen.program import (
     Finished,
     GroupSink,
     InParameter,
+    JoinFilter,
     LimitStep,
     MarkValue,
     Null,
@@ -147,7 +148,20 @@ class Lowering:
         self.program.pipelines.append(pipeline)
         if stream.source[0] == "files":
             self._mark_early(pipeline)
+            pipeline.filters = tuple(self._join_filters(pipeline))
         return pipeline.id
+
+    def _join_filters(self, pipeline: Pipeline) -> Iterator[JoinFilter]:
+        """Columns of files that a join looks up, where rows without a partner are dropped."""
+        for step in pipeline.steps:
+            if isinstance(step, LimitStep):
+                return  # which rows it counts must not depend on what is skipped
+            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right"):
+                continue
+            table = self.program.tables[step.table]
+            for key, field_ in zip(step.keys, table.key_fields, strict=True):
+                if isinstance(key, SourceColumn) and _ordered_alike(key.type, table.fields[field_]):
+                    yield JoinFilter(key.index, step.table, field_)
 
     def _mark_early(self, pipeline: Pipeline) -> None:
         """Columns that are needed before any row is dropped are early; the others are loaded for the survivors."""
@@ -522,6 +536,13 @@ def _used_twice(root: Operator) -> frozenset[int]:
 
     visit(root)
     return frozenset(id for id, count in users.items() if count > 1 and once[id])
+
+
+def _ordered_alike(a: DataType, b: DataType) -> bool:
+    """Whether the physical values of both are 64-bit integers that mean the same."""
+    integers = a.is_integer and b.is_integer
+    same = a.kind == b.kind and a.kind in ("decimal", "date", "timestamp") and a.scale == b.scale
+    return (integers or same) and max(a.width, b.width) <= 8
 
 
 def _source_columns(schema: Schema) -> list[Expression]:

@@ -198,6 +198,16 @@ class EmitSink:
 Sink = AppendSink | GroupSink | EmitSink
 
 
+@dataclass(frozen=True)
+class JoinFilter:
+    """A row whose source column `column` is outside the range of field `field` of join build `table` is of no use: its
+    source may skip what holds no other rows."""
+
+    column: int
+    table: int
+    field: int
+
+
 @dataclass
 class Pipeline:
     """source: ("files" | "edge", source number) or ("drain" | "unmatched", table number)."""
@@ -211,6 +221,7 @@ class Pipeline:
     name: str
     #: pipelines that must have finished (an unmatched-rows drain follows its probes)
     after: tuple[int, ...] = ()
+    filters: tuple[JoinFilter, ...] = ()
 
     @property
     def is_columnar(self) -> bool:

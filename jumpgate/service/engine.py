@@ -20,7 +20,7 @@ from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, NotFoun
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import Config, HostConfig
 from jumpgate.hosts.local import LocalAgent
-from jumpgate.nca.interface import Device, Host, JobContext, JobPlan
+from jumpgate.nca.interface import Device, Driver, Host, JobContext, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
@@ -57,6 +57,7 @@ class Engine:
         self.config, self.registry = config, registry
         self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
         self._hosts: dict[str, AgentHost] = {}
+        self._drivers: dict[str, Driver] = {}
         self.agents: dict[str, LocalAgent] = {}  #: our own, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
@@ -94,6 +95,28 @@ class Engine:
         if debug.level() >= 1:
             debug.note("agent", name, f"reached at {self._hosts[name].address}")
 
+    async def _lend_drivers(self, plan: JobPlan, phases: list[Phase]) -> dict[str, Driver]:
+        """Live drivers of the plan's devices that have no agent; reaching what is missing is a phase."""
+        wanted = {i.device: lifecycle for i in plan.instances
+                  if isinstance(lifecycle := self.registry.lifecycle(i.nca), Reaches)}  # fmt: skip
+        missing = [d for d in wanted if not self._is_driven(d)]
+        if missing:
+            phases.append(Phase("devices", time.time_ns()))
+            await asyncio.gather(*(self._drive(d, wanted[d]) for d in missing))
+            phases[-1].end_ns = time.time_ns()
+        return {d.name: self._drivers[d.name] for d in wanted}
+
+    def _is_driven(self, device: Device) -> bool:
+        return device.name in self._drivers and self._drivers[device.name].alive
+
+    async def _drive(self, device: Device, lifecycle: Reaches) -> None:
+        async with self._reaching.setdefault(device.name, asyncio.Lock()):
+            if self._is_driven(device):
+                return
+            if device.name in self._drivers:
+                await self._drivers.pop(device.name).close()
+            self._drivers[device.name] = await lifecycle.reach(device)
+
     # ---- verbs ----
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
@@ -115,21 +138,15 @@ class Engine:
         option = ("memory_limit_bytes", str(limit))
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
-    async def submit(self, root: Operator, dialect: Dialect, options: RunOptions) -> Job:
-        """Plans and compiles; the job waits for execute."""
-        self._expire()
-        started_ns = time.time_ns()
-        # on a thread: files on a slow disk must not keep other jobs waiting
-        plan = await asyncio.to_thread(self.plan, root, dialect, options)
-        return await self.prepare(plan, options, started_ns)
-
     async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int) -> Job:
         """Compiles a plan; the job waits for execute."""
+        self._expire()
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         record = _record(id, plan, started_ns)
         hosts = await self._lend({i.device.name for i in plan.instances}, record.phases)
+        drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
-        context = JobContext(id, secrets.token_hex(16), plan, hosts)
+        context = JobContext(id, secrets.token_hex(16), plan, hosts, drivers)
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
         try:
             await job.compile()
@@ -205,6 +222,7 @@ class Engine:
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
         for host in self._hosts.values():
             await host.close()
+        await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
         for agent in self.agents.values():
             agent.hang_up()  # all at once
         for agent in self.agents.values():

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
 
-from jumpgate import errors
+from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
 from jumpgate.dataflow import proto
 from jumpgate.errors import ConfigError, InternalError, JumpgateError
 from jumpgate.hosts.config import Config
+from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
@@ -47,12 +50,22 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._plans = Plans()
+
+    def _plan(self, request: pb.SubmitRequest, options: RunOptions) -> JobPlan:
+        """Planned now, or when the same was asked before."""
+        plan = self._plans.find(request) if debug.level() < 3 else None  # 3 shows how a plan is made
+        if plan is None:
+            plan = self.engine.plan(*read_request(request), options)
+            self._plans.keep(request, plan)
+        return plan
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            root, dialect = read_request(request)
-            job = await self.engine.submit(root, dialect, _options(request.options))
-            plan = job.context.plan
+            started_ns, options = time.time_ns(), _options(request.options)
+            # on a thread: files on a slow disk must not keep other jobs waiting
+            plan = await asyncio.to_thread(self._plan, request, options)
+            job = await self.engine.prepare(plan, options, started_ns)
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
                 job_id=job.context.job,

@@ -83,9 +83,9 @@ def big(tmp_path: Path) -> Dataflow:
 
 
 def test_the_inequality(big: Dataflow, tmp_path: Path) -> None:
-    auto = decide.decision("auto", lambda: FAST)
+    auto = decide.decision(FAST)
     assert auto(candidate(big.aggregate(by=["k"], n=count()))) is None
-    slow = decide.decision("auto", lambda: Speeds(FAST.client, FAST.client, 0.01))
+    slow = decide.decision(Speeds(FAST.client, FAST.client, 0.01))
     why = str(slow(candidate(big)))
     assert "accelerators would take 40.0 ms (10.0 ms of it overhead), the client takes 30.0 ms" in why
     assert slow(candidate(big, uses=2)) is None
@@ -93,11 +93,11 @@ def test_the_inequality(big: Dataflow, tmp_path: Path) -> None:
     small.write_text('{"k": 1, "v": 2}\n')
     reason = auto(candidate(read(small, schema={"k": "int64"})))
     assert reason is not None and "10.0 ms of it overhead" in reason
-    assert decide.decision("always", calibrate.load)(candidate(read(small, schema={"k": "int64"}))) is None
+    assert decide.decision(None)(candidate(read(small, schema={"k": "int64"}))) is None
 
 
 def test_a_result_that_grows_is_cut_below(big: Dataflow) -> None:
-    auto = decide.decision("auto", lambda: FAST)
+    auto = decide.decision(FAST)
     grown = big.select(**{f"c{i}": col("k") + i for i in range(40)})
     assert "cut below" in str(auto(candidate(grown)))
     assert auto(candidate(grown.aggregate(total=sum_("c1")))) is None
@@ -107,7 +107,7 @@ def test_what_only_accelerators_can_read_goes_there(tmp_path: Path) -> None:
     file = tmp_path / "small.json"
     file.write_text('{"k": 1}\n')
     skipping = read(file, schema={"k": "int64"}, on_error="skip")
-    assert decide.decision("auto", lambda: FAST)(candidate(skipping)) is None
+    assert decide.decision(FAST)(candidate(skipping)) is None
 
 
 def test_speeds_are_kept_by_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

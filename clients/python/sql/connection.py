@@ -25,6 +25,8 @@ from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError
 
 OFFLOAD = ("auto", "always", "never")
+#: texts of which a connection remembers the plan
+PLANS_MAX = 256
 
 
 class Connection:
@@ -44,6 +46,8 @@ class Connection:
         self._session: Session | None = None
         self._lock = threading.Lock()
         self._numbers = itertools.count()
+        self._plans: dict[tuple[str, str, str], tuple[Planned, cuts.Split]] = {}  # of these tables
+        self._version = 0  # of the tables
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
 
@@ -95,8 +99,7 @@ class Connection:
         """
         mode = self.offload if offload is None else _offload(offload)
         start = time.perf_counter()
-        planned = self._frontend.plan(text, parameters, self.tables.names)
-        found = self._split(planned, mode)
+        planned, found = self._planned(text, parameters, mode)
         query = Query(self, text, planned, found)
         query.timings.planning_s = time.perf_counter() - start
         return query
@@ -124,14 +127,38 @@ class Connection:
             if table.read is None or local.cannot_read(table.read) is None:
                 local.register(self.local, table)
         self._frontend.changed(name, table)
+        with self._lock:
+            self._version += 1
+            self._plans.clear()
 
-    def _split(self, planned: Planned, mode: str) -> cuts.Split:
+    def _planned(
+        self, text: str, parameters: Sequence[Any] | Mapping[str, Any], mode: str
+    ) -> tuple[Planned, cuts.Split]:
+        """The plan of a text, and how it is cut. What one job does whole is remembered; what else runs here names its
+        tables anew each time."""
+        speeds = calibrate.load() if mode == "auto" else None
+        key = (text, mode, repr(speeds))
+        with self._lock:
+            version, known = self._version, self._plans.get(key)
+        if known is not None and not parameters:
+            return known
+        planned = self._frontend.plan(text, parameters, self.tables.names)
+        found = self._split(planned, mode, speeds)
+        if found.rest is None and not parameters:
+            with self._lock:
+                if version == self._version:
+                    self._plans[key] = planned, found
+                if len(self._plans) > PLANS_MAX:
+                    del self._plans[next(iter(self._plans))]
+        return planned, found
+
+    def _split(self, planned: Planned, mode: str, speeds: calibrate.Speeds | None) -> cuts.Split:
         if mode == "never":
             self._check_readable(planned.plan)
             return cuts.nothing(planned.plan, "offload = never")
         relation = self._reader(planned.plan)
         prefix = f"jumpgate_cut_{next(self._numbers)}_"
-        decision = decide.decision(mode, calibrate.load)
+        decision = decide.decision(speeds)
         return cuts.split(planned.plan, relation, decision, self._frontend.schema_of, prefix)
 
     def _check_readable(self, plan: Plan) -> None:

@@ -7,8 +7,6 @@ on accelerators, but twice in the client. `always` takes all that maps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jumpgate.client.sql import local
 from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.cuts import Candidate, Decision
@@ -24,12 +22,11 @@ STRING_BYTES = 16
 MARGIN = 0.9
 
 
-def decision(mode: str, speeds: Callable[[], Speeds]) -> Decision:
-    """For offload = always or auto; `speeds` is asked for with auto only."""
-    if mode == "always":
+def decision(speeds: Speeds | None) -> Decision:
+    """For offload = auto by what is known about this host's speed; None: for offload = always."""
+    if speeds is None:
         return lambda candidate: None
-    known = speeds()
-    return lambda candidate: _auto(candidate, known)
+    return lambda candidate: _auto(candidate, speeds)
 
 
 def _auto(candidate: Candidate, speeds: Speeds) -> str | None:

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "config.h"
+#include "counters_json.h"
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
@@ -20,6 +21,8 @@
 
 namespace jg {
 namespace {
+
+constexpr int64_t NARROWING_ROWS_MAX = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
 
 int64_t now_ns(clockid_t clock = CLOCK_REALTIME) {
   timespec t;
@@ -111,6 +114,7 @@ class Executor : public Instance {
   Status load_artifact();
   Status build();
   void connect_works();
+  void narrow(PipelineWork* pipeline);
   void worker(int thread);
   Work* claim();
 
@@ -214,17 +218,16 @@ Status PipelineWork::process(int thread) {
   int64_t rows = 0;
   while (!executor->cancelled.load(std::memory_order_relaxed)) {
     int n = 0;
+    if (enough && c.source_kind != "edge") break;
     if (columnar) {
       bool done = false;
       w.batch = {};
       JG_RETURN_IF_ERROR(w.source->next(&w.batch, &done));
       if (done) break;
       n = w.batch.rows;
-      if (enough && c.source_kind == "edge") continue;  // the producer is not cut off; its rows are dropped
-      if (enough) break;
+      if (enough) continue;  // a producer is not cut off; its rows are dropped
       task.cols = w.batch.cols;
     } else {
-      if (enough) break;
       const auto& all = table->rows();
       const size_t at = drained.fetch_add(JG_BATCH_ROWS);
       if (at >= all.size()) break;
@@ -382,6 +385,21 @@ Work* Executor::claim() {
   return nullptr;
 }
 
+// Tells the source which values have partners in the joins to come.
+void Executor::narrow(PipelineWork* pipeline) {
+  const JgPipelineInfo& info = program->pipelines[pipeline->id];
+  for (int i = 0; i < info.filter_count; i++) {
+    const JgJoinFilter& f = info.filters[i];
+    if (joins[f.table]->count > NARROWING_ROWS_MAX) continue;
+    int64_t low, high;
+    f.range(joins[f.table]->rows, joins[f.table]->count, &low, &high);
+    if (low > high)
+      pipeline->enough = true;
+    else
+      sources[config.pipelines[pipeline->id].source]->narrow(f.column, low, high);
+  }
+}
+
 void Executor::worker(int thread) {
   std::unique_lock lock(mutex_);
   while (remaining_ > 0 && error_.ok()) {
@@ -397,6 +415,7 @@ void Executor::worker(int thread) {
       const auto& c = config.pipelines[pipeline->id];
       if (c.source_kind == "files" || c.source_kind == "edge") {
         lock.unlock();
+        narrow(pipeline);
         status = sources[c.source]->open();
         lock.lock();
       }
@@ -539,31 +558,13 @@ std::string Executor::stats() {
   }
   json.end_array();
   json.begin_array("sources");
-  for (size_t i = 0; built && i < sources.size(); i++) {
-    const Counters& c = sources[i]->counters;
-    json.begin_object();
-    json.member("id", static_cast<int64_t>(i));
-    json.member("name", config.sources[i].is_edge ? config.sources[i].edge.edge : config.sources[i].name);
-    json.member("rows", c.rows.load());
-    json.member("bytes", c.bytes.load());
-    json.member("wait_ns", c.wait_ns.load());
-    json.member("skipped_rows", c.skipped_rows.load());
-    json.member("pruned_bytes", c.pruned_bytes.load());
-    json.end_object();
-  }
+  for (size_t i = 0; built && i < sources.size(); i++)
+    write_source(&json, i, config.sources[i].is_edge ? config.sources[i].edge.edge : config.sources[i].name,
+                 sources[i]->counters);
   json.end_array();
   json.begin_array("sinks");
-  for (size_t i = 0; built && i < emitters.size(); i++) {
-    const Counters& c = emitters[i]->counters;
-    json.begin_object();
-    json.member("id", static_cast<int64_t>(i));
-    json.member("edge", config.sinks[i].edge);
-    json.member("rows", c.rows.load());
-    json.member("bytes", c.bytes.load());
-    json.member("batches", c.batches.load());
-    json.member("wait_ns", c.wait_ns.load());
-    json.end_object();
-  }
+  for (size_t i = 0; built && i < emitters.size(); i++)
+    write_sink(&json, i, config.sinks[i].edge, emitters[i]->counters);
   json.end_array();
   json.end_object();
   return json.take();

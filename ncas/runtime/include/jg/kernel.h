@@ -255,9 +255,16 @@ struct JgTableInfo {
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
 };
+// Source rows whose column is outside the range of a field of a join build have no partner there.
+struct JgJoinFilter {
+  int32_t column, table;
+  void (*range)(JgRow* const* rows, int64_t n, int64_t* low, int64_t* high);  // NULLs apart; low > high: no value
+};
 struct JgPipelineInfo {
   uint64_t scratch_size;
   int (*process)(JgTask*, int rows);  // one batch; non-zero: failed
+  const JgJoinFilter* filters;        // of a pipeline that reads files
+  int32_t filter_count;
 };
 struct JgProgramInfo {
   uint32_t abi;
@@ -265,4 +272,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 2
+#define JG_ABI 3

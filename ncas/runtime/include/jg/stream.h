@@ -46,10 +46,11 @@ class SourceWorker {
 class Source {
  public:
   virtual ~Source() = default;
-  virtual Status open() = 0;                           // once, before any worker; cheap
-  virtual std::unique_ptr<SourceWorker> worker() = 0;  // one for each thread
-  virtual int64_t morsels_left() = 0;                  // an estimate: how many more threads would find work
-  virtual void cancel() {}                             // makes blocked workers return "cancelled" soon; any thread
+  virtual Status open() = 0;                                     // once, before any worker; cheap
+  virtual void narrow(int column, int64_t low, int64_t high) {}  // before open: other rows may be skipped
+  virtual std::unique_ptr<SourceWorker> worker() = 0;            // one for each thread
+  virtual int64_t morsels_left() = 0;                            // an estimate: how many more threads would find work
+  virtual void cancel() {}  // makes blocked workers return "cancelled" soon; any thread
   Counters counters;
 };
 

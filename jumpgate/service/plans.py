@@ -1,0 +1,78 @@
+"""Plans of requests that were seen before: what is asked again is not planned again."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from jumpgate.dataflow.operators import Read
+from jumpgate.nca.interface import JobPlan
+from jumpgate.v1 import service_pb2 as pb
+
+PLANS_MAX = 256
+
+#: size and time of the last change (ns) of each file that a plan reads
+Stamp = dict[str, tuple[int, int]]
+
+
+class Plans:
+    """The plans used last, by request. One is of no use when a file that it reads has changed since: it was chosen by
+    statistics of the files. How many endpoints the client has is part of a request here, which ones is not."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, int], tuple[Stamp, JobPlan]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, request: pb.SubmitRequest) -> JobPlan | None:
+        """The plan of an equal request, with this one's endpoints."""
+        key, endpoints = _key(request)
+        with self._lock:
+            stamp, plan = self._kept.get(key, (None, None))
+            if plan is not None:
+                self._kept.move_to_end(key)
+        if stamp is None or plan is None or stamp != _stamp(stamp):
+            return None
+        return _delivering(plan, endpoints)
+
+    def keep(self, request: pb.SubmitRequest, plan: JobPlan) -> None:
+        """Remembers what was planned, unless a file is gone by now."""
+        files = {file: None for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
+        stamp = _stamp(files)
+        if stamp is None:
+            return
+        with self._lock:
+            self._kept[_key(request)[0]] = stamp, plan
+            if len(self._kept) > PLANS_MAX:
+                self._kept.popitem(last=False)
+
+
+def _key(request: pb.SubmitRequest) -> tuple[tuple[bytes, int], tuple[str, ...]]:
+    """What the plan depends on, and the endpoints."""
+    asked = pb.SubmitRequest()
+    asked.CopyFrom(request)
+    if asked.WhichOneof("request") == "substrait":
+        send = asked.substrait.send
+    elif asked.dataflow.operators:
+        send = asked.dataflow.operators[-1].send
+    else:
+        return (asked.SerializeToString(deterministic=True), 0), ()
+    endpoints = tuple(send.endpoints)
+    del send.endpoints[:]
+    return (asked.SerializeToString(deterministic=True), len(endpoints)), endpoints
+
+
+def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:
+    edges = tuple(replace(e, endpoints=endpoints) if e.id == plan.result else e for e in plan.edges)
+    shown = [{**e, "to": list(endpoints)} if e["id"] == plan.result else e for e in plan.explain["edges"]]
+    return replace(plan, edges=edges, explain={**plan.explain, "edges": shown})
+
+
+def _stamp(files: Iterable[str]) -> Stamp | None:
+    try:
+        found = {file: os.stat(file) for file in files}
+    except OSError:
+        return None
+    return {file: (status.st_size, status.st_mtime_ns) for file, status in found.items()}

@@ -1,0 +1,28 @@
+#include "counters_json.h"
+
+namespace jg {
+
+void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters) {
+  json->begin_object();
+  json->member("id", static_cast<int64_t>(id));
+  json->member("name", name);
+  json->member("rows", counters.rows.load());
+  json->member("bytes", counters.bytes.load());
+  json->member("wait_ns", counters.wait_ns.load());
+  json->member("skipped_rows", counters.skipped_rows.load());
+  json->member("pruned_bytes", counters.pruned_bytes.load());
+  json->end_object();
+}
+
+void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Counters& counters) {
+  json->begin_object();
+  json->member("id", static_cast<int64_t>(id));
+  json->member("edge", edge);
+  json->member("rows", counters.rows.load());
+  json->member("bytes", counters.bytes.load());
+  json->member("batches", counters.batches.load());
+  json->member("wait_ns", counters.wait_ns.load());
+  json->end_object();
+}
+
+}  // namespace jg

@@ -1,0 +1,105 @@
+"""Plans of repeated requests: found again with the new endpoints, and never when anything else differs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.builder import Dataflow, read
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.named import col, count
+from jumpgate.dataflow.operators import Send
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import plans
+from jumpgate.service.embedded import configured_registry
+from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.service.plans import Plans
+from jumpgate.service.requests import read_request
+from jumpgate.v1 import service_pb2 as pb
+
+
+def query(file: Path, least: int = 1) -> Dataflow:
+    return read(file, schema={"k": "int64"}).filter(col("k") > least).aggregate(by=["k"], n=count())
+
+
+def request(flow: Dataflow, *endpoints: str, threads: int = 0, dialect: Dialect | None = None) -> pb.SubmitRequest:
+    root = flow.send(*endpoints).root if len(endpoints) > 1 else Send(flow.root, endpoints)
+    return pb.SubmitRequest(dataflow=proto.encode(root, dialect or Dialect()), options=pb.Options(threads=threads))
+
+
+class Planner:
+    """A cache in front of an engine; counts what is planned anew."""
+
+    def __init__(self) -> None:
+        self.plans, self.engine, self.planned = Plans(), Engine(local_hosts(1), configured_registry(local_hosts(1))), 0
+
+    def ask(self, asked: pb.SubmitRequest) -> tuple[str, ...]:
+        """The endpoints of the plan."""
+        plan = self.plans.find(asked)
+        if plan is None:
+            self.planned += 1
+            plan = self.engine.plan(*read_request(asked), RunOptions())
+            self.plans.keep(asked, plan)
+        (shown,) = [e["to"] for e in plan.explain["edges"] if e["id"] == plan.result]
+        endpoints = plan.edge(plan.result).endpoints
+        assert tuple(shown) == endpoints
+        return endpoints
+
+
+def test_equal_requests_share_a_plan_but_not_their_endpoints(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"k": 1}\n')
+    planner = Planner()
+    assert planner.ask(request(query(file), "127.0.0.1:1")) == ("127.0.0.1:1",)
+    assert planner.ask(request(query(file), "127.0.0.1:2")) == ("127.0.0.1:2",)
+    assert planner.planned == 1
+
+
+def test_whatever_differs_is_planned_anew(tmp_path: Path) -> None:
+    file, other = tmp_path / "a.json", tmp_path / "b.json"
+    for f in (file, other):
+        f.write_text('{"k": 1}\n')
+    planner = Planner()
+    asked = [
+        request(query(file), "127.0.0.1:1"),
+        request(query(file, 2), "127.0.0.1:1"),
+        request(query(other), "127.0.0.1:1"),
+        request(query(file), "127.0.0.1:1", "127.0.0.1:2"),
+        request(query(file), "127.0.0.1:1", threads=1),
+        request(query(file), "127.0.0.1:1", dialect=Dialect(division_by_zero="null")),
+    ]
+    for one in asked * 2:
+        planner.ask(one)
+    assert planner.planned == len(asked)
+
+
+def test_changed_files_are_looked_at_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"k": 1}\n')
+    planner = Planner()
+    asked = request(query(file), "127.0.0.1:1")
+    planner.ask(asked)
+    file.write_text('{"k": 1}\n{"k": 2}\n')
+    planner.ask(asked)
+    assert planner.planned == 2
+    os.utime(file, ns=(0, 0))
+    planner.ask(asked)
+    assert planner.planned == 3
+    file.unlink()
+    assert planner.plans.find(asked) is None
+    planner.plans.keep(asked, planner.engine.plan(*read_request(asked), RunOptions()))
+    assert planner.plans.find(asked) is None
+
+
+def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(plans, "PLANS_MAX", 2)
+    file = tmp_path / "a.json"
+    file.write_text('{"k": 1}\n')
+    planner = Planner()
+    first, second, third = (request(query(file, n), "127.0.0.1:1") for n in range(3))
+    for asked in (first, second, first, third, first):
+        planner.ask(asked)
+    assert planner.planned == 3
+    planner.ask(second)
+    assert planner.planned == 4
