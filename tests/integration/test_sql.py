@@ -352,3 +352,42 @@ def test_command_line(tmp_path: Path, one_host: str, capsys: pytest.CaptureFixtu
     query.write_text("SELECT nothing FROM sale")
     code, _, err = run("--table", f"sale={file}")
     assert code == 1 and "there is no column 'nothing'" in err
+
+
+def test_a_text_is_planned_once_for_the_same_tables(small: Connection, tmp_path: Path) -> None:
+    """… and a plan that is found again reads what the files hold by then."""
+    file = write(SALE, tmp_path / "again.parquet")
+    small.register("again", file)
+    try:
+        text = "SELECT item, sum(number) AS n FROM again GROUP BY item"
+        first, second = small.sql(text), small.sql(text)
+        assert second.planned is first.planned and second.split is first.split
+        assert small.sql(text, offload="never").planned is not first.planned
+        answers = []
+        for rows in (5, 2):
+            write(SALE.slice(0, rows), file)
+            answers.append(sorted(r["n"] for r in small.sql(text).to_pylist()))
+        assert answers == [[30, 30, 40, 50], [30]]
+        small.deregister("again")
+        small.register("again", pa.table({"item": ["a"], "number": [7]}))
+        assert small.sql(text).to_pylist() == [{"item": "a", "n": 7}]
+    finally:
+        small.deregister("again")
+
+
+def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path) -> None:
+    file = write(SALE, tmp_path / "learnt.parquet")
+    connection.register("learnt", file)
+    text = "SELECT max(number) AS n FROM learnt"
+    try:
+        for kind, other in (("always", "never"), ("never", "always")):
+            for mode, seconds in ((kind, 0.1), (other, 0.2)) * 2:
+                connection._experience.note(text, mode, seconds)
+            query = connection.sql(text, offload="auto")
+            assert (query.split.rest is None) == (kind == "always")
+            assert query.to_pylist() == [{"n": 50}]
+            connection._experience.forget()
+        connection._experience.note(text, "always", float("inf"))  # it failed: the other one is tried
+        assert not connection.sql(text, offload="auto").split.cuts
+    finally:
+        connection.deregister("learnt")

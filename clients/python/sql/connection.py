@@ -17,6 +17,7 @@ from substrait.plan_pb2 import Plan
 from jumpgate.client.session import Session
 from jumpgate.client.sql import calibrate, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
+from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Planned
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
@@ -27,14 +28,16 @@ from jumpgate.errors import ConfigError
 OFFLOAD = ("auto", "always", "never")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
+#: a mode whose time is unknown is tried if it is estimated to take no more than so many times what another one took
+WORTH_TRYING = 1.5
 
 
 class Connection:
     """Tables and queries over them. Thread-safe; a context manager.
 
     address and options are those of jumpgate.client.session.Session: None starts a service inside this process when
-    the first query needs one. offload: `auto` takes to accelerators what is estimated to be faster there, `always` all
-    that they can do, `never` nothing; each query may say otherwise.
+    the first query needs one. offload: `auto` takes to accelerators what is faster there (as estimated or, of a query
+    that ran before, as measured), `always` all that they can do, `never` nothing; each query may say otherwise.
     """
 
     def __init__(self, address: str | None = None, *, offload: str = "auto", **options: Any) -> None:
@@ -48,6 +51,7 @@ class Connection:
         self._numbers = itertools.count()
         self._plans: dict[tuple[str, str, str], tuple[Planned, cuts.Split]] = {}  # of these tables
         self._version = 0  # of the tables
+        self._experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
 
@@ -99,6 +103,8 @@ class Connection:
         """
         mode = self.offload if offload is None else _offload(offload)
         start = time.perf_counter()
+        if mode == "auto":
+            mode = self._advised(text, parameters)
         planned, found = self._planned(text, parameters, mode)
         query = Query(self, text, planned, found)
         query.timings.planning_s = time.perf_counter() - start
@@ -130,11 +136,35 @@ class Connection:
         with self._lock:
             self._version += 1
             self._plans.clear()
+        self._experience.forget()
+
+    def _advised(self, text: str, parameters: Sequence[Any] | Mapping[str, Any]) -> str:
+        """The mode that was the fastest for a text; `auto`, which estimates, for one of which little is known.
+
+        Once the time of one mode has settled, the other one is tried, too, unless it is estimated to be far slower.
+        """
+        took = self._experience.settled(text)
+        if not took:
+            return "auto"
+        best = min(took, key=lambda kind: took[kind])
+        if len(took) > 1:
+            return best
+        _, found = self._planned(text, parameters, "always")
+        if found.rest is not None:
+            return best
+        ours, theirs = decide.seconds(found.cuts[0].operator, calibrate.load())
+        other, estimate = ("always", ours) if best == "never" else ("never", theirs)
+        return other if estimate < WORTH_TRYING * took[best] else best
+
+    def learn(self, query: Query, seconds: float) -> None:
+        """Notes how long a query took that was read to its end without a pause; infinity: it failed."""
+        kind = "always" if query.split.rest is None else "auto" if query.split.cuts else "never"
+        self._experience.note(query.text, kind, seconds)
 
     def _planned(
         self, text: str, parameters: Sequence[Any] | Mapping[str, Any], mode: str
     ) -> tuple[Planned, cuts.Split]:
-        """The plan of a text, and how it is cut. What one job does whole is remembered; what else runs here names its
+        """The plan of a text, and how it is cut. What runs whole at one place is remembered; else the rest names its
         tables anew each time."""
         speeds = calibrate.load() if mode == "auto" else None
         key = (text, mode, repr(speeds))
@@ -144,7 +174,7 @@ class Connection:
             return known
         planned = self._frontend.plan(text, parameters, self.tables.names)
         found = self._split(planned, mode, speeds)
-        if found.rest is None and not parameters:
+        if not parameters and (found.rest is None or not found.cuts):
             with self._lock:
                 if version == self._version:
                     self._plans[key] = planned, found

@@ -2,10 +2,13 @@
 
 D is what its reads take from storage, and `jumpgate calibrate` measures the throughputs T. A sub-plan whose result is
 estimated larger than what it reads is cut further down, where the data is smaller. What a query holds twice runs once
-on accelerators, but twice in the client. `always` takes all that maps.
+on accelerators, but twice in the client. `always` takes all that maps. All this is for queries that are new:
+experience.py keeps how long the others took.
 """
 
 from __future__ import annotations
+
+import math
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.calibrate import Speeds
@@ -30,22 +33,34 @@ def decision(speeds: Speeds | None) -> Decision:
 
 
 def _auto(candidate: Candidate, speeds: Speeds) -> str | None:
-    reads = [node for node in candidate.operator.walk() if isinstance(node, Read)]
-    if any(local.cannot_read(read) for read in reads):
+    ours, theirs = seconds(candidate.operator, speeds, candidate.uses)
+    if theirs == math.inf:
         return None
-    sizes = {id(read): read_bytes(read) for read in reads}
-    ours = speeds.overhead_s + sum(sizes[id(r)] / speeds.jumpgate[r.format] for r in reads)
-    theirs = candidate.uses * sum(sizes[id(r)] / speeds.client[r.format] for r in reads)
     if ours > MARGIN * theirs:
         return (
             f"offload = auto: accelerators would take {_ms(ours)} ({_ms(speeds.overhead_s)} of it overhead), "
             f"the client takes {_ms(theirs)}"
         )
-    memory = sum(_rows(read) * row_bytes(read.schema) for read in reads)
+    memory = sum(_rows(read) * row_bytes(read.schema) for read in reads_of(candidate.operator))
     result = rows(candidate.operator) * row_bytes(candidate.operator.schema)
     if not isinstance(candidate.operator, Read) and result > memory:
         return f"offload = auto: it would send {_mb(result)} of the {_mb(memory)} that it reads; cut below"
     return None
+
+
+def seconds(operator: Operator, speeds: Speeds, uses: int = 1) -> tuple[float, float]:
+    """Estimates of what accelerators take for it, and the client, who computes it `uses` times (infinity: it cannot
+    read a file)."""
+    reads = reads_of(operator)
+    sizes = [read_bytes(read) for read in reads]
+    ours = speeds.overhead_s + sum(size / speeds.jumpgate[r.format] for r, size in zip(reads, sizes, strict=True))
+    if any(local.cannot_read(read) for read in reads):
+        return ours, math.inf
+    return ours, uses * sum(size / speeds.client[r.format] for r, size in zip(reads, sizes, strict=True))
+
+
+def reads_of(operator: Operator) -> list[Read]:
+    return [node for node in operator.walk() if isinstance(node, Read)]
 
 
 def read_bytes(read: Read) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -87,7 +88,12 @@ class Query:
     def to_arrow(self) -> pa.Table:
         """The whole result."""
         if self._table is None:
-            batches = list(self.batches())
+            try:
+                batches = list(self.batches())
+            except JumpgateError:
+                self._connection.learn(self, math.inf)
+                raise
+            self._connection.learn(self, self.timings.total_s)
             self._table = pa.Table.from_batches(batches, self.schema)
         return self._table
 
