@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import threading
@@ -57,7 +58,8 @@ class Session:
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
     where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
     host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
-    each instance's tables (0: none). prefer: accelerators to use wherever they match.
+    each instance's tables (0: none). prefer: accelerators to use wherever they match. wait_s: how long to wait for a
+    service at `address` that is only starting.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Session:
         timeout_ms: int = 0,
         memory_limit_bytes: int = 0,
         prefer: tuple[str, ...] = (),
+        wait_s: float = 0.0,
     ) -> None:
         self._service = None
         if address is None:
@@ -87,6 +90,9 @@ class Session:
             prefer=prefer,
         )
         self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
+            if wait_s:
+                grpc.channel_ready_future(self._channel).result(wait_s)
         self._stub = JumpgateStub(self._channel)  # type: ignore[no-untyped-call]
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
         self._closed = False

@@ -24,6 +24,14 @@ def job_options(command: F) -> F:
         click.option("--timeout-ms", type=click.IntRange(0), default=0, help="Of the whole job. [default: none]"),
         click.option("--threads", type=click.IntRange(0), default=0, help="Of each instance. [default: all cores]"),
         click.option("--parallelism", type=click.IntRange(0), default=0, help="Instances of each operator."),
+        click.option(
+            "--wait",
+            "wait_s",
+            type=click.FloatRange(0),
+            default=10.0,
+            show_default=True,
+            help="Seconds for a service that is only starting.",
+        ),
         address_option,
     ):
         command = option(command)

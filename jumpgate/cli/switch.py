@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from pathlib import Path
@@ -13,7 +14,9 @@ from jumpgate.cli import output
 from jumpgate.errors import ConfigError
 
 SOURCE = click.argument("source", type=click.Path(path_type=Path, dir_okay=False))
-PROFILE = click.option("--profile", default="tofino1", show_default=True, help="The hardware whose limits hold.")
+PROFILE = click.option(
+    "--profile", default="tofino1", show_default=True, help="The hardware whose limits hold: tofino1, tofino2 or none."
+)
 
 
 @click.group("switch")
@@ -26,6 +29,13 @@ def _write(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}", file=path) from error
+
+
+def _await_eof(then: threading.Event) -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    then.set()
 
 
 @command.command("compile")
@@ -57,27 +67,33 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
 @PROFILE
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def resources(source: Path, profile: str, as_json: bool) -> None:
-    """What SOURCE takes of each stage of the hardware."""
-    from jumpgate.p4.switch.build import build
+    """What SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
+    from jumpgate.p4.compiler import report
+    from jumpgate.p4.switch.build import read
 
-    built = build(source, profile)
+    found = report(read(source), str(source), profile)
     if as_json:
-        output.print_json(built.resources)
+        output.print_json(found.to_dict())
     else:
-        print(built.report)
+        print(found.text())
+    if found.problems:
+        raise SystemExit(1)
 
 
 @command.command("run")
 @SOURCE
 @PROFILE
 @click.option(
-    "--port", "ports", multiple=True, metavar="N=HOST:PORT[/PEER_HOST:PORT][,frames] | N=@INTERFACE",
+    "--port", "ports", multiple=True, metavar="N=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT] | N=@INTERFACE",
     help="May be repeated. Without a peer datagrams go where their headers say. See p4/switch/README.md.",
 )  # fmt: skip
 @click.option("--p4runtime", default="127.0.0.1:9559", show_default=True, help="Where controllers connect.")
 @click.option("--device-id", default=1, show_default=True)
 @click.option("--cpu-port", default=64, show_default=True, help="The port that leads to the controllers.")
-def run(source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, device_id: int, cpu_port: int) -> None:
+@click.option("--until-eof", is_flag=True, help="End when standard input does: with the program that started it.")
+def run(
+    source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, device_id: int, cpu_port: int, until_eof: bool
+) -> None:
     """Run SOURCE until interrupted; nothing is left behind."""
     from finsy.proto import p4r
 
@@ -101,6 +117,8 @@ def run(source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, devi
         for spec in machine.ports:
             print(f"port {spec.number}: {spec.interface or f'{spec.host}:{spec.port}'}", flush=True)
         print(f"P4Runtime: port {server.port}, device {device_id}", flush=True)
+        if until_eof:
+            threading.Thread(target=_await_eof, args=(stopped,), daemon=True).start()
         stopped.wait()
         assert machine.switch is not None
         lost = {name: count for name, count in machine.switch.counts().items() if count}

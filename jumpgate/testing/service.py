@@ -28,7 +28,7 @@ class FakeService(JumpgateServicer):
     `send` replaces what producers do, for streams that break; `last_state` is the state in which the events end.
     """
 
-    def __init__(self, batches: list[pa.RecordBatch], producers: int = 1) -> None:
+    def __init__(self, batches: list[pa.RecordBatch], producers: int = 1, port: int = 0) -> None:
         self.batches, self.producers = batches, producers
         self.fail_submit: JumpgateError | None = None
         self.fail_execute: JumpgateError | None = None
@@ -38,7 +38,7 @@ class FakeService(JumpgateServicer):
         self.jobs: dict[str, Send] = {}
         self._server = grpc.server(ThreadPoolExecutor(8))
         add_JumpgateServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]
-        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        self.address = f"127.0.0.1:{self._server.add_insecure_port(f'127.0.0.1:{port}')}"
         self._server.start()
 
     def close(self) -> None:

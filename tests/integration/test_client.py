@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,21 @@ def test_nobody_answers(dataflow: Dataflow) -> None:
     with connect("127.0.0.1:1") as session, pytest.raises(Unreachable, match=message) as raised:
         session.run(dataflow)
     assert raised.value.is_unreachable
+
+
+def test_a_service_that_is_only_starting_is_waited_for(dataflow: Dataflow) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    services: list[FakeService] = []
+    timer = threading.Timer(0.5, lambda: services.append(FakeService([BATCH], port=port)))
+    timer.start()
+    try:
+        with connect(f"127.0.0.1:{port}", wait_s=20) as session:
+            assert session.run(dataflow).to_arrow().num_rows == 3
+    finally:
+        timer.join()
+        for service in services:
+            service.close()
 
 
 def test_the_other_verbs(session: Session, service: FakeService, dataflow: Dataflow) -> None:

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+#: whatever a script started ends with it, also when it fails
+END = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
 ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
@@ -52,7 +54,7 @@ def test_tour_works_when_pasted(tmp_path: Path) -> None:
     activation, _, script = commands("A tour").partition("\n")
     assert activation == "source .venv/bin/activate"
     done = subprocess.run(
-        ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{script}wait || true\n", cwd=tmp_path, env=ENVIRONMENT,
+        ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{END}{script}wait || true\n", cwd=tmp_path, env=ENVIRONMENT,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
