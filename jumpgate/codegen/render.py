@@ -52,7 +52,9 @@ def environment() -> jinja2.Environment:
 
 def shape_key(program: Program, dialect: Dialect) -> str:
     """Content key of the generated text, computed without rendering it."""
-    shape = repr((program.tables, [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines], dialect))
+    shape = repr(
+        (program.tables, [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines], dialect)
+    )
     return hashlib.sha256(f"{__version__}\n{_templates_key()}\n{shape}".encode()).hexdigest()[:32]
 
 
@@ -131,8 +133,12 @@ class PipelineRenderer:
             "arrays": list({v.version: v for v in lives}.values()),
             "last": live,
             "filters": [
-                {"column": f.column, "table": f.table, "field": f.field,
-                 "nullable": self.program.tables[f.table].fields[f.field].nullable}
+                {
+                    "column": f.column,
+                    "table": f.table,
+                    "field": f.field,
+                    "nullable": self.program.tables[f.table].fields[f.field].nullable,
+                }
                 for f in p.filters
             ],
             "late_columns": len(self.early) - sum(self.early),
