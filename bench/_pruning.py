@@ -56,17 +56,9 @@ def topn_det(values: U32, n: int, thresholds: int) -> Flags:
 
 
 def groupby(keys: U32, values: U32, rows: int, columns: int) -> Flags:
-    row = hash_words(keys) % np.uint32(rows)
-    return _run("groupby", len(keys), row, keys ^ np.uint32(1 << 31), values, rows, columns)
-
-
-def hash_words(keys: U32) -> U32:
-    """CRC of 32-bit keys."""
-    remainders = np.array(crc.table(crc.POLYNOMIALS[0]), dtype=np.uint32)
-    out = np.full(len(keys), crc.INITIAL, dtype=np.uint32)
-    for shift in (24, 16, 8, 0):
-        out = (out >> np.uint32(8)) ^ remainders[(out ^ (keys >> np.uint32(shift))) & np.uint32(0xFF)]
-    return out ^ np.uint32(crc.FINAL_XOR)
+    return _run(
+        "groupby", len(keys), _row(keys.astype(np.uint64), rows), keys ^ np.uint32(1 << 31), values, rows, columns
+    )
 
 
 def join(build: U64, probe: U64, bits_per_hash: int, hashes: int = 3) -> Flags:

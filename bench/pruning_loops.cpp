@@ -115,13 +115,14 @@ void skyline(size_t n, const uint32_t* score, const uint32_t* x, const uint32_t*
     bool own = true;
     pruned[i] = 0;
     for (Point& stored : points) {
-      if (carried.h > stored.h) {
-        std::swap(carried, stored);
-        own = false;
-      } else if (own && carried.h < stored.h && carried.x <= stored.x && carried.y <= stored.y) {
-        pruned[i] = 1;
+      if (carried.h == stored.h) continue;
+      const bool below = carried.h < stored.h;
+      if (!below) std::swap(carried, stored);
+      if (carried.x <= stored.x && carried.y <= stored.y) {
+        pruned[i] = below && own;
         break;
       }
+      own = own && below;
     }
   }
 }

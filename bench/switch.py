@@ -113,13 +113,13 @@ def udp_vs_echo() -> Figure:
 
 def aggregate_tuples_per_core_s() -> Figure:
     frames = load.packets(*load.aggregate_rows(TUPLES, 1 << 16), slots=4)
-    rate = _tuples_per_s(AGGREGATE, "to_port", (OUT, 1), frames)
+    rate = _tuples_per_s(AGGREGATE, "aggregate", (0, (1 << 14) - 1), frames)
     return Figure("aggregate_tuples_per_core_s", rate, 5e6, "higher", "64K groups uniformly, four tuples a packet")
 
 
 def distinct_tuples_per_core_s() -> Figure:
     frames = load.packets(*load.distinct_rows(TUPLES, 2000), slots=4)
-    data = (OUT, render.CODES["distinct_lru"], 1 << 31, 0, 0, 0, 0, 0, 1)
+    data = (render.CODES["distinct_lru"], 0, 0, 0, 0, 0, (1 << 10) - 1)
     return Figure(
         "distinct_tuples_per_core_s",
         _tuples_per_s(DISTINCT, "run", data, frames),
@@ -139,6 +139,9 @@ def _tuples_per_s(source: Path, action: str, data: tuple[int, ...], frames: npt.
         with Switch(program) as switch:
             table = switch.table("flow")
             switch.insert(table, Entry((load.FLOW,), (0xFFFF,), 0, table.action(action), data))
+            route = switch.table("route")
+            onward = OUT, 0x020000000003, 0x0A000003, 4000
+            switch.insert(route, Entry((load.FLOW, 0), (0xFFFF, 1), 0, route.action("send"), onward))
             start = time.thread_time()
             for batch in batches:
                 switch.process_packed(ports, lengths, batch, len(batch) // size)

@@ -7,7 +7,7 @@ from functools import cached_property
 from jumpgate.codegen.support import unsupported
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Operator, Project
-from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import DATAGRAMS, Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
 from jumpgate.ntf.descriptor import Descriptor
 
 #: adjacent matches of this domain on one host become one generated program
@@ -50,8 +50,12 @@ class SoftwareNCA:
         raise NotImplementedError
 
     def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+        if transport == DATAGRAMS:
+            if ntf == Descriptor.row(ntf.schema, byte_order="big", packed=True):
+                return None
+            return Unsupported("over datagrams software NCAs read packed rows in network order", "layout")
         if transport != "tcp":
-            return Unsupported(f"software NCAs receive over tcp, not {transport}", "transport")
+            return Unsupported(f"software NCAs receive over tcp or udp, not {transport}", "transport")
         if ntf.layout not in ("columnar", "row"):
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
+from jumpgate.codegen.measures import finished, measure_of, partial_output, state_types
 from jumpgate.codegen.program import (
     AppendSink,
     EdgeSource,
@@ -50,21 +51,18 @@ from jumpgate.dataflow.operators import (
     Project,
     Read,
     Receive,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
     Window,
-    WindowFunction,
     column,
+    partial_state,
 )
-from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int64
+from jumpgate.dataflow.types import DataType, Schema, bool_
 
 #: window functions that number rows
 RANKS = ("row_number", "rank", "dense_rank")
-_COUNT = int64.with_nullable(False)
-_FLAG = bool_.with_nullable(False)
-_WIDE = decimal(38, 0, nullable=False)
-_DOUBLE = float64.with_nullable(False)
 
 
 @dataclass
@@ -227,6 +225,8 @@ class Lowering:
                 return self._aggregate(Aggregate(node.input, keys, node.schema.names, ()))
             case Sort():
                 return self._sort(node)
+            case Skyline():
+                return self._skyline(node)
             case Window():
                 return self._window(node)
             case Limit():
@@ -376,7 +376,7 @@ class Lowering:
         at = len(node.keys)
         for i, m in enumerate(node.measures):
             if node.phase == "final":
-                count = len(_partial_types(m))
+                count = len(partial_state(m))
                 updates.append((i, True, tuple(s.env[at : at + count])))
                 at += count
             elif i not in distinct:
@@ -416,6 +416,14 @@ class Lowering:
         fields = self.fields(table, 0)
         return [self._kept(node, table, [fields[w] for w in where], stage, "sort")]
 
+    def _skyline(self, node: Skyline) -> list[Stream]:
+        """Rows sorted by the keys, the best ones first: none is dominated by one that comes after it."""
+        table, where = self._sorted(node, tuple(replace(k, nulls_first=False) for k in node.keys))
+        table.is_skyline = True
+        stage = self._collect(node, table, "skyline")
+        fields = self.fields(table, 0)
+        return [self._kept(node, table, [fields[w] for w in where], stage, "skyline")]
+
     def _window(self, node: Window) -> list[Stream]:
         """Rows sorted by partition and order; the functions' values are fields of the rows."""
         partition = tuple(SortKey(e) for e in node.partition_by)
@@ -430,7 +438,7 @@ class Lowering:
                 table.fields.append(f.type)
                 outputs.append((None, [first]))
                 continue
-            measure = _measure_of(f)
+            measure = measure_of(f)
             argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
             type = None if measure.argument is None else measure.argument.type
             states.append((f.function, first, type, argument))
@@ -447,7 +455,7 @@ class Lowering:
             env.append(found[0] if m is None else finished(m, found))
         return [self._kept(node, table, env, stage, "window")]
 
-    def _sorted(self, node: Sort | Window, keys: Sequence[SortKey]) -> tuple[Table, list[int]]:
+    def _sorted(self, node: Sort | Skyline | Window, keys: Sequence[SortKey]) -> tuple[Table, list[int]]:
         """A sort buffer in that order for all columns of the node's input; the field of each column."""
         table = self.table("sort")
         schema = node.input.schema
@@ -463,7 +471,7 @@ class Lowering:
         self.sorted_by[table.id] = tuple(wanted)
         return table, where
 
-    def _collect(self, node: Sort | Window, table: Table, label: str) -> int:
+    def _collect(self, node: Sort | Skyline | Window, table: Table, label: str) -> int:
         """Puts the input's rows into the sort buffer; returns the stage in which that happens."""
         streams = self.lower(node.input)
         for s in streams:
@@ -530,7 +538,7 @@ def _used_twice(root: Operator) -> frozenset[int]:
         users[id(node)] = users.get(id(node), 0) + 1
         if id(node) not in once:
             below = [visit(i) for i in node.inputs]
-            kept = isinstance(node, Aggregate | Sort | Window)
+            kept = isinstance(node, Aggregate | Sort | Skyline | Window)
             once[id(node)] = not kept and (isinstance(node, Receive | Limit) or any(below))
         return once[id(node)]
 
@@ -581,52 +589,6 @@ def leaves(e: Expression) -> list[Expression]:
 
 def _is_column(e: Expression, index: int) -> bool:
     return isinstance(e, ColumnRef) and e.index == index
-
-
-def state_types(m: Measure) -> list[DataType]:
-    """The fields of a group that hold one measure. Integers and decimals are summed in 128 bits."""
-    argument = m.argument.type if m.argument is not None else None
-    match m.function:
-        case "count" | "count_star" | "count_distinct":
-            return [_COUNT]
-        case "sum":
-            assert argument is not None
-            return [_DOUBLE if argument.is_float else _WIDE, _FLAG]
-        case "avg":
-            assert argument is not None
-            return [_DOUBLE if argument.is_float else _WIDE, _COUNT]
-        case "stddev":
-            return [_COUNT, _DOUBLE, _DOUBLE]
-        case _:
-            assert argument is not None
-            return [argument.with_nullable(False), _FLAG]
-
-
-def finished(m: Measure, states: tuple[RowField, ...]) -> Expression:
-    if m.function in ("count", "count_star", "count_distinct"):
-        return states[0]
-    scale = m.argument.type.scale if m.argument is not None else 0
-    return Finished(m.type, m.function, states, scale)
-
-
-def _measure_of(f: WindowFunction) -> Measure:
-    return Measure(f.function, f.arguments[0] if f.arguments else None, f.type, f.name)
-
-
-def _partial_types(m: Measure) -> tuple[DataType, ...]:
-    from jumpgate.dataflow.operators import partial_state
-
-    return partial_state(m)
-
-
-def partial_output(m: Measure, states: tuple[RowField, ...]) -> tuple[Expression, ...]:
-    """The columns that a partial aggregate emits for a measure (operators.partial_state)."""
-    types = _partial_types(m)
-    if m.function in ("count", "count_star", "stddev"):
-        return tuple(states)
-    if m.function == "avg":  # sum is NULL while the count is 0
-        return (Finished(types[0], "sum", states), states[1])
-    return (Finished(types[0], m.function, states),)
 
 
 def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:

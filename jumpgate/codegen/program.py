@@ -142,6 +142,8 @@ class Table:
     limit: int | None = None
     offset: int | None = None
     windows: Windows | None = None
+    #: sort: only rows that none dominates by the fields of `order` stay
+    is_skyline: bool = False
 
 
 @dataclass(frozen=True)

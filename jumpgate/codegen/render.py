@@ -467,6 +467,7 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
         "equal": " && ".join(keys) or "true",
         "merge": [_merge_rows(f, first, t) for f, first, t in table.measures],
+        "skyline": table.is_skyline,
         "windows": None if table.windows is None else _windows(table, table.windows),
     }
 

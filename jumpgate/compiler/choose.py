@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from jumpgate.compiler.map_operators import fused
 from jumpgate.compiler.plan import Exchange, Mapped, Plan
-from jumpgate.dataflow.operators import Operator, Partitioning, Prune
-from jumpgate.nca.interface import Completeness, Match
+from jumpgate.compiler.tree import project
+from jumpgate.dataflow.operators import Operator, Partitioning, Prune, Receive, rewrite
+from jumpgate.nca.interface import DATAGRAMS, Completeness, Match, Wire
 from jumpgate.nca.matching import partial_phase, pruned_leaf
 
 
@@ -28,7 +29,9 @@ class _Writer:
 
     def expand(self, box: Mapped) -> Operator:
         """The operators behind `box`, and below them those of its inputs."""
-        if id(box) not in self._done:
+        if id(box) not in self._done and box.match.wire is not None:
+            self._done[id(box)] = self._on_wire(box, box.match.wire)
+        elif id(box) not in self._done:
             inputs = {}
             for leaf, member in zip(box.leaves, box.members, strict=True):
                 assert isinstance(member, Mapped)
@@ -39,10 +42,30 @@ class _Writer:
             self._done[id(box)] = _instantiate(box.match, inputs)
         return self._done[id(box)]
 
+    def _on_wire(self, box: Mapped, wire: Wire) -> Operator:
+        """What a device runs, over exchanges of what is sent to it."""
+        inputs: dict[int, Operator] = {}
+        for i, w in enumerate(wire.inputs):
+            member = box.members[w.leaf]
+            assert isinstance(member, Mapped)
+            sent = project(self.expand(member), w.expressions, w.schema.names)
+            partitioning = Partitioning("hash", w.keys) if w.keys else Partitioning()
+            inputs[i] = Exchange(sent, partitioning, member.site, DATAGRAMS)
+
+        def receive(node: Operator) -> Operator:
+            return inputs[int(node.edge)] if isinstance(node, Receive) else node
+
+        return rewrite(wire.body, receive)
+
     def _exchange(self, below: Operator, member: Mapped) -> Operator:
         key = -id(member)  # beside the box's own entry
         if key not in self._done:
-            self._done[key] = Exchange(below, Partitioning(), member.site)
+            wire = member.match.wire
+            if wire is None:
+                self._done[key] = Exchange(below, Partitioning(), member.site)
+            else:
+                arriving = Exchange(below, Partitioning(), member.site, DATAGRAMS)
+                self._done[key] = project(arriving, wire.from_wire, member.schema.names)
         return self._done[key]
 
 

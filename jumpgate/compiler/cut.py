@@ -9,7 +9,8 @@ from jumpgate.compiler.plan import Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
-from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.nca.interface import DATAGRAMS, Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.ntf.descriptor import Descriptor
 
 #: the edge to the client
 RESULT = "result"
@@ -23,6 +24,7 @@ class Fragment:
     root: Emit
     site: Site
     inputs: dict[str, Fragment]
+    transport: str
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ def _fragment(exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
     body = visit(exchange.input)
     index = len(done)
     root = Emit(body, edge or f"e{index}", exchange.partitioning)
-    done.append(Fragment(index, root, exchange.site, inputs))
+    done.append(Fragment(index, root, exchange.site, inputs, exchange.transport))
     return done[-1]
 
 
@@ -121,7 +123,10 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
     layout = "columnar" if consumer else plan.root.layout
     count = producer.root.partitioning.count
-    ntf, transport = plan.registry.get(site.nca).operators.match_output(match, count, layout)
+    if producer.transport == DATAGRAMS:
+        ntf, transport = Descriptor.row(body.schema, byte_order="big", packed=True), DATAGRAMS
+    else:
+        ntf, transport = plan.registry.get(site.nca).operators.match_output(match, count, layout)
     return Edge(
         id=producer.root.edge,
         ntf=ntf,

@@ -36,6 +36,7 @@ from jumpgate.dataflow.operators import (
     Project,
     Prune,
     Read,
+    Skyline,
     Sort,
     UnionAll,
     Window,
@@ -164,6 +165,10 @@ def _place(value: Value) -> float | None:
     return None
 
 
+#: operators whose first columns are those of their input
+SAME_COLUMNS = Filter | Sort | Skyline | Limit | Exchange | Window
+
+
 class Estimator:
     """Answers for any node of one compilation; remembers by identity, and so keeps the nodes alive."""
 
@@ -237,7 +242,9 @@ class Estimator:
                     return node, key
                 else:
                     node, key = node.right, ColumnRef(key.type, index - width)
-            elif isinstance(node, Filter | Sort | Limit | Exchange | Window) and index < len(node.input.schema):
+            elif isinstance(node, Filter | Sort | Skyline | Limit | Exchange | Window) and index < len(
+                node.input.schema
+            ):
                 node = node.input
             else:
                 return node, key
@@ -265,6 +272,8 @@ class Estimator:
                 return min(rows, float(node.count))
             case Sort() if node.limit is not None:
                 return min(rows, float(node.limit))
+            case Skyline():
+                return max(1.0, math.sqrt(rows))
             case UnionAll():
                 return sum(known)
             case Prune():

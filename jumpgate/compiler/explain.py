@@ -13,6 +13,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
     """Chosen NCAs, instances, edges, stages, losing candidates, refusals; `trace` holds the plan after each pass."""
     best = plan.chosen
     assert best is not None
+    notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
     fragments: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
         entry = fragments.setdefault(
@@ -22,6 +23,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "stage": i.stage,
                 "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
                 "threads": i.threads,
+                "note": notes.get(i.nca, ""),
                 "instances": [],
                 "plan": tree(i.root),
             },
@@ -62,6 +64,8 @@ def _cost(candidate: Candidate) -> dict[str, Any]:
 
 def _why(best: Candidate, other: Candidate) -> str:
     """In one clause, by what `other` lost."""
+    if other.preferred < best.preferred:
+        return "uses less of what is preferred"
     if other.overloaded > best.overloaded:
         return "is estimated to need more memory than a device has"
     if best.seconds is not None and other.seconds is not None and other.seconds > best.seconds:
@@ -89,7 +93,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False) -> str:
         where = ", ".join(f"{i['id']} on {i['device']}" for i in f["instances"])
         stage = f"stage {f['stage']} of {data['stages']}"
         lines.append(f"fragment {name}: {f['nca']}, {stage}, {f['threads']} threads: {where}")
-        lines += [f"  {line}" for line in f["plan"]]
+        lines += [f"  {line}" for line in (*filter(None, [f["note"]]), *f["plan"])]
     for e in data["edges"]:
         lines.append(
             f"edge {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; {e['partitioning']}; "

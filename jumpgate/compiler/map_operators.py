@@ -20,8 +20,8 @@ class Alternative:
     """One way to compute a node and all below it, with what it costs so far.
 
     `below` names the finished fragments below the one that `node` is part of. `overloaded` counts devices whose memory
-    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `seconds` is None without
-    statistics.
+    the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `claimed` what matches need for
+    themselves; `seconds` is None without statistics.
     """
 
     node: Mapped
@@ -32,6 +32,7 @@ class Alternative:
     money: float
     overloaded: int
     preferred: int
+    claimed: frozenset[tuple[Device, str]] = frozenset()
 
     @property
     def fragment(self) -> tuple[str, Device, int]:
@@ -55,15 +56,21 @@ def map_operators(plan: Plan) -> Plan:
     found = mapper.alternatives(plan.root.input)
     if not found:
         raise mapper.error(plan.root.input)
-    candidates = tuple(Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded) for a in found)
+    candidates = tuple(
+        Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred) for a in found
+    )
     return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """Hosts that differ in nothing but name and size form one pool; every other device stands for itself."""
+    """Hosts that differ in nothing but name and size form one pool, other devices where they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
-        key = (device.kind, device.properties) if device.kind == "host" else device.name
+        key: object = device.name
+        if device.kind == "host":
+            key = (device.kind, device.properties)
+        elif pool := dict(device.properties).get("pool"):
+            key = (device.kind, pool)
         pools.setdefault(key, []).append(device)
     return [tuple(p) for p in pools.values()]
 
@@ -164,7 +171,15 @@ class _Mapper:
         seconds = None if work is None else work
         alone = True
         finished: set[tuple[str, Device, int]] = set()
+        claimed = {(box.site.devices[0], claim) for claim in box.match.claims}
+        below = _as_sent(box.match, below)
         for a in below:
+            if taken := claimed & a.claimed:
+                used = ", ".join(sorted(claim for _, claim in taken))
+                no = Unsupported(f"another part of the request uses its {used}", "claimed", "Add another device.")
+                self._refuse(box.match.operators[0], nca, box.site.devices[0], no)
+                return None
+            claimed |= a.claimed
             finished |= a.below
             fragments += a.fragments
             matches += a.matches
@@ -176,7 +191,7 @@ class _Mapper:
                 fragments -= 1
                 alone = False
             else:
-                refusal = self._edge_refused(nca, a.node)
+                refusal = self._edge_refused(nca, box, a.node)
                 if refusal is not None:
                     self._refuse(box.match.operators[0], nca, box.site.devices[0], refusal)
                     return None
@@ -189,9 +204,15 @@ class _Mapper:
         memory = box.site.devices[0].memory_bytes
         if memory and cost.memory_bytes > memory * len(box.site.devices):
             overloaded += 1
-        return Alternative(box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred)
+        return Alternative(
+            box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred, frozenset(claimed)
+        )
 
-    def _edge_refused(self, consumer: NCA, producer: Mapped) -> Unsupported | None:
+    def _edge_refused(self, consumer: NCA, box: Mapped, producer: Mapped) -> Unsupported | None:
+        if box.match.wire is not None:  # who sends must be able to compute what it reads
+            if producer.site.fusion and producer.site.devices[0].kind == "host":
+                return None
+            return Unsupported(f"{producer.match.nca} does not send datagrams", "transport", "Add a software host.")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 
@@ -219,6 +240,11 @@ class _Mapper:
             edges = "; ".join(f"{what}: {why}" for what, why in self.refused)
             problems.append(f"cannot place {short(root)}: no two NCAs agree on an edge ({edges}). Add a software host.")
         return CannotPlace("\n".join(problems), operators=len(problems))
+
+
+def _as_sent(match: Match, below: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+    """The inputs as often as they are computed: a device may be sent the rows of one twice."""
+    return below if match.wire is None else tuple(below[w.leaf] for w in match.wire.inputs)
 
 
 def fused(consumer: Mapped, producer: Operator) -> bool:

@@ -22,10 +22,12 @@ from jumpgate.dataflow.operators import (
     Project,
     Read,
     Shuffle,
+    Skyline,
     Sort,
     UnionAll,
     Window,
 )
+from jumpgate.nca.interface import DATAGRAMS
 from jumpgate.nca.matching import final_phase, partial_phase
 
 
@@ -87,7 +89,7 @@ class _Parallel:
                 return self._aggregate(node, site)
             case Aggregate() if node.phase == "final":
                 return self._final(node, *self.visit(node.input, site), site)
-            case Sort() | Limit():
+            case Sort() | Limit() | Skyline():
                 return self._first_rows(node, site)
             case Window():
                 return self._window(node, site)
@@ -105,7 +107,8 @@ class _Parallel:
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
         """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
         no hash: then an instance in between spreads the rows."""
-        if isinstance(node, Exchange) and (node.site.fusion or partitioning.kind != "hash"):
+        is_stream = isinstance(node, Exchange) and node.transport != DATAGRAMS
+        if isinstance(node, Exchange) and is_stream and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
 
@@ -120,10 +123,26 @@ class _Parallel:
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
         """Rows from another accelerator."""
+        if node.transport == DATAGRAMS:
+            return self._device(node), SINGLE
         below = self.widen(node.site)
         input, spread = self.visit(node.input, below)
         kind = Partitioning() if site.count == 1 else Partitioning("round_robin", count=site.count)
         return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
+
+    def _device(self, node: Exchange) -> Operator:
+        """What devices run is left as it is; they share the rows by the keys, and one instance receives from them."""
+        count = len(node.site.devices)
+
+        def rebuild(inner: Operator) -> Operator:
+            if not isinstance(inner, Exchange):
+                return _over(inner, *map(rebuild, inner.inputs))
+            senders = self.widen(inner.site)
+            input, spread = self.visit(inner.input, senders)
+            to = replace(inner.partitioning, count=count) if count > 1 else Partitioning()
+            return replace(inner, input=input, partitioning=to, site=replace(senders, count=spread.count))
+
+        return replace(node, input=rebuild(node.input), site=replace(node.site, count=count))
 
     # ---- operators --------------------------------------------------------------------------------------------------
 
@@ -197,18 +216,20 @@ class _Parallel:
 
     def _final(self, node: Operator, input: Operator, spread: Spread, site: Site) -> tuple[Operator, Spread]:
         assert isinstance(node, Aggregate)
+        if spread.single:
+            return _over(node, input), SINGLE
         if not node.keys or site.count == 1:
             return _over(node, self.gather(input, spread, site)), SINGLE
         keys = tuple(range(len(node.keys)))
         return _over(node, self.scatter(input, spread, keys, site)), Spread(site.count, keys)
 
     def _first_rows(self, node: Operator, site: Site) -> tuple[Operator, Spread]:
-        """Sort, top-n and limit end at one instance; what can be cut is cut before it travels."""
-        assert isinstance(node, Sort | Limit)
+        """Sort, top-n, limit and skyline end at one instance; what can be cut is cut before it travels."""
+        assert isinstance(node, Sort | Limit | Skyline)
         input, spread = self.visit(node.inputs[0], site)
         if spread.single:
             return _over(node, input), SINGLE
-        if isinstance(node, Limit) or node.limit is not None:
+        if not isinstance(node, Sort) or node.limit is not None:
             input = partial_phase(_over(node, input))
         return _over(node, self.gather(input, spread, site)), SINGLE
 

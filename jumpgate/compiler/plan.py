@@ -84,16 +84,21 @@ class Mapped(Operator):
 
 @dataclass(frozen=True)
 class Exchange(Unary):
-    """Rows leave the instances that run what is below (down to the next exchange) for those that run what is above."""
+    """Rows leave the instances that run what is below (down to the next exchange) for those that run what is above.
+
+    `transport` other than tcp: to or from a device that reads and writes datagrams; its columns are the device's.
+    """
 
     partitioning: Partitioning
     site: Site
+    transport: str = "tcp"
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A complete mapping. `seconds` and `money` are estimates, seconds None without statistics; `overloaded` counts
-    the parts that are estimated to need more memory than their devices have."""
+    the parts that are estimated to need more memory than their devices have, `preferred` the NCAs that the options
+    prefer."""
 
     root: Operator
     fragments: int
@@ -101,6 +106,7 @@ class Candidate:
     seconds: float | None
     money: float
     overloaded: int = 0
+    preferred: int = 0
 
 
 @dataclass(frozen=True)

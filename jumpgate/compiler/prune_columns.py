@@ -18,11 +18,13 @@ from jumpgate.dataflow.operators import (
     Read,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     UnionAll,
     Window,
     expressions_of,
 )
+from jumpgate.nca.interface import DATAGRAMS
 
 #: output column of the old node → output column of the new one
 Where = dict[int, int]
@@ -60,7 +62,7 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
     match node:
         case Project():
             return [_columns(node.expressions[i] for i in wanted)]
-        case Filter() | Sort():
+        case Filter() | Sort() | Skyline():
             return [wanted | _columns(expressions_of(node))]
         case Window():
             width = len(node.input.schema)
@@ -74,7 +76,7 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
             return _of_join(node, wanted)
         case Shuffle():
             return [wanted | {*node.partitioning.keys}]
-        case Exchange() if node.site.fusion:
+        case Exchange() if _narrows(node):
             return [wanted | {*node.partitioning.keys}]
     return [{*range(len(i.schema))} for i in node.inputs]
 
@@ -105,7 +107,7 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
             if input is node.input:
                 return node, where
             return Filter(input, _moved(node.predicate, input, where)), where
-        case Sort():
+        case Sort() | Skyline():
             ((input, where),) = inputs
             if input is node.input:
                 return node, where
@@ -186,7 +188,7 @@ def _join(node: Join, inputs: list[tuple[Operator, Where]]) -> tuple[Operator, W
 
 def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, where: Where) -> tuple[Operator, Where]:
     """What travels: no more than the needed columns and the partitioning's keys."""
-    if isinstance(node, Exchange) and not node.site.fusion:
+    if isinstance(node, Exchange) and not _narrows(node):
         return _over(node, input), where
     kept = sorted({*need, *node.partitioning.keys})
     if isinstance(node, Exchange) and kept:
@@ -195,6 +197,11 @@ def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, wher
         return node, where
     keys = tuple(where[k] for k in node.partitioning.keys)
     return replace(node, input=input, partitioning=replace(node.partitioning, keys=keys)), where
+
+
+def _narrows(node: Exchange) -> bool:
+    """Whether what travels is the compiler's to choose."""
+    return bool(node.site.fusion) and node.transport != DATAGRAMS
 
 
 def _exactly(input: Operator, where: Where, columns: list[int]) -> Operator:

@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Operator, Project, Sort, Window, column, expressions_of
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Skyline,
+    Sort,
+    Window,
+    column,
+    expressions_of,
+)
 from jumpgate.dataflow.types import Schema
 
 Change = Callable[[Expression], Expression]
@@ -58,7 +69,7 @@ def map_expressions(node: Operator, change: Change) -> Operator:
             return node
         measures = tuple(replace(m, argument=a) for m, a in zip(node.measures, arguments, strict=True))
         return replace(node, keys=keys, measures=measures)
-    if isinstance(node, Sort):
+    if isinstance(node, Sort | Skyline):
         keys = all_of([k.expression for k in node.keys])
         if all(k is s.expression for k, s in zip(keys, node.keys, strict=True)):
             return node

@@ -12,6 +12,7 @@ from jumpgate.dataflow.operators import (
     Operator,
     Project,
     Read,
+    Skyline,
     Sort,
     UnionAll,
 )
@@ -58,7 +59,7 @@ def problem(node: Operator) -> str:
         case Aggregate():
             arguments = () if node.phase == "final" else tuple(m.argument for m in node.measures if m.argument)
             return _references((*node.keys, *arguments), node.input.schema)
-        case Sort():
+        case Sort() | Skyline():
             return _references(tuple(k.expression for k in node.keys), node.input.schema)
         case UnionAll():
             first = node.members[0].schema

@@ -26,6 +26,7 @@ from jumpgate.dataflow.operators import (
     Read,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -138,6 +139,11 @@ class Dataflow:
         _check_count(scope, count, offset)
         scope.done()
         return self._then(Sort(self.root, self._sort_keys("top", keys), count, offset))
+
+    def skyline(self, *keys: str | Named | Order) -> Dataflow:
+        """The rows that no other row dominates, that is, is at least as good by every key and better by one: small
+        values are better, with `.desc()` large ones."""
+        return self._then(Skyline(self.root, self._sort_keys("skyline", keys)))
 
     def limit(self, count: int, offset: int = 0) -> Dataflow:
         """At most `count` rows after `offset`, in the input's order where it has one, else any."""

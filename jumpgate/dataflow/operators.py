@@ -225,6 +225,14 @@ class Sort(Unary):
 
 
 @dataclass(frozen=True)
+class Skyline(Unary):
+    """The rows that no other row dominates: none is at least as good by every key and better by one. A key's smaller
+    values are better, with `descending` its larger ones; NULL is neither better nor worse nor as good as anything."""
+
+    keys: tuple[SortKey, ...]
+
+
+@dataclass(frozen=True)
 class Frame:
     """The rows around each row that a window function sees. unit: rows | range (rows, or peers by the order).
 

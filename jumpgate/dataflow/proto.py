@@ -27,6 +27,7 @@ from jumpgate.dataflow.operators import (
     Read,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -171,6 +172,8 @@ class _Writer:
                 )
             case Sort():
                 out.sort.CopyFrom(pb.Sort(keys=self._sort_keys(node.keys), limit=node.limit, offset=node.offset))
+            case Skyline():
+                out.skyline.CopyFrom(pb.Skyline(keys=self._sort_keys(node.keys)))
             case Window():
                 functions = [
                     pb.WindowFunction(
@@ -412,6 +415,7 @@ _READERS: dict[str, Callable[[_Reader, Any, list[Operator], str], Operator]] = {
         m.limit if m.HasField("limit") else None,
         m.offset,
     ),
+    "skyline": lambda r, m, i, w: Skyline(i[0], r.sort_keys(m.keys, w)),
     "window": lambda r, m, i, w: Window(
         i[0],
         r.all(m.partition_by, w),

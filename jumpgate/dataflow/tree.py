@@ -18,6 +18,7 @@ from jumpgate.dataflow.operators import (
     Receive,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -49,6 +50,8 @@ def line(node: Operator) -> str:
         case Sort():
             top = f"top {node.limit} " if node.limit is not None else "sort "
             return top + "by " + ", ".join(map(_key, node.keys)) + (f" offset {node.offset}" if node.offset else "")
+        case Skyline():
+            return "skyline of " + ", ".join(f"{k.expression} {'max' if k.descending else 'min'}" for k in node.keys)
         case Limit():
             return f"limit {node.count}" + (f" offset {node.offset}" if node.offset else "")
         case Window():

@@ -26,6 +26,7 @@ from jumpgate.dataflow.operators import (
     Read,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     UnionAll,
     Window,
@@ -86,6 +87,8 @@ def problems(node: Operator) -> list[str]:
         case Sort():
             found += [] if node.keys else ["no keys"]
             found += _counts(0 if node.limit is None else node.limit, node.offset)
+        case Skyline():
+            found += [] if node.keys else ["no keys"]
         case Window() if not found:
             found += _window(node)
         case Limit():

@@ -13,9 +13,12 @@ memory_bytes = 68719476736      # absent: as much as this machine has
 data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
 data_address = "10.0.0.7"       # how other hosts reach them
 
-[[device]]                      # a switch, a board, a store: its NCA knows the other keys
+[[device]]                      # a switch, a board, a store: its NCA knows the other keys (docs/switch.md)
 name = "tor1"
 kind = "switch"
+program = "aggregate"           # of p4/programs
+p4runtime = "10.0.0.1:9559"     # absent: a software switch of our own on this machine
+data = "10.0.0.1:9801"          # where it receives packets
 
 [[nca]]
 name = "mine"
@@ -52,6 +55,8 @@ _KEYS: dict[str, dict[str, type[int] | type[str]]] = {
 _REQUIRED = {"service": (), "host": ("name",), "device": ("name", "kind"), "nca": ("name", "path")}
 #: tables whose other keys belong to somebody else
 _OPEN = {"device"}
+#: keys of a [[device]] that is a switch, beside those of all
+_SWITCH = ("program", "p4runtime", "data", "pool", "profile", "jobs", "success")
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,9 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
     for host in hosts:
         _check_agent(host, where)
+    for table in data.get("device", []):
+        if table["kind"] == "switch":
+            _check_switch(table, where)
     return Config(hosts or local_hosts(1).hosts, devices, ncas, service)
 
 
@@ -170,8 +178,7 @@ def _check_agent(host: HostConfig, where: str) -> None:
     if host.agent is None:
         return
     name = host.device.name
-    address, _, port = host.agent.rpartition(":")
-    if not address or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+    if not _is_address(host.agent):
         raise ConfigError(f"{where}: agent of host '{name}' is {host.agent!r}, not HOST:PORT", file=where, host=name)
     if host.token_file is None:
         raise ConfigError(
@@ -180,6 +187,33 @@ def _check_agent(host: HostConfig, where: str) -> None:
             file=where,
             host=name,
         )
+
+
+def _check_switch(table: dict[str, Any], where: str) -> None:
+    name = table["name"]
+    place = f"the [[device]] '{name}'"
+    _known(table, dict.fromkeys(("name", "kind", *_SWITCH)), place, where)
+    if ("p4runtime" in table) != ("data" in table):
+        raise ConfigError(
+            f"{where}: {place} needs p4runtime (its control port) and data (where it receives packets) together, or "
+            "neither for a software switch of our own",
+            file=where,
+            device=name,
+        )
+    wanted = {
+        "p4runtime": ("HOST:PORT", _is_address),
+        "data": ("HOST:PORT, an IPv4 address", _is_address),
+        "jobs": ("a power of two up to 16", lambda v: v in (1, 2, 4, 8, 16) and not isinstance(v, bool)),
+        "success": ("a probability above 0, at most 1", lambda v: isinstance(v, int | float) and 0 < v <= 1),
+    }
+    for key, (what, holds) in wanted.items():
+        if key in table and not holds(table[key]):
+            raise ConfigError(f"{where}: {key} of {place} is {table[key]!r}, not {what}", file=where, device=name)
+
+
+def _is_address(value: object) -> bool:
+    host, _, port = str(value).rpartition(":")
+    return isinstance(value, str) and bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
 
 
 def _device(table: dict[str, Any]) -> Device:

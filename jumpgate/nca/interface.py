@@ -5,12 +5,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.ntf.descriptor import Descriptor
+
+#: the transport of edges to and from a device that reads and writes datagrams
+DATAGRAMS = "udp"
 
 
 class Completeness(enum.Enum):
@@ -31,12 +35,38 @@ class Unsupported:
 
 
 @dataclass(frozen=True)
+class WireInput:
+    """What is sent to a device: `expressions` over the match's input number `leaf`, computed by who sends, give the
+    columns of `schema`. By the columns `keys` several devices share the rows."""
+
+    leaf: int
+    expressions: tuple[Expression, ...]
+    schema: Schema
+    keys: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How a match's rows travel, where a device reads and writes datagrams of a layout of its own.
+
+    `body` is what the device runs; its leaves are Receives of edges "0", "1", …: the `inputs`, of which several may
+    come of one leaf (rows that are sent twice). `from_wire` are expressions over the body's output, computed by who
+    receives, and give the match's schema.
+    """
+
+    inputs: tuple[WireInput, ...]
+    body: Operator
+    from_wire: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class Match:
     """An NCA would take over `operators` (a connected part of the plan, root first).
 
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused).
+    domain on one host become a single instance ("" = never fused). `wire`: it is reached by datagrams. `claims` names
+    what of the device a plan can use only once. `note` is shown by explain.
     """
 
     nca: str
@@ -47,6 +77,8 @@ class Match:
     stateful: bool = False
     limits: tuple[tuple[str, float], ...] = ()
     note: str = ""
+    wire: Wire | None = None
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -166,10 +198,31 @@ class JobPlan:
         return next(e for e in self.edges if e.id == id)
 
 
-class Host(Protocol):
-    """What the orchestrator lends a life-cycle for working on a device that has an agent (jumpgate/hosts)."""
+class Reached(Protocol):
+    """A device that a service keeps a connection to between jobs."""
 
     device: Device
+
+    async def release(self, job: str) -> None:
+        """Takes back all that the job has of it; returns once nothing is left."""
+
+
+class Driver(Reached, Protocol):
+    """A device without an agent, as its accelerator's life-cycle reaches it (`reach`)."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still be used; if not, it is closed and reached anew for the next job."""
+
+    async def watch(self) -> None:
+        """Runs while a stage does; raises the typed error when the device fails."""
+
+    async def close(self) -> None:
+        """The service ends: ends what was started for the device; may be called twice."""
+
+
+class Host(Reached, Protocol):
+    """What the orchestrator lends a life-cycle for working on a device that has an agent (jumpgate/hosts)."""
 
     async def compile(self, name: str, source: str, key: str) -> str:
         """Builds `source` (C++) unless an artifact of that content key is cached; returns the artifact's path there."""
@@ -179,10 +232,7 @@ class Host(Protocol):
 
     async def spawn(self, job: str, instance: str, module: str = "") -> InstanceHandle:
         """Starts an instance process: of the C++ runtime, or `python -m module INSTANCE` (see jumpgate.nca.worker). It
-        ends with the job, the agent, or the connection to it."""
-
-    async def release(self, job: str) -> None:
-        """Kills every instance of the job that is left; returns once all are gone."""
+        ends with the job, the agent, or the connection to it. `release` kills every instance that is left."""
 
 
 class InstanceHandle(Protocol):
@@ -200,8 +250,14 @@ class JobContext:
     token: str = field(repr=False)
     plan: JobPlan
     hosts: dict[str, Host]
+    #: devices without agents, by name
+    drivers: dict[str, Driver] = field(default_factory=dict)
     #: instance id → "host:port" where it accepts edges; filled by allocate
     addresses: dict[str, str] = field(default_factory=dict)
+    #: (instance id, edge id) → "host:port" of the instance's end of an edge over datagrams; filled by allocate
+    datagrams: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: edge id → instance id → what that end of an edge over datagrams must know; filled by the device's allocate
+    paths: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     timeout_ms: int = 30_000
 
 
@@ -229,6 +285,14 @@ class LifeCycle(Protocol):
 
     async def destroy(self, handle: Any) -> None:
         """Ends it at once, whatever it is doing, and leaves nothing behind."""
+
+
+@runtime_checkable
+class Reaches(Protocol):
+    """A life-cycle whose devices have no agent: the service keeps what `reach` gives between its jobs."""
+
+    async def reach(self, device: Device) -> Driver:
+        """Connects to the device, or starts it. Raises the typed error that says what is missing."""
 
 
 class NCA(Protocol):

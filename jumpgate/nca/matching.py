@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Sort, column
+from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Skyline, Sort, column
 from jumpgate.nca.interface import Completeness, Match, Unsupported
 
 
@@ -24,7 +24,7 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
     if not match.operators or match.operators[0] is not node:
         return Unsupported("its match does not start at the operator it was asked about", "malformed_match")
     if match.completeness is Completeness.PARTIAL:
-        if not isinstance(node, Aggregate | Sort | Limit):
+        if not isinstance(node, Aggregate | Sort | Limit | Skyline):
             return Unsupported(f"{node.kind} has no final phase that could complete a partial match", "malformed_match")
         expected = partial_phase(node).schema
     elif match.completeness is Completeness.PRUNE:
@@ -37,11 +37,14 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
 
 
 def partial_phase(node: Operator) -> Operator:
-    """What an NCA that answered PARTIAL computes: the aggregate's partial phase, the first rows of a top-n or limit."""
+    """What an NCA that answered PARTIAL computes: the aggregate's partial phase, the first rows of a top-n or limit, a
+    skyline of its own."""
     if isinstance(node, Aggregate):
         return replace(node, phase="partial")
     if isinstance(node, Sort):
         return replace(node, limit=None if node.limit is None else node.limit + node.offset, offset=0)
+    if isinstance(node, Skyline):
+        return node
     assert isinstance(node, Limit)
     return replace(node, count=node.count + node.offset, offset=0)
 

@@ -128,7 +128,8 @@ class Job:
         for stage in range(1, self.context.plan.stages + 1):
             self._ended.clear()
             with self._phase("running", f"stage {stage}", stage):
-                await on_all(self.instances, f"stage {stage}", self._execute_in(stage), self._watch(stage))
+                watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
+                await on_all(self.instances, f"stage {stage}", self._execute_in(stage), *watchers)
 
     async def _allocate(self, i: InstancePlan) -> None:
         self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
@@ -203,7 +204,8 @@ class Job:
             await asyncio.wait_for(self._lifecycle(i).destroy(self._handles[i.id]), DESTROY_TIMEOUT_S)
 
         await asyncio.gather(*(destroy(i) for i in self.instances if i.id in self._handles), return_exceptions=True)
-        await asyncio.gather(*(h.release(self.id) for h in self.context.hosts.values()), return_exceptions=True)
+        lent = (*self.context.hosts.values(), *self.context.drivers.values())
+        await asyncio.gather(*(device.release(self.id) for device in lent), return_exceptions=True)
         self._handles.clear()
 
     # ---- helpers ----

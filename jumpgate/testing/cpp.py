@@ -16,6 +16,11 @@ NTF_SOURCES = (
     "crc32c", "ntf_descriptor", "ntf_frame", "ntf_columnar", "ntf_row", "ntf_stream", "edge_socket", "edge_emitter",
     "edge_receiver", "edge_listener",
 )  # fmt: skip
+#: the ends of edges over datagrams stand alone likewise
+DATAGRAM_SOURCES = (
+    "crc32c", "ntf_descriptor", "ntf_columnar", "ntf_row", "edge_socket", "datagram_packet", "datagram_flow",
+    "datagram_socket", "datagram_tuples", "datagram_blocks", "datagram_drain", "datagram_sender", "datagram_receiver",
+)  # fmt: skip
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 PROGRAMS_BYTES_MAX = 256 << 20
@@ -30,6 +35,10 @@ def runtime_source() -> Path:
 
 def ntf_sources() -> list[Path]:
     return [runtime_source() / "src" / f"{name}.cpp" for name in NTF_SOURCES]
+
+
+def datagram_sources() -> list[Path]:
+    return [runtime_source() / "src" / f"{name}.cpp" for name in DATAGRAM_SOURCES]
 
 
 def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, compiler: str | None = None) -> Path:

@@ -36,6 +36,7 @@ from jumpgate.dataflow.operators import (
     Operator,
     Project,
     Read,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -56,7 +57,7 @@ TYPES = (
 )
 ROWS = (0, 1, 2, 5, 40, 300)
 WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
-KINDS = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union")
+KINDS = ("filter", "filter", "project", "join", "join", "aggregate", "aggregate", "distinct", "union", "skyline")
 #: with what no generated program does
 ALL_KINDS = (*KINDS, "window")
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct")
@@ -98,6 +99,7 @@ class Generator:
             "aggregate": self.aggregate,
             "distinct": Distinct,
             "union": self.union,
+            "skyline": self.skyline,
             "window": self.window,
         }
         return changes[kind](node)
@@ -199,7 +201,9 @@ class Generator:
             for i in self.random.sample(range(len(schema)), len(schema))
         )
         functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
-        frames = (Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1))
+        frames = [Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0)]
+        if not any(f.function in ("sum", "avg", "stddev") and f.arguments[0].type.is_float for f in functions):
+            frames.append(Frame("rows", -2, 1))  # nobody slides over floats
         return Window(node, partition, order, functions, self.random.choice(frames))
 
     def window_function(self, schema: Schema, name: str) -> WindowFunction:
@@ -216,6 +220,11 @@ class Generator:
         if function in ("lag", "lead"):
             arguments = (*arguments, Literal(int64.with_nullable(False), self.random.choice((0, 1, 2))))
         return WindowFunction(function, arguments, window_type(function, tuple(a.type for a in arguments)), name)
+
+    def skyline(self, node: Operator) -> Operator:
+        width = len(node.schema)
+        chosen = self.random.sample(range(width), self.random.randint(1, min(3, width)))
+        return Skyline(node, tuple(SortKey(column(node.schema, i), self.random.random() < 0.5) for i in chosen))
 
     def sort(self, node: Operator) -> Operator:
         width = len(node.schema)

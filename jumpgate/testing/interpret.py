@@ -34,6 +34,7 @@ from jumpgate.dataflow.operators import (
     Read,
     Receive,
     Shuffle,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -131,6 +132,8 @@ class Interpreter:
             case Sort():
                 rows = self._sorted(self.rows(node.input), node.keys)
                 return rows[node.offset : None if node.limit is None else node.offset + node.limit]
+            case Skyline():
+                return self._skyline(node)
             case Limit():
                 return self.rows(node.input)[node.offset : node.offset + node.count]
             case Distinct():
@@ -201,6 +204,20 @@ class Interpreter:
 
         return sorted(rows, key=functools.cmp_to_key(before))
 
+    def _skyline(self, node: Skyline) -> Rows:
+        """Every row beside every other."""
+        rows = self.rows(node.input)
+        points = [[self.value(k.expression, r) for k in node.keys] for r in rows]
+
+        def dominates(a: list[Any], b: list[Any]) -> bool:
+            if None in a or None in b:
+                return False
+            signs = [(x < y) - (x > y) for x, y in zip(a, b, strict=True)]  # > 0: a is smaller
+            signs = [-s if k.descending else s for s, k in zip(signs, node.keys, strict=True)]
+            return min(signs) >= 0 and max(signs) > 0
+
+        return [r for r, b in zip(rows, points, strict=True) if not any(dominates(a, b) for a in points)]
+
     # ---- aggregates -------------------------------------------------------------------------------------------------
 
     def _aggregate(self, node: Aggregate) -> Rows:
@@ -237,8 +254,8 @@ class Interpreter:
         rows = self.rows(leaf)
         if filters and filters[-1].input is leaf:
             matters = [self.value(filters[-1].predicate, r) is True for r in rows]
-            return [r for i, (r, m) in enumerate(zip(rows, matters, strict=True)) if m or i % 2]
-        return rows
+            rows = [r for i, (r, m) in enumerate(zip(rows, matters, strict=True)) if m or i % 2]
+        return [r[: len(node.kept)] for r in rows]
 
 
 def _result(m: Measure, values: list[Any]) -> Any:

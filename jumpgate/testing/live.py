@@ -15,7 +15,7 @@ from pathlib import Path
 
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.local import LocalAgent
-from jumpgate.nca.interface import Device
+from jumpgate.nca.interface import Device, Driver, Reaches
 from jumpgate.testing.leaks import MARK, Process, Watch, descriptors
 
 #: how the names of instances' processes begin
@@ -27,9 +27,19 @@ class Agents:
 
     def __init__(self, hosts: dict[str, AgentHost], watch: Watch, folder: Path) -> None:
         self.hosts = hosts
+        self.drivers: dict[str, Driver] = {}
         self._watch, self._folder = watch, folder
-        self._kept = watch.processes()
+        self._remember()
+
+    def _remember(self) -> None:
+        self._kept = self._watch.processes()
         self._before = self._open()
+
+    async def reach(self, lifecycle: Reaches, device: Device) -> Driver:
+        if device.name not in self.drivers:
+            self.drivers[device.name] = await lifecycle.reach(device)
+            self._remember()
+        return self.drivers[device.name]
 
     def kill(self) -> None:
         for process in self._watch.processes(INSTANCE):
@@ -63,7 +73,12 @@ async def agents(devices: Sequence[Device]) -> AsyncIterator[Agents]:
             hosts = {agent.host.device.name: agent.host for agent in started}
             for host in hosts.values():  # the first instance shows what an agent keeps open from then on
                 await (await host.spawn("first", "first")).call("destroy")
-            yield Agents(hosts, Watch(mark), Path(folder))
+            live = Agents(hosts, Watch(mark), Path(folder))
+            try:
+                yield live
+            finally:
+                for driver in live.drivers.values():
+                    await driver.close()
         finally:
             for agent in started:
                 await agent.host.close()

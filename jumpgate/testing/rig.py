@@ -17,7 +17,7 @@ from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.operators import FORMATS, Operator
 from jumpgate.errors import InstanceFailed, InternalError
 from jumpgate.nca.conformance import LiveHosts
-from jumpgate.nca.interface import Device, JobPlan
+from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import ALL_KINDS, KINDS, Generator
@@ -84,6 +84,13 @@ class FakeHosts:
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self.hosts = {d.name: FakeHost(d) for d in devices}
+        self.drivers: dict[str, Driver] = {}
+
+    async def reach(self, lifecycle: Reaches, device: Device) -> Driver:
+        """A real one: of devices without agents nothing is made up."""
+        if device.name not in self.drivers:
+            self.drivers[device.name] = await lifecycle.reach(device)
+        return self.drivers[device.name]
 
     def kill(self) -> None:
         for host in self.hosts.values():
@@ -95,7 +102,12 @@ class FakeHosts:
 
 @contextlib.asynccontextmanager
 async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
-    yield FakeHosts(devices)
+    hosts = FakeHosts(devices)
+    try:
+        yield hosts
+    finally:
+        for driver in hosts.drivers.values():
+            await driver.close()
 
 
 class LocalRig:

@@ -27,6 +27,7 @@ from jumpgate.dataflow.operators import (
     Read,
     Send,
     Shuffle,
+    Skyline,
     Sort,
     SortKey,
     UnionAll,
@@ -165,6 +166,8 @@ class Translator:
                 columns = [f"t.c{i}" for i in range(len(node.input.schema))]
                 columns += [self._window(f, node) for f in node.functions]
                 return f"SELECT {_numbered(columns)} FROM {self._step(node.input)} t"
+            case Skyline():
+                return self._skyline(node)
             case Limit():
                 return f"SELECT * FROM {self._step(node.input)} t{_bounds(node.count, node.offset)}"
             case Distinct():
@@ -228,6 +231,18 @@ class Translator:
             return f"SELECT {_numbered([*outputs, mark])} FROM {left} l"
         outputs += [f"r.c{i}" for i in range(other)]
         return f"SELECT {_numbered(outputs)} FROM {left} l {node.type.upper()} JOIN {right} r ON {condition}"
+
+    def _skyline(self, node: Skyline) -> str:
+        def terms(better: str, worse: str) -> list[str]:
+            found = []
+            for k in node.keys:
+                mine, other = (self.expression(k.expression, lambda i, s=s: f"{s}.c{i}") for s in ("t", "u"))  # type: ignore[misc]
+                found.append(f"{other} {worse if k.descending else better} {mine}")
+            return found
+
+        as_good, better = " AND ".join(terms("<=", ">=")), " OR ".join(terms("<", ">"))
+        step = self._step(node.input)
+        return f"SELECT * FROM {step} t WHERE NOT EXISTS (SELECT 1 FROM {step} u WHERE {as_good} AND ({better}))"
 
     def _order(self, keys: Sequence[SortKey]) -> str:
         texts = [

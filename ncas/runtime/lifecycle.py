@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,12 @@ from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Schema
-from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.interface import DATAGRAMS, Edge, Host, InstanceHandle, InstancePlan, JobContext
+
+#: fragments that a life-cycle remembers
+LOWERED_MAX = 256
 
 
 @dataclass(frozen=True)
@@ -35,12 +40,22 @@ class Live:
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
+    def __init__(self) -> None:
+        #: the fragments lowered last, by identity (the root is kept alive): plans of repeated requests share theirs
+        self._lowered: OrderedDict[int, tuple[Operator, Program, Dialect, str]] = OrderedDict()
+
+    def _lower(self, instance: InstancePlan) -> tuple[Program, Dialect, str]:
+        """The fragment's program, its dialect and its key."""
+        if id(instance.root) not in self._lowered:
+            stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
+            program, dialect = lower_fragment(instance.root, stages, instance.stage), _dialect(instance)
+            self._lowered[id(instance.root)] = instance.root, program, dialect, shape_key(program, dialect)
+            if len(self._lowered) > LOWERED_MAX:
+                self._lowered.popitem(last=False)
+        return self._lowered[id(instance.root)][1:]
+
     async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
-        program = lower_fragment(
-            instance.root, dict(zip(instance.inputs, instance.input_stages, strict=False)), instance.stage
-        )
-        dialect = _dialect(instance)
-        key = shape_key(program, dialect)
+        program, dialect, key = self._lower(instance)
         path = await host.has_artifact(key)
         if path is None:
             source = await asyncio.to_thread(render, program, dialect)
@@ -49,10 +64,16 @@ class SoftwareLifecycle:
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
-        if instance.inputs:  # else there is nothing to listen for
+        ends = (*instance.inputs, *([instance.output] if instance.output else []))
+        datagrams = [e for e in ends if context.plan.edge(e).transport == DATAGRAMS]
+        if instance.inputs or datagrams:  # else there is nothing to listen for
             properties = dict(instance.device.properties)
-            answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"))
-            context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
+            more = {"datagrams": datagrams} if datagrams else {}
+            answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), **more)
+            address = properties.get("data_address", "127.0.0.1")
+            context.addresses[instance.id] = f"{address}:{answer['port']}"
+            for edge in datagrams:
+                context.datagrams[instance.id, edge] = f"{address}:{answer['datagrams'][edge]}"
         return Live(handle)
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
@@ -166,17 +187,27 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
 
 def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
+    if edge.transport == DATAGRAMS:
+        return _datagrams(edge, instance.index, instance, context)
     return {"kind": "edge", **_edge(edge, instance.index, context), "producers": len(edge.producers)}
 
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
+    if edge.transport == DATAGRAMS:
+        sink = _datagrams(edge, edge.producers.index(instance.id), instance, context)
+        return {**sink, "partitioning": edge.partitioning.kind}
     peers = edge.endpoints or tuple(context.addresses[c] for c in edge.consumers)
     return {
         **_edge(edge, edge.producers.index(instance.id), context),
         "peers": peers,
         "partitioning": edge.partitioning.kind,
     }
+
+
+def _datagrams(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
+    """One end of an edge to or from a device, which has said what both must know."""
+    return {"kind": "datagrams", **_edge(edge, index, context), **context.paths[edge.id][instance.id]}
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:

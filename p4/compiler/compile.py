@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.alus import check_alus
 from jumpgate.p4.compiler.elaborate import elaborate
 from jumpgate.p4.compiler.grammar import parse
 from jumpgate.p4.compiler.preprocess import Preprocessor
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program that obeys the rules; its forms are made when they are asked for."""
+    """A program that the hardware can run; its forms are made when they are asked for."""
 
     program: ir.Program
     profile: str
@@ -70,10 +71,25 @@ def front_end(text: str, file: str, defines: Mapping[str, str] | None = None) ->
 def compile_source(
     text: str, file: str, *, profile: str = "tofino1", defines: Mapping[str, str] | None = None
 ) -> Compiled:
-    """Compiles a program for the hardware of that profile. Raises P4Error."""
+    """Compiles a program for the hardware of that profile ("none": for the software switch alone).
+
+    Raises P4Error for what is wrong with it, and for what does not fit.
+    """
     limits = load_profile(profile)
     program = front_end(text, file, defines)
     diagnostics = Diagnostics({file: text.split("\n")})
+    check_alus(program, limits, diagnostics)
     check_stateful(program, limits, diagnostics)
     diagnostics.check()
-    return Compiled(program, profile)
+    compiled = Compiled(program, profile)
+    for position, problem in compiled.resources.problems:
+        diagnostics.error(position, problem)
+    diagnostics.check()
+    return compiled
+
+
+def report(text: str, file: str, profile: str = "tofino1") -> Resources:
+    """What a program takes, whether it fits or not. Raises P4Error for what else is wrong with it."""
+    from jumpgate.p4.compiler.resources import resources
+
+    return resources(front_end(text, file), load_profile(profile))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.lower import leaves
+from jumpgate.p4.compiler.walk import leaves
 
 
 def cpp_type(kind: ir.Bits) -> str:

@@ -19,6 +19,7 @@ from jumpgate.p4.compiler.names import (
 )
 from jumpgate.p4.compiler.parsers import Parsers
 from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.walk import walk
 
 INITIAL = {("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF}
 
@@ -48,6 +49,8 @@ class Elaborate(Parsers, Externs):
                     self.declare(node, root)
             except Mistake as mistake:
                 self.diagnostics.add(mistake)
+        if main is None and self.diagnostics.found:
+            return
         try:
             self._package(main, pipes, root)
         except Mistake as mistake:
@@ -149,6 +152,9 @@ class Elaborate(Parsers, Externs):
         node = table.node
         assert isinstance(node, ast.Table)
         keys = tuple(self._key(k, table.scope) for k in node.keys)
+        for at, key in zip(node.keys, keys, strict=True):
+            if sum(k.name == key.name for k in keys) > 1:
+                raise Mistake(at.position, f"two keys are called '{key.name}'; tell them apart by @name(\"…\")")
         entry = self.slot(f"{node.name}.entry", ir.Bits(32))
         outer, self.entry = self.entry, entry
         uses = list(node.actions)
@@ -344,18 +350,6 @@ class Elaborate(Parsers, Externs):
         if isinstance(made, Instance) and made.type.name.startswith("Direct") and not scope.prefix:
             raise Mistake(node.position, f"a {made.type.name} is declared in a control")
         return made
-
-
-def walk(body: Sequence[ir.Stmt]) -> list[ir.Stmt]:
-    """All statements in there, nested ones too; tables' actions are not."""
-    out: list[ir.Stmt] = []
-    for s in body:
-        out.append(s)
-        if isinstance(s, ir.If):
-            out += walk(s.then) + walk(s.otherwise)
-        elif isinstance(s, ir.Scope | ir.Execute):
-            out += walk(s.body)
-    return out
 
 
 def written(node: ast.Expression) -> str:

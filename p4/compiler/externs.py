@@ -91,10 +91,11 @@ class Externs(Lower):
             raise Mistake(node.position, f"a register of {size} elements")
         values = (0,) * len(fields)
         if arguments:
-            values = tuple(
-                self.convert(e, t, node.position).value  # type: ignore[union-attr]
-                for e, (_, t) in zip(scalars(self.expression(arguments[0], scope)), fields, strict=True)
-            )
+            given = scalars(self.expression(arguments[0], scope))
+            if len(given) != len(fields) or not all(isinstance(e, ir.Const) for e in given):
+                raise Mistake(node.position, f"the initial value is {len(fields)} constants")
+            made = [self.convert(e, t, node.position) for e, (_, t) in zip(given, fields, strict=True)]
+            values = tuple(e.value for e in made if isinstance(e, ir.Const))
         width = 0 if direct or len(kind.arguments) < 2 else self.bits(kind.arguments[1], node.position).width
         number = len(self.program.registers)
         self.program.registers.append(
@@ -205,7 +206,7 @@ class Externs(Lower):
 
     def _kept(self, value: ir.Expr, name: str) -> ir.Expr:
         slot = self.slot(name, value.type)
-        self.out.append(ir.Set(slot, value))
+        self.set(slot, value)
         return ir.Get(slot)
 
     def packet_method(self, name: str, node: ast.Call, scope: Scope) -> Value | None:

@@ -145,13 +145,15 @@ Expr = Const | Get | Unary | Binary | Slice | Cast | Mux | Lookahead | Hash | Ra
 class Set:
     slot: Slot
     value: Expr
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
 class If:
     condition: Expr
     then: tuple[Stmt, ...]
-    otherwise: tuple[Stmt, ...] = ()
+    otherwise: tuple[Stmt, ...]
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,3 +374,8 @@ class Program:
     digests: list[DigestInfo] = field(default_factory=list)
     ingress: Gress = field(default_factory=lambda: Gress("ingress"))
     egress: Gress = field(default_factory=lambda: Gress("egress"))
+
+    @property
+    def bodies(self) -> list[tuple[Stmt, ...]]:
+        """Of the controls and of all actions of tables."""
+        return [self.ingress.control, self.egress.control, *(a.body for t in self.tables for a in t.actions)]

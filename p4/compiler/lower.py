@@ -11,7 +11,6 @@ from jumpgate.p4.compiler.names import (
     Composite,
     EnumType,
     Group,
-    Instance,
     Listed,
     Packet,
     RegisterAction,
@@ -25,6 +24,7 @@ from jumpgate.p4.compiler.names import (
     slots,
 )
 from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.walk import leaves
 
 CALLS_MAX = 40
 SLOTS_MAX = 100_000
@@ -43,6 +43,7 @@ class Lower(Expressions):
         self.result: list[ir.Slot | None] = []
         self.exit = -1
         self.calls = 0
+        self.at = Position(program.name, 1, 1)  # the statement at hand
         self.entry: ir.Slot | None = None  # of the table whose action is at hand
         self.applied: dict[str, int] = {}
 
@@ -92,7 +93,11 @@ class Lower(Expressions):
             except Mistake as mistake:
                 self.diagnostics.add(mistake)
 
+    def set(self, slot: ir.Slot, value: ir.Expr) -> None:
+        self.out.append(ir.Set(slot, value, self.at))
+
     def statement(self, node: ast.Statement, scope: Scope) -> None:
+        self.at = node.position
         match node:
             case ast.Assign():
                 target = self.expression(node.target, scope)
@@ -110,7 +115,7 @@ class Lower(Expressions):
                 if isinstance(condition, ir.Const):
                     self.out += then if condition.value else otherwise
                 else:
-                    self.out.append(ir.If(condition, then, otherwise))
+                    self.out.append(ir.If(condition, then, otherwise, node.position))
             case ast.Block():
                 self.body(node.body, scope.inner())
             case ast.Variable():
@@ -137,14 +142,15 @@ class Lower(Expressions):
         if node.value is not None:
             self.assign(target, self.expression(node.value, scope), node.position)
         else:
-            self.out += [ir.Set(s, ir.Const(0, s.type)) for s in slots(target)]
+            for s in slots(target):
+                self.set(s, ir.Const(0, s.type))
         scope.add(node.name, target, node.position)
 
     def assign(self, target: Value, value: Value, position: Position) -> None:
         if isinstance(target, Group):
             self._assign_group(target, value, position)
         elif isinstance(target, ir.Get):
-            self.out.append(ir.Set(target.slot, self.convert(self.plain(value, position), target.type, position)))
+            self.set(target.slot, self.convert(self.plain(value, position), target.type, position))
         else:
             raise Mistake(position, f"a {describe(target)} cannot be assigned to")
 
@@ -159,7 +165,7 @@ class Lower(Expressions):
             self.assign(field, part, position)
         if target.valid is not None:
             valid = ir.Get(value.valid) if isinstance(value, Group) and value.valid else ir.Const(1, ir.BOOL)
-            self.out.append(ir.Set(target.valid, valid))
+            self.set(target.valid, valid)
 
     def _assign_slice(self, node: ast.Assign, target: ir.Expr, scope: Scope) -> None:
         if not isinstance(target, ir.Slice) or not isinstance(target.operand, ir.Get):
@@ -169,7 +175,7 @@ class Lower(Expressions):
         mask = ((1 << kind.width) - 1) ^ ((1 << target.high + 1) - (1 << target.low))
         kept = ir.Binary("&", ir.Get(slot), ir.Const(mask, kind), kind)
         moved = ir.Binary("<<", ir.Cast(value, kind), ir.Const(target.low, ir.INTEGER), kind)
-        self.out.append(ir.Set(slot, ir.Binary("|", kept, moved, kind)))
+        self.set(slot, ir.Binary("|", kept, moved, kind))
 
     def _return(self, node: ast.Return, scope: Scope) -> None:
         if not self.returns:
@@ -178,7 +184,7 @@ class Lower(Expressions):
         if (node.value is None) != (result is None):
             raise Mistake(node.position, "the function returns " + ("nothing" if result is None else "a value"))
         if node.value is not None and result is not None:
-            self.out.append(ir.Set(result, self.scalar(node.value, scope, result.type)))
+            self.set(result, self.scalar(node.value, scope, result.type))
         self.out.append(ir.Leave(self.returns[-1]))
 
     def _switch(self, node: ast.Switch, scope: Scope) -> None:
@@ -208,7 +214,7 @@ class Lower(Expressions):
         otherwise: tuple[ir.Stmt, ...] = next((b for c, b in chain if c is None), ())
         for condition, body in reversed([c for c in chain if c[0] is not None]):
             assert condition is not None
-            otherwise = (ir.If(condition, body, otherwise),)
+            otherwise = (ir.If(condition, body, otherwise, node.position),)
         self.out += otherwise
 
     def _label(self, label: ast.Expression, table: Closure | None, kind: ir.Bits, scope: Scope) -> ir.Expr:
@@ -230,9 +236,9 @@ class Lower(Expressions):
             if not effects:
                 return self.operate(node.op, left, right[0], node.position)
             both = self.slot("condition", ir.BOOL)
-            self.out.append(ir.Set(both, left))
+            self.set(both, left)
             more = ir.Get(both) if node.op == "&&" else ir.Unary("!", ir.Get(both), ir.BOOL)
-            self.out.append(ir.If(more, (*effects, ir.Set(both, right[0]))))
+            self.out.append(ir.If(more, (*effects, ir.Set(both, right[0], node.position)), (), node.position))
             return ir.Get(both)
         return super().expression(node, scope)
 
@@ -324,7 +330,7 @@ class Lower(Expressions):
         if name == "isValid":
             return ir.Get(base.valid)
         if name in ("setValid", "setInvalid"):
-            self.out.append(ir.Set(base.valid, ir.Const(int(name == "setValid"), ir.BOOL)))
+            self.set(base.valid, ir.Const(int(name == "setValid"), ir.BOOL))
             return None
         if name in ("minSizeInBytes", "minSizeInBits"):
             bits = sum(e.type.width for e in scalars(base))
@@ -346,23 +352,12 @@ class Lower(Expressions):
             output = self.slot(parameters[1].name, kind)
             inner.values[parameters[1].name] = ir.Get(output)
         body = self.captured(lambda: self.scoped(lambda: self.body(action.apply.body.body, inner), None, position))
+        if leaves(body, self.exit):
+            raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")
         values = slots(value)
         if tuple(v.type for v in values) != tuple(t for _, t in register.fields):
             raise Mistake(action.apply.position, f"the value's type is not that of the register {register.name}")
         if output is not None:
-            self.out.append(ir.Set(output, ir.Const(0, output.type)))
+            self.set(output, ir.Const(0, output.type))
         self.out.append(ir.Execute(action.register, action.name, index, values, output, body, position))
         return ir.Get(output) if output else None
-
-    def instance_of(self, value: Value, *names: str) -> Instance | None:
-        return value if isinstance(value, Instance) and value.type.name in names else None
-
-
-def leaves(body: Sequence[ir.Stmt], label: int) -> bool:
-    """Does something in there leave to that label?"""
-    return any(
-        (isinstance(s, ir.Leave) and s.label == label)
-        or (isinstance(s, ir.If) and (leaves(s.then, label) or leaves(s.otherwise, label)))
-        or (isinstance(s, ir.Scope) and leaves(s.body, label))
-        for s in body
-    )

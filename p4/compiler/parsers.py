@@ -230,7 +230,7 @@ class Parsers(Lower):
         offset = 0
         for e in scalars(value):
             if isinstance(e, ir.Get):
-                self.out.append(ir.Set(e.slot, ir.Lookahead(offset, e.type)))
+                self.set(e.slot, ir.Lookahead(offset, e.type))
                 offset += e.type.width
         return value
 

@@ -66,12 +66,17 @@ class Stage:
             "exact_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.crossbar}),
             "ternary_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.ternary}),
             "hash_slices": sum(-(-bits // 16) for bits in hashes.values()),
-            "gateways": len(gateways),
+            "gateways": sum(_gateways(u, profile) for u in gateways),
         }
 
 
 def _bytes(fields: set[tuple[str, ir.Slot]]) -> int:
     return sum(-(-slot.type.width // 8) for _, slot in fields)
+
+
+def _gateways(unit: Unit, profile: Profile) -> int:
+    """A condition over more bits than a gateway sees is taken apart at its && and ||."""
+    return -(-sum(slot.type.width for slot in unit.crossbar) // profile.gateway["bits"])
 
 
 def _blocks(bits: int, profile: Profile) -> int:
@@ -140,8 +145,9 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
                         p.position, f"{p.names} needs {need} {what.replace('_', ' ')} in one stage; there are {limit}"
                     )
                     return stages
-    if len(stages) > profile.stages:
-        late = min((u for s in stages[profile.stages :] for u in s.units), key=lambda u: u.number)
+    if len(stages) > profile.stages or waiting:
+        behind: list[Stage | Place] = [*stages[profile.stages :], *waiting]
+        late = min((u for group in behind for u in group.units), key=lambda u: u.number)
         diagnostics.error(
             late.position,
             f"the program needs {len(stages)} stages, a {profile.title} has {profile.stages}; {late.kind} "

@@ -21,6 +21,8 @@ class Profile:
     phv: dict[str, int]
     parser: dict[str, int]
     register: dict[str, int]
+    alu: dict[str, int]
+    gateway: dict[str, int]
 
 
 @functools.cache

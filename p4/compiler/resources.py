@@ -1,4 +1,5 @@
-"""The report of what a program takes of the hardware, and the budgets that are not of one stage: parser rows."""
+"""The report of what a program takes of the hardware: of each stage (placement), of the packet header vector (phv), and
+of the parsers."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.placement import Stage, place
+from jumpgate.p4.compiler.phv import Containers, containers
+from jumpgate.p4.compiler.placement import place
 from jumpgate.p4.compiler.profile import Profile
-from jumpgate.p4.compiler.source import Diagnostics
+from jumpgate.p4.compiler.source import Diagnostics, Position
 
 COLUMNS = {
     "stateful_alus": "ALUs", "stateful_blocks": "register", "sram_blocks": "SRAM", "tcam_blocks": "TCAM",
@@ -19,17 +21,19 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Resources:
-    """`stages`: what is taken of each. `register_bits`: of all registers. `parser_rows`: by half of the pipe.
+    """`stages`: what is taken of each. `holds`: tables and register actions in it. `register_bits`: of all registers.
 
-    `problems`: what does not fit, and where in the source; empty if the hardware can run the program.
+    `parser_rows`: by half of the pipe. `problems`: what does not fit, and where in the source; none if the hardware can
+    run the program.
     """
 
     profile: Profile
     stages: tuple[dict[str, int], ...]
     register_bits: int
+    phv: Containers
     parser_rows: dict[str, int]
     holds: tuple[tuple[str, ...], ...]
-    problems: tuple[str, ...]
+    problems: tuple[tuple[Position, str], ...]
 
     @property
     def totals(self) -> dict[str, int]:
@@ -43,7 +47,11 @@ class Resources:
             "stages": [{**s, "holds": list(names)} for s, names in zip(self.stages, self.holds, strict=True)],
             "stage_max": {k: self.profile.stage[k] for k in COLUMNS},
             "totals": self.totals,
-            "problems": list(self.problems),
+            "phv_containers": {str(size): count for size, count in self.phv.used.items()},
+            "phv_containers_max": {str(size): self.profile.phv[f"containers_{size}"] for size in self.phv.used},
+            "phv_tagalong_bits": self.phv.tagalong_bits,
+            "phv_tagalong_bits_max": self.profile.phv["tagalong_bits"],
+            "problems": [f"{position}: {message}" for position, message in self.problems],
             "register_bits": self.register_bits,
             "parser_rows": self.parser_rows,
             "parser_rows_max": self.profile.parser["tcam_rows"],
@@ -57,18 +65,22 @@ class Resources:
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         lines = ["  ".join(c.rjust(w) for c, w in zip(r, widths, strict=True)) for r in rows]
         parsers = ", ".join(f"{k} {v}" for k, v in self.parser_rows.items())
+        sizes = ", ".join(f"{n} of {self.profile.phv[f'containers_{s}']} of {s} bits" for s, n in self.phv.used.items())
+        tagalong = f"{self.phv.tagalong_bits} of {self.profile.phv['tagalong_bits']} tagalong bits"
         return "\n".join([
             f"{self.profile.title}: {len(self.stages)} of {self.profile.stages} stages",
             *lines,
+            f"header vector: containers {sizes}; {tagalong}",
             f"registers: {self.register_bits} bits; parser rows of {self.profile.parser['tcam_rows']}: {parsers}",
-            *(f"does not fit: {problem}" for problem in self.problems),
+            *(f"does not fit: {position}: {message}" for position, message in self.problems),
         ])  # fmt: skip
 
 
 def resources(program: ir.Program, profile: Profile) -> Resources:
     """Places the program."""
     diagnostics = Diagnostics()
-    stages: list[Stage] = place(program, profile, diagnostics)
+    stages = place(program, profile, diagnostics)
+    phv = containers(program, [s.units for s in stages], profile, diagnostics)
     rows = {}
     for gress in (program.ingress, program.egress):
         rows[gress.name] = sum(len(s.cases) for s in gress.states)
@@ -89,7 +101,8 @@ def resources(program: ir.Program, profile: Profile) -> Resources:
         profile,
         tuple(s.used(program, profile) for s in stages),
         sum(r.size * sum(t.width for _, t in r.fields) for r in program.registers),
+        phv,
         rows,
         tuple(tuple(dict.fromkeys(u.name for u in s.units if u.kind in ("table", "register"))) for s in stages),
-        tuple(f"{position}: {message}" for position, message in sorted(diagnostics.found)),
+        tuple(sorted(diagnostics.found)),
     )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.source import Diagnostics
 
-ACTIONS_MAX = 4  # RegisterActions of one register
 Seen = dict[int, ir.Execute]
 
 
@@ -15,7 +14,6 @@ def check_rules(program: ir.Program, diagnostics: Diagnostics) -> None:
     """Adds what the hardware cannot do to `diagnostics`."""
     for gress in (program.ingress, program.egress):
         _accesses(program, gress.control, {}, diagnostics)
-    _actions(program, diagnostics)
 
 
 def _accesses(program: ir.Program, body: Sequence[ir.Stmt], seen: Seen, diagnostics: Diagnostics) -> Seen:
@@ -41,19 +39,3 @@ def _accesses(program: ir.Program, body: Sequence[ir.Stmt], seen: Seen, diagnost
             outcomes = [_accesses(program, b, seen, diagnostics) for b in branches]
             seen = {k: v for outcome in outcomes for k, v in outcome.items()}
     return seen
-
-
-def _actions(program: ir.Program, diagnostics: Diagnostics) -> None:
-    from jumpgate.p4.compiler.elaborate import walk
-
-    names: dict[int, set[str]] = {}
-    bodies = [program.ingress.control, program.egress.control, *(a.body for t in program.tables for a in t.actions)]
-    for s in (s for body in bodies for s in walk(body)):
-        if isinstance(s, ir.Execute):
-            found = names.setdefault(s.register, set())
-            found.add(s.name)
-            register = program.registers[s.register]
-            if len(found) > ACTIONS_MAX:
-                diagnostics.error(
-                    register.position, f"register '{register.name}' has more than {ACTIONS_MAX} RegisterActions"
-                )

@@ -70,7 +70,6 @@ class Syntax:
         return self.take()
 
     def unexpected(self, wanted: str) -> Mistake:
-        """What is wrong at the cursor; a missing `;` is shown where it belongs, after the token before."""
         return Mistake(self.token.position, f"expected {wanted}, found '{self.token.text}'")
 
     def name(self, what: str = "a name") -> Token:
@@ -98,10 +97,10 @@ class Syntax:
         return tuple(out)
 
     def recover(self, start: int) -> None:
-        """After a mistake: goes on behind the next `;` or block of this nesting, or before its closing brace."""
-        if self.at == start and not self.sees("}"):
-            self.take()
-        depth = 0
+        """After a mistake in what began at `start`: goes on behind its `;` or its block, or before a closing brace."""
+        self.at, depth = start, 0
+        if not self.sees("}"):
+            depth += self.take().text == "{"
         while self.token.kind != "end":
             if self.sees("}"):
                 if depth == 0:
@@ -109,6 +108,7 @@ class Syntax:
                 depth -= 1
                 self.take()
                 if depth == 0:
+                    self.accepts(";")
                     return
                 continue
             depth += self.sees("{")
@@ -248,7 +248,11 @@ class Syntax:
         return third.kind in ("name", "number") or third.text in ("(", "~", "!")
 
     def _primary(self) -> ast.Expression:
-        token = self.take()
+        token = self.token
+        is_name = token.kind == "name" and (token.text not in KEYWORDS or token.text in ("error", "apply"))
+        if not (is_name or token.kind == "number" or self.sees("true", "false", "{", "(", ".")):
+            raise self.unexpected("an expression")
+        self.take()
         if token.kind == "number":
             return ast.Number(token.position, *number(token))
         if token.text in ("true", "false"):
@@ -262,11 +266,7 @@ class Syntax:
                 return ast.ListExpression(token.position, (inner, *rest))
             self.expect(")")
             return inner
-        if token.text == "." and self.token.kind == "name":
-            return ast.Name(token.position, self.name().text)
-        if token.kind == "name" and (token.text not in KEYWORDS or token.text in ("error", "apply")):
-            return ast.Name(token.position, token.text)
-        raise Mistake(token.position, f"expected an expression, found '{token.text}'")
+        return ast.Name(token.position, self.name().text if token.text == "." else token.text)
 
     def _list(self, brace: Token) -> ast.ListExpression:
         names: list[str] = []
@@ -321,6 +321,8 @@ class Syntax:
             items = self.nested(lambda: self.listed(self.keyset, ")"))
             if len(items) > 1 or isinstance(items[0] if items else None, ast.Anything):
                 return ast.ListExpression(token.position, items)
+            if items and isinstance(items[0], ast.Binary) and items[0].op in ("&&&", ".."):
+                return items[0]
             self.at = start
         value = self.expression()
         if self.sees("&&&", ".."):

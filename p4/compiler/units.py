@@ -21,20 +21,24 @@ reads are left out. Slices and casts of fields cost no operation: containers are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.operations import copied, gateway_operations, is_linear, is_numeric, operations
 from jumpgate.p4.compiler.source import Position
+from jumpgate.p4.compiler.walk import expressions, external, gets, leaves, replaced, walk
 
-BITWISE = ("&", "|", "^")
-COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 Guard = tuple[tuple[int, bool], ...]
 
 
 @dataclass(eq=False)
 class Unit:
-    """`needs`: unit → stages behind it. `crossbar`: fields that it matches, hashes or gives to a stateful ALU."""
+    """`needs`: unit → stages behind it. `crossbar`: fields that it matches, hashes or gives to a stateful ALU.
+
+    `unset`: of the fields that it reads, those that nothing has written on some path. `moves`: (target, source) of the
+    ALUs' operations. `whole`: fields that an ALU works on as numbers.
+    """
 
     number: int
     kind: str  # table, register, counter, gateway, action
@@ -48,6 +52,9 @@ class Unit:
     writes: set[ir.Slot] = field(default_factory=set)
     crossbar: set[ir.Slot] = field(default_factory=set)
     ternary: set[ir.Slot] = field(default_factory=set)
+    unset: set[ir.Slot] = field(default_factory=set)
+    moves: set[tuple[ir.Slot, ir.Slot]] = field(default_factory=set)
+    whole: set[ir.Slot] = field(default_factory=set)
     hashes: set[tuple[ir.Expr, int]] = field(default_factory=set)
     registers: set[int] = field(default_factory=set)
     counters: set[int] = field(default_factory=set)
@@ -63,9 +70,10 @@ class State:
     readers: dict[ir.Slot, frozenset[int]] = field(default_factory=dict)
     values: dict[ir.Slot, ir.Expr] = field(default_factory=dict)
     past: dict[ir.Slot, tuple[ir.Expr, int]] = field(default_factory=dict)  # held until that unit wrote
+    defined: frozenset[ir.Slot] = frozenset()  # written on every path
 
     def copy(self) -> State:
-        return State(dict(self.writers), dict(self.readers), dict(self.values), dict(self.past))
+        return State(dict(self.writers), dict(self.readers), dict(self.values), dict(self.past), self.defined)
 
 
 def merge(states: Sequence[State]) -> State:
@@ -80,6 +88,7 @@ def merge(states: Sequence[State]) -> State:
     for slot, value in states[0].values.items():
         if all(state.values.get(slot) == value for state in states[1:]):
             out.values[slot] = value
+    out.defined = frozenset.intersection(*(state.defined for state in states))
     return out
 
 
@@ -112,6 +121,7 @@ class Extract:
                 return
             match s:
                 case ir.Set():
+                    self.position = s.position
                     following = statements[at + 1] if at + 1 < len(statements) else None
                     if not (isinstance(following, ir.Execute) and following.output == s.slot):
                         self._set(s)
@@ -143,9 +153,10 @@ class Extract:
 
     def _if(self, s: ir.If) -> None:
         assert self.state is not None
+        self.position = s.position
         condition = self._plain(s.condition)
-        name = f"if in line {self.position.line}"
-        unit = self._deep("gateway", name, _gateway_operations(condition), condition)
+        name = f"if in line {s.position.line}"
+        unit = self._deep("gateway", name, gateway_operations(condition), condition)
         self._read(unit, condition)
         unit.crossbar |= set(gets(condition)) - self.decided
         outer, before = self.guard, self.state
@@ -158,16 +169,17 @@ class Extract:
             if self.state is not None:
                 ends.append(self.state)
         self.state = merge(ends) if ends else None
-        self.guard = (*outer, (unit.number, not _leaves(s.then))) if leaving else outer
+        self.guard = (*outer, (unit.number, not leaves(s.then))) if leaving else outer
 
     def _set(self, s: ir.Set) -> None:
         assert self.state is not None
         state = self.state
         whole = s.value
-        source = _copied(whole)
+        source = copied(whole)
         if source is not None:
             made = self.results.get(source)
             if made is not None and self.units[made].guard == self.guard and self._absorb(made, s.slot):
+                self.units[made].whole.add(s.slot)
                 return
             if source in state.values:
                 whole = state.values[source] if source.type == whole.type else ir.Cast(state.values[source], whole.type)
@@ -175,6 +187,7 @@ class Extract:
                 value, writer = state.past[source]
                 if self.units[writer].guard == self.guard and self._absorb(writer, s.slot):
                     self.units[writer].reads |= set(gets(value))
+                    self._moves(self.units[writer], s.slot, value)
                     return
         value = self._plain(whole)
         count = 1 if is_linear(value) else operations(value)
@@ -183,6 +196,8 @@ class Extract:
         if isinstance(value, ir.Hash) or (is_linear(value) and operations(value) > 1):
             unit.crossbar |= set(gets(value))
             unit.hashes.add((value, value.type.width))
+        else:
+            self._moves(unit, s.slot, value)
         self._write(unit, s.slot)
         if s.slot not in gets(value):
             state.values[s.slot] = value
@@ -221,6 +236,8 @@ class Extract:
                     if isinstance(value, ir.Hash):
                         unit.hashes.add((value, value.type.width))
                         unit.crossbar |= set(gets(value)) - own
+                    else:
+                        self._moves(unit, s.slot, value, own)
                     self._write(unit, s.slot)
                     if s.slot not in gets(value):
                         self.state.values[s.slot] = value
@@ -245,6 +262,7 @@ class Extract:
         self._index(unit, s.index, own)
         if s.output is not None:
             self._write(unit, s.output)
+            unit.whole.add(s.output)
             self.results[s.output] = unit.number
 
     def _index(self, unit: Unit, index: ir.Expr, own: Iterable[ir.Slot] = ()) -> None:
@@ -267,18 +285,21 @@ class Extract:
 
     def _deep(self, kind: str, name: str, before: int, value: ir.Expr) -> Unit:
         """A unit behind as many operations that come first."""
+        width = min(32, max((s.type.width for s in gets(value)), default=1))
         last: Unit | None = None
-        for _ in range(before):
-            unit = self._unit("action", f"part of {name}")
-            self._read(unit, value)
+        for at in range(max(0, before) + 1):
+            part = at < before
+            unit = self._unit("action", f"part of {name}") if part else self._unit(kind, name)
+            if part:
+                self._read(unit, value)
             if last is not None:
                 unit.needs[last.number] = 1
-            last = unit
-        made = self._unit(kind, name)
-        if last is not None:
-            made.needs[last.number] = 1
-            made.sources.add(last.number)
-        return made
+                unit.sources.add(last.number)
+                unit.reads |= last.writes
+            if part:
+                unit.writes.add(ir.Slot(-1 - unit.number, unit.name, ir.Bits(width)))
+                last = unit
+        return unit
 
     def _read(self, unit: Unit, value: ir.Expr, own: Iterable[ir.Slot] = ()) -> None:
         assert self.state is not None
@@ -286,12 +307,20 @@ class Extract:
             if slot in own:
                 continue
             unit.reads.add(slot)
+            if slot not in self.state.defined:
+                unit.unset.add(slot)
             distance = 0 if slot in self.decided and unit.kind == "gateway" else 1
             for writer in self.state.writers.get(slot, ()):
                 if writer != unit.number:
                     unit.needs[writer] = max(distance, unit.needs.get(writer, 0))
                     unit.sources.add(writer)
             self.state.readers[slot] = self.state.readers.get(slot, frozenset()) | {unit.number}
+
+    def _moves(self, unit: Unit, target: ir.Slot, value: ir.Expr, own: Iterable[ir.Slot] = ()) -> None:
+        sources = [slot for slot in gets(value) if slot not in own]
+        unit.moves |= {(target, source) for source in sources}
+        if is_numeric(value):
+            unit.whole |= {target, *sources}
 
     def _write(self, unit: Unit, slot: ir.Slot) -> None:
         assert self.state is not None
@@ -311,6 +340,7 @@ class Extract:
         assert self.state is not None
         state = self.state
         state.writers[slot] = frozenset((unit,))
+        state.defined |= {slot}
         state.readers[slot] = frozenset()
         state.values.pop(slot, None)
         state.past.pop(slot, None)
@@ -382,146 +412,3 @@ class Extract:
             if not unit.is_live:
                 unit.is_live = True
                 open_ += [self.units[n] for n in (*unit.sources, *(g for g, _ in unit.guard))]
-
-
-# ---- expressions ----
-
-
-def parts(e: ir.Expr) -> tuple[ir.Expr, ...]:
-    match e:
-        case ir.Unary() | ir.Slice() | ir.Cast():
-            return (e.operand,)
-        case ir.Binary():
-            return (e.left, e.right)
-        case ir.Mux():
-            return (e.condition, e.yes, e.no)
-        case ir.Hash():
-            return e.inputs
-    return ()
-
-
-def every(e: ir.Expr) -> Iterator[ir.Expr]:
-    """The expression and all in it."""
-    yield e
-    for part in parts(e):
-        yield from every(part)
-
-
-def gets(e: ir.Expr) -> list[ir.Slot]:
-    return [x.slot for x in every(e) if isinstance(x, ir.Get)]
-
-
-def replaced(e: ir.Expr, swap) -> ir.Expr:  # type: ignore[no-untyped-def]
-    match e:
-        case ir.Get():
-            return swap(e.slot)  # type: ignore[no-any-return]
-        case ir.Unary():
-            return ir.Unary(e.op, replaced(e.operand, swap), e.type)
-        case ir.Binary():
-            return ir.Binary(e.op, replaced(e.left, swap), replaced(e.right, swap), e.type)
-        case ir.Slice():
-            return ir.Slice(replaced(e.operand, swap), e.high, e.low)
-        case ir.Cast():
-            return ir.Cast(replaced(e.operand, swap), e.type)
-        case ir.Mux():
-            return ir.Mux(replaced(e.condition, swap), replaced(e.yes, swap), replaced(e.no, swap))
-        case ir.Hash():
-            return ir.Hash(e.algorithm, tuple(replaced(i, swap) for i in e.inputs), e.type)
-    return e
-
-
-def is_linear(e: ir.Expr) -> bool:
-    """A hash unit can make it: each bit is the parity of some bits of fields."""
-    match e:
-        case ir.Const() | ir.Get():
-            return True
-        case ir.Slice():
-            return is_linear(e.operand)
-        case ir.Cast():
-            return not e.operand.type.signed and is_linear(e.operand)
-        case ir.Binary(op="^" | "++"):
-            return is_linear(e.left) and is_linear(e.right)
-        case ir.Binary(op="&" | "<<" | ">>"):
-            return isinstance(e.right, ir.Const) and is_linear(e.left)
-        case ir.Hash():
-            return e.algorithm != "checksum" and all(is_linear(i) for i in e.inputs)
-    return False
-
-
-def operations(e: ir.Expr) -> int:
-    """Operations of the stages' ALUs that depend on each other; a plain field or constant is none."""
-    match e:
-        case ir.Slice() | ir.Cast():
-            return operations(e.operand)
-        case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
-            return operations(e.operand)
-        case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()) as masked, right=ir.Binary(op="<<") as shifted):
-            return 1 + max(operations(masked.left), operations(shifted.left))
-        case ir.Unary() | ir.Binary() | ir.Mux() | ir.Hash():
-            return 1 + max((operations(p) for p in parts(e)), default=0)
-        case ir.Random():
-            return 1
-    return 0
-
-
-def _gateway_operations(e: ir.Expr) -> int:
-    """Operations that must come before a gateway, which itself masks, compares and combines."""
-    match e:
-        case ir.Binary(op="&&" | "||") | ir.Unary(op="!"):
-            return max(_gateway_operations(p) for p in parts(e))
-        case ir.Binary(op=op) if op in COMPARISONS:
-            return max(_gateway_operations(p) for p in parts(e))
-        case ir.Binary(op="&", right=ir.Const()):
-            return operations(e.left)
-    return operations(e)
-
-
-def _copied(e: ir.Expr) -> ir.Slot | None:
-    if isinstance(e, ir.Cast):
-        return _copied(e.operand)
-    return e.slot if isinstance(e, ir.Get) else None
-
-
-# ---- statements ----
-
-
-def walk(body: Sequence[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """All statements in there, nested ones too; tables' actions are not."""
-    for s in body:
-        yield s
-        if isinstance(s, ir.If):
-            yield from walk((*s.then, *s.otherwise))
-        elif isinstance(s, ir.Scope | ir.Execute):
-            yield from walk(s.body)
-
-
-def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
-    """What a statement itself reads; not the statements in it."""
-    match s:
-        case ir.Set():
-            return (s.value,)
-        case ir.If():
-            return (s.condition,)
-        case ir.Execute() | ir.Count():
-            return (s.index,)
-        case ir.Mirror():
-            return (s.session, *s.fields)
-        case ir.Resubmit() | ir.Digest():
-            return s.fields
-    return ()
-
-
-def external(body: Sequence[ir.Stmt], local: Iterable[ir.Slot]) -> list[ir.Slot]:
-    """Fields of the packet that a RegisterAction reads, in order."""
-    known = set(local)
-    found: dict[ir.Slot, None] = {}
-    for s in walk(body):
-        for e in expressions(s):
-            found.update(dict.fromkeys(x for x in gets(e) if x not in known))
-        if isinstance(s, ir.Set):
-            known.add(s.slot)
-    return list(found)
-
-
-def _leaves(body: Sequence[ir.Stmt]) -> bool:
-    return any(isinstance(s, ir.Leave) for s in walk(body))

@@ -66,10 +66,16 @@ struct slot_t {
     bit<32> not_high;
 }
 struct metadata_t {
-    bit<9> back;     // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> left;     // tuples that stay in the packet
-    bit<12> cell;
+    bit<14> cell;
+    bit<14> base;
+    bit<14> mask;
     slot_t s0;
     slot_t s1;
     slot_t s2;
@@ -86,20 +92,170 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
+    action refuse() { ig_dprsr_md.drop_ctl = 1; }
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
+    }
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.checksum = 0;
+    }
+    // Back to whom it came from.
+    action answer() {
+        bit<48> mac = hdr.ethernet.src_addr;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = mac;
+        bit<32> address = hdr.ipv4.src_addr;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = address;
+        bit<16> port = hdr.udp.src_port;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
+        ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.left: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 0): acknowledge(0);
+            (_, 1, 0): acknowledge(17);
+            (1, 1, 1): forward(1, 0);
+            (_, 2, 0): acknowledge(17);
+            (1, 2, 2): forward(2, 0);
+            (_, 3, 0): acknowledge(34);
+            (1, 3, 3): forward(3, 0);
+            (1, 3, 2): forward(2, 17);
+            (1, 3, 1): forward(1, 17);
+            (_, 4, 0): acknowledge(17);
+            (1, 4, 4): forward(4, 0);
+            (_, 5, 0): acknowledge(34);
+            (1, 5, 5): forward(5, 0);
+            (1, 5, 4): forward(4, 17);
+            (1, 5, 1): forward(1, 17);
+            (_, 6, 0): acknowledge(34);
+            (1, 6, 6): forward(6, 0);
+            (1, 6, 4): forward(4, 17);
+            (1, 6, 2): forward(2, 17);
+            (_, 7, 0): acknowledge(51);
+            (1, 7, 7): forward(7, 0);
+            (1, 7, 6): forward(6, 17);
+            (1, 7, 5): forward(5, 17);
+            (1, 7, 4): forward(4, 34);
+            (1, 7, 3): forward(3, 17);
+            (1, 7, 2): forward(2, 34);
+            (1, 7, 1): forward(1, 34);
+            (_, 8, 0): acknowledge(17);
+            (1, 8, 8): forward(8, 0);
+            (_, 9, 0): acknowledge(34);
+            (1, 9, 9): forward(9, 0);
+            (1, 9, 8): forward(8, 17);
+            (1, 9, 1): forward(1, 17);
+            (_, 10, 0): acknowledge(34);
+            (1, 10, 10): forward(10, 0);
+            (1, 10, 8): forward(8, 17);
+            (1, 10, 2): forward(2, 17);
+            (_, 11, 0): acknowledge(51);
+            (1, 11, 11): forward(11, 0);
+            (1, 11, 10): forward(10, 17);
+            (1, 11, 9): forward(9, 17);
+            (1, 11, 8): forward(8, 34);
+            (1, 11, 3): forward(3, 17);
+            (1, 11, 2): forward(2, 34);
+            (1, 11, 1): forward(1, 34);
+            (_, 12, 0): acknowledge(34);
+            (1, 12, 12): forward(12, 0);
+            (1, 12, 8): forward(8, 17);
+            (1, 12, 4): forward(4, 17);
+            (_, 13, 0): acknowledge(51);
+            (1, 13, 13): forward(13, 0);
+            (1, 13, 12): forward(12, 17);
+            (1, 13, 9): forward(9, 17);
+            (1, 13, 8): forward(8, 34);
+            (1, 13, 5): forward(5, 17);
+            (1, 13, 4): forward(4, 34);
+            (1, 13, 1): forward(1, 34);
+            (_, 14, 0): acknowledge(51);
+            (1, 14, 14): forward(14, 0);
+            (1, 14, 12): forward(12, 17);
+            (1, 14, 10): forward(10, 17);
+            (1, 14, 8): forward(8, 34);
+            (1, 14, 6): forward(6, 17);
+            (1, 14, 4): forward(4, 34);
+            (1, 14, 2): forward(2, 34);
+            (_, 15, 0): acknowledge(68);
+            (1, 15, 15): forward(15, 0);
+            (1, 15, 14): forward(14, 17);
+            (1, 15, 13): forward(13, 17);
+            (1, 15, 12): forward(12, 34);
+            (1, 15, 11): forward(11, 17);
+            (1, 15, 10): forward(10, 34);
+            (1, 15, 9): forward(9, 34);
+            (1, 15, 8): forward(8, 51);
+            (1, 15, 7): forward(7, 17);
+            (1, 15, 6): forward(6, 34);
+            (1, 15, 5): forward(5, 34);
+            (1, 15, 4): forward(4, 51);
+            (1, 15, 3): forward(3, 34);
+            (1, 15, 2): forward(2, 51);
+            (1, 15, 1): forward(1, 51);
+        }
+        const default_action = refuse();
+        size = 81;
+    }
+    action answer_read() {
+        hdr.jumpgate.present = 15;
+        hdr.ipv4.total_len = 180;
+        hdr.udp.length = 160;
+        answer();
+    }
     // What was left of the packet with that number: a repetition has the same fate.
-    Register<bit<8>, bit<12>>(4096, 0) outcome;
-    RegisterAction<bit<8>, bit<12>, bit<8>>(outcome) keep_outcome = {
+    Register<bit<8>, bit<14>>(16384, 0) outcome;
+    RegisterAction<bit<8>, bit<14>, bit<8>>(outcome) keep_outcome = {
         void apply(inout bit<8> value, out bit<8> rv) { value = md.left; rv = value; }
     };
-    RegisterAction<bit<8>, bit<12>, bit<8>>(outcome) repeat_outcome = {
+    RegisterAction<bit<8>, bit<14>, bit<8>>(outcome) repeat_outcome = {
         void apply(inout bit<8> value, out bit<8> rv) { rv = value; }
     };
 
@@ -683,318 +839,244 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = 0xFFFFFFFF; }
     };
 
-    action to_port(bit<9> port, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.back = back;
+    action aggregate(bit<14> base, bit<14> mask) {
+        md.base = base;
+        md.mask = mask;
     }
-    action refuse() { ig_dprsr_md.drop_ctl = 1; }
     table flow {
         key = { hdr.jumpgate.flow: exact; }
-        actions = { to_port; refuse; }
+        actions = { aggregate; refuse; }
         const default_action = refuse();
-        size = 16;
-    }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
-        hdr.udp.checksum = 0;
-    }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-            2: set_lengths(53, 33);
-            3: set_lengths(70, 50);
-            4: set_lengths(53, 33);
-            5: set_lengths(70, 50);
-            6: set_lengths(70, 50);
-            7: set_lengths(87, 67);
-            8: set_lengths(53, 33);
-            9: set_lengths(70, 50);
-            10: set_lengths(70, 50);
-            11: set_lengths(87, 67);
-            12: set_lengths(70, 50);
-            13: set_lengths(87, 67);
-            14: set_lengths(87, 67);
-            15: set_lengths(104, 84);
-        }
-        size = 16;
-    }
-    // Back to whom it came from.
-    action swap_addresses() {
-        bit<48> mac = hdr.ethernet.src_addr;
-        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
-        hdr.ethernet.dst_addr = mac;
-        bit<32> address = hdr.ipv4.src_addr;
-        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
-        hdr.ipv4.dst_addr = address;
-        bit<16> port = hdr.udp.src_port;
-        hdr.udp.src_port = hdr.udp.dst_port;
-        hdr.udp.dst_port = port;
-        ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+        size = 64;
     }
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            md.window = 0;
+            route.apply();
+            // The flow's buckets: those that are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}) & md.mask;
+                md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}) & md.mask;
+                md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}) & md.mask;
+            } else {
+                md.s0.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s1.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s2.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s3.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
-            }
-            md.left = hdr.jumpgate.present;
-            md.s0.key = OTHER;
-            md.s0.high_key = 0;
-            md.s0.min_is = 0;
-            md.s0.max_is = 0;
-            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls[0:0] == 0) {
-                md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                md.s0.low = hdr.tuple_0.value_low;
-                md.s0.high = hdr.tuple_0.value_high ^ 0x80000000;
-                md.s0.not_low = ~hdr.tuple_0.value_low;
-                md.s0.not_high = ~(hdr.tuple_0.value_high ^ 0x80000000);
-                md.s0.key = claim_0.execute(md.s0.bucket);
-                if (md.s0.key == CLAIMED) { md.s0.high_key = key_high_set_0.execute(md.s0.bucket); }
-                else if (md.s0.key == SAME) { md.s0.high_key = key_high_check_0.execute(md.s0.bucket); }
-                if (md.s0.high_key == 1) {
-                    md.left[0:0] = 0;
-                    if (hdr.tuple_0.nulls[1:1] == 0) {
-                        count_add_0.execute(md.s0.bucket);
-                        sum_low_add_0.execute(md.s0.bucket);
-                        sum_high_add_0.execute(md.s0.bucket);
-                        md.s0.min_is = min_high_take_0.execute(md.s0.bucket);
-                        md.s0.max_is = max_high_take_0.execute(md.s0.bucket);
-                        if (md.s0.min_is == 1) { min_low_set_0.execute(md.s0.bucket); }
-                        else if (md.s0.min_is == 2) { min_low_take_0.execute(md.s0.bucket); }
-                        if (md.s0.max_is == 1) { max_low_set_0.execute(md.s0.bucket); }
-                        else if (md.s0.max_is == 2) { max_low_take_0.execute(md.s0.bucket); }
+                md.left = hdr.jumpgate.present;
+                md.s0.high_key = 0;
+                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls[0:0] == 0) {
+                    md.s0.low = hdr.tuple_0.value_low;
+                    md.s0.high = hdr.tuple_0.value_high ^ 0x80000000;
+                    md.s0.not_low = ~hdr.tuple_0.value_low;
+                    md.s0.not_high = ~(hdr.tuple_0.value_high ^ 0x80000000);
+                    md.s0.key = claim_0.execute(md.s0.bucket ^ md.base);
+                    if (md.s0.key == CLAIMED) { md.s0.high_key = key_high_set_0.execute(md.s0.bucket ^ md.base); }
+                    else if (md.s0.key == SAME) { md.s0.high_key = key_high_check_0.execute(md.s0.bucket ^ md.base); }
+                    if (md.s0.high_key == 1) {
+                        md.left[0:0] = 0;
+                        if (hdr.tuple_0.nulls[1:1] == 0) {
+                            count_add_0.execute(md.s0.bucket ^ md.base);
+                            sum_low_add_0.execute(md.s0.bucket ^ md.base);
+                            sum_high_add_0.execute(md.s0.bucket ^ md.base);
+                            md.s0.min_is = min_high_take_0.execute(md.s0.bucket ^ md.base);
+                            md.s0.max_is = max_high_take_0.execute(md.s0.bucket ^ md.base);
+                            if (md.s0.min_is == 1) { min_low_set_0.execute(md.s0.bucket ^ md.base); }
+                            else if (md.s0.min_is == 2) { min_low_take_0.execute(md.s0.bucket ^ md.base); }
+                            if (md.s0.max_is == 1) { max_low_set_0.execute(md.s0.bucket ^ md.base); }
+                            else if (md.s0.max_is == 2) { max_low_take_0.execute(md.s0.bucket ^ md.base); }
+                        }
                     }
                 }
-            } else {
-                md.s0.bucket = hdr.jumpgate.sequence[13:0];
-                if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                    hdr.group_0.setValid();
-                    hdr.group_0.key_low = owner_first_0.execute(md.s0.bucket);
-                    hdr.group_0.key_high = key_high_read_0.execute(md.s0.bucket);
-                    hdr.group_0.count = count_read_0.execute(md.s0.bucket);
-                    hdr.group_0.sum_low = sum_low_first_0.execute(md.s0.bucket);
-                    hdr.group_0.sum_high = sum_high_first_0.execute(md.s0.bucket);
-                    hdr.group_0.min_high = min_high_read_0.execute(md.s0.bucket);
-                    hdr.group_0.min_low = min_low_read_0.execute(md.s0.bucket);
-                    hdr.group_0.max_high = max_high_read_0.execute(md.s0.bucket);
-                    hdr.group_0.max_low = max_low_read_0.execute(md.s0.bucket);
-                } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                    hdr.group_0.setValid();
-                    hdr.group_0.key_low = owner_second_0.execute(md.s0.bucket);
-                    hdr.group_0.sum_low = sum_low_second_0.execute(md.s0.bucket);
-                    hdr.group_0.sum_high = sum_high_second_0.execute(md.s0.bucket);
-                } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                    owner_clear_0.execute(md.s0.bucket);
-                    count_clear_0.execute(md.s0.bucket);
-                    sum_low_clear_0.execute(md.s0.bucket);
-                    sum_high_clear_0.execute(md.s0.bucket);
-                    min_high_clear_0.execute(md.s0.bucket);
-                    min_low_clear_0.execute(md.s0.bucket);
-                    max_high_clear_0.execute(md.s0.bucket);
-                    max_low_clear_0.execute(md.s0.bucket);
-                }
-            }
-            md.s1.key = OTHER;
-            md.s1.high_key = 0;
-            md.s1.min_is = 0;
-            md.s1.max_is = 0;
-            if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls[0:0] == 0) {
-                md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low});
-                md.s1.low = hdr.tuple_1.value_low;
-                md.s1.high = hdr.tuple_1.value_high ^ 0x80000000;
-                md.s1.not_low = ~hdr.tuple_1.value_low;
-                md.s1.not_high = ~(hdr.tuple_1.value_high ^ 0x80000000);
-                md.s1.key = claim_1.execute(md.s1.bucket);
-                if (md.s1.key == CLAIMED) { md.s1.high_key = key_high_set_1.execute(md.s1.bucket); }
-                else if (md.s1.key == SAME) { md.s1.high_key = key_high_check_1.execute(md.s1.bucket); }
-                if (md.s1.high_key == 1) {
-                    md.left[1:1] = 0;
-                    if (hdr.tuple_1.nulls[1:1] == 0) {
-                        count_add_1.execute(md.s1.bucket);
-                        sum_low_add_1.execute(md.s1.bucket);
-                        sum_high_add_1.execute(md.s1.bucket);
-                        md.s1.min_is = min_high_take_1.execute(md.s1.bucket);
-                        md.s1.max_is = max_high_take_1.execute(md.s1.bucket);
-                        if (md.s1.min_is == 1) { min_low_set_1.execute(md.s1.bucket); }
-                        else if (md.s1.min_is == 2) { min_low_take_1.execute(md.s1.bucket); }
-                        if (md.s1.max_is == 1) { max_low_set_1.execute(md.s1.bucket); }
-                        else if (md.s1.max_is == 2) { max_low_take_1.execute(md.s1.bucket); }
+                md.s1.high_key = 0;
+                if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls[0:0] == 0) {
+                    md.s1.low = hdr.tuple_1.value_low;
+                    md.s1.high = hdr.tuple_1.value_high ^ 0x80000000;
+                    md.s1.not_low = ~hdr.tuple_1.value_low;
+                    md.s1.not_high = ~(hdr.tuple_1.value_high ^ 0x80000000);
+                    md.s1.key = claim_1.execute(md.s1.bucket ^ md.base);
+                    if (md.s1.key == CLAIMED) { md.s1.high_key = key_high_set_1.execute(md.s1.bucket ^ md.base); }
+                    else if (md.s1.key == SAME) { md.s1.high_key = key_high_check_1.execute(md.s1.bucket ^ md.base); }
+                    if (md.s1.high_key == 1) {
+                        md.left[1:1] = 0;
+                        if (hdr.tuple_1.nulls[1:1] == 0) {
+                            count_add_1.execute(md.s1.bucket ^ md.base);
+                            sum_low_add_1.execute(md.s1.bucket ^ md.base);
+                            sum_high_add_1.execute(md.s1.bucket ^ md.base);
+                            md.s1.min_is = min_high_take_1.execute(md.s1.bucket ^ md.base);
+                            md.s1.max_is = max_high_take_1.execute(md.s1.bucket ^ md.base);
+                            if (md.s1.min_is == 1) { min_low_set_1.execute(md.s1.bucket ^ md.base); }
+                            else if (md.s1.min_is == 2) { min_low_take_1.execute(md.s1.bucket ^ md.base); }
+                            if (md.s1.max_is == 1) { max_low_set_1.execute(md.s1.bucket ^ md.base); }
+                            else if (md.s1.max_is == 2) { max_low_take_1.execute(md.s1.bucket ^ md.base); }
+                        }
                     }
                 }
-            } else {
-                md.s1.bucket = hdr.jumpgate.sequence[13:0];
-                if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                    hdr.group_1.setValid();
-                    hdr.group_1.key_low = owner_first_1.execute(md.s1.bucket);
-                    hdr.group_1.key_high = key_high_read_1.execute(md.s1.bucket);
-                    hdr.group_1.count = count_read_1.execute(md.s1.bucket);
-                    hdr.group_1.sum_low = sum_low_first_1.execute(md.s1.bucket);
-                    hdr.group_1.sum_high = sum_high_first_1.execute(md.s1.bucket);
-                    hdr.group_1.min_high = min_high_read_1.execute(md.s1.bucket);
-                    hdr.group_1.min_low = min_low_read_1.execute(md.s1.bucket);
-                    hdr.group_1.max_high = max_high_read_1.execute(md.s1.bucket);
-                    hdr.group_1.max_low = max_low_read_1.execute(md.s1.bucket);
-                } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                    hdr.group_1.setValid();
-                    hdr.group_1.key_low = owner_second_1.execute(md.s1.bucket);
-                    hdr.group_1.sum_low = sum_low_second_1.execute(md.s1.bucket);
-                    hdr.group_1.sum_high = sum_high_second_1.execute(md.s1.bucket);
-                } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                    owner_clear_1.execute(md.s1.bucket);
-                    count_clear_1.execute(md.s1.bucket);
-                    sum_low_clear_1.execute(md.s1.bucket);
-                    sum_high_clear_1.execute(md.s1.bucket);
-                    min_high_clear_1.execute(md.s1.bucket);
-                    min_low_clear_1.execute(md.s1.bucket);
-                    max_high_clear_1.execute(md.s1.bucket);
-                    max_low_clear_1.execute(md.s1.bucket);
-                }
-            }
-            md.s2.key = OTHER;
-            md.s2.high_key = 0;
-            md.s2.min_is = 0;
-            md.s2.max_is = 0;
-            if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls[0:0] == 0) {
-                md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low});
-                md.s2.low = hdr.tuple_2.value_low;
-                md.s2.high = hdr.tuple_2.value_high ^ 0x80000000;
-                md.s2.not_low = ~hdr.tuple_2.value_low;
-                md.s2.not_high = ~(hdr.tuple_2.value_high ^ 0x80000000);
-                md.s2.key = claim_2.execute(md.s2.bucket);
-                if (md.s2.key == CLAIMED) { md.s2.high_key = key_high_set_2.execute(md.s2.bucket); }
-                else if (md.s2.key == SAME) { md.s2.high_key = key_high_check_2.execute(md.s2.bucket); }
-                if (md.s2.high_key == 1) {
-                    md.left[2:2] = 0;
-                    if (hdr.tuple_2.nulls[1:1] == 0) {
-                        count_add_2.execute(md.s2.bucket);
-                        sum_low_add_2.execute(md.s2.bucket);
-                        sum_high_add_2.execute(md.s2.bucket);
-                        md.s2.min_is = min_high_take_2.execute(md.s2.bucket);
-                        md.s2.max_is = max_high_take_2.execute(md.s2.bucket);
-                        if (md.s2.min_is == 1) { min_low_set_2.execute(md.s2.bucket); }
-                        else if (md.s2.min_is == 2) { min_low_take_2.execute(md.s2.bucket); }
-                        if (md.s2.max_is == 1) { max_low_set_2.execute(md.s2.bucket); }
-                        else if (md.s2.max_is == 2) { max_low_take_2.execute(md.s2.bucket); }
+                md.s2.high_key = 0;
+                if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls[0:0] == 0) {
+                    md.s2.low = hdr.tuple_2.value_low;
+                    md.s2.high = hdr.tuple_2.value_high ^ 0x80000000;
+                    md.s2.not_low = ~hdr.tuple_2.value_low;
+                    md.s2.not_high = ~(hdr.tuple_2.value_high ^ 0x80000000);
+                    md.s2.key = claim_2.execute(md.s2.bucket ^ md.base);
+                    if (md.s2.key == CLAIMED) { md.s2.high_key = key_high_set_2.execute(md.s2.bucket ^ md.base); }
+                    else if (md.s2.key == SAME) { md.s2.high_key = key_high_check_2.execute(md.s2.bucket ^ md.base); }
+                    if (md.s2.high_key == 1) {
+                        md.left[2:2] = 0;
+                        if (hdr.tuple_2.nulls[1:1] == 0) {
+                            count_add_2.execute(md.s2.bucket ^ md.base);
+                            sum_low_add_2.execute(md.s2.bucket ^ md.base);
+                            sum_high_add_2.execute(md.s2.bucket ^ md.base);
+                            md.s2.min_is = min_high_take_2.execute(md.s2.bucket ^ md.base);
+                            md.s2.max_is = max_high_take_2.execute(md.s2.bucket ^ md.base);
+                            if (md.s2.min_is == 1) { min_low_set_2.execute(md.s2.bucket ^ md.base); }
+                            else if (md.s2.min_is == 2) { min_low_take_2.execute(md.s2.bucket ^ md.base); }
+                            if (md.s2.max_is == 1) { max_low_set_2.execute(md.s2.bucket ^ md.base); }
+                            else if (md.s2.max_is == 2) { max_low_take_2.execute(md.s2.bucket ^ md.base); }
+                        }
                     }
                 }
-            } else {
-                md.s2.bucket = hdr.jumpgate.sequence[13:0];
-                if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                    hdr.group_2.setValid();
-                    hdr.group_2.key_low = owner_first_2.execute(md.s2.bucket);
-                    hdr.group_2.key_high = key_high_read_2.execute(md.s2.bucket);
-                    hdr.group_2.count = count_read_2.execute(md.s2.bucket);
-                    hdr.group_2.sum_low = sum_low_first_2.execute(md.s2.bucket);
-                    hdr.group_2.sum_high = sum_high_first_2.execute(md.s2.bucket);
-                    hdr.group_2.min_high = min_high_read_2.execute(md.s2.bucket);
-                    hdr.group_2.min_low = min_low_read_2.execute(md.s2.bucket);
-                    hdr.group_2.max_high = max_high_read_2.execute(md.s2.bucket);
-                    hdr.group_2.max_low = max_low_read_2.execute(md.s2.bucket);
-                } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                    hdr.group_2.setValid();
-                    hdr.group_2.key_low = owner_second_2.execute(md.s2.bucket);
-                    hdr.group_2.sum_low = sum_low_second_2.execute(md.s2.bucket);
-                    hdr.group_2.sum_high = sum_high_second_2.execute(md.s2.bucket);
-                } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                    owner_clear_2.execute(md.s2.bucket);
-                    count_clear_2.execute(md.s2.bucket);
-                    sum_low_clear_2.execute(md.s2.bucket);
-                    sum_high_clear_2.execute(md.s2.bucket);
-                    min_high_clear_2.execute(md.s2.bucket);
-                    min_low_clear_2.execute(md.s2.bucket);
-                    max_high_clear_2.execute(md.s2.bucket);
-                    max_low_clear_2.execute(md.s2.bucket);
-                }
-            }
-            md.s3.key = OTHER;
-            md.s3.high_key = 0;
-            md.s3.min_is = 0;
-            md.s3.max_is = 0;
-            if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls[0:0] == 0) {
-                md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low});
-                md.s3.low = hdr.tuple_3.value_low;
-                md.s3.high = hdr.tuple_3.value_high ^ 0x80000000;
-                md.s3.not_low = ~hdr.tuple_3.value_low;
-                md.s3.not_high = ~(hdr.tuple_3.value_high ^ 0x80000000);
-                md.s3.key = claim_3.execute(md.s3.bucket);
-                if (md.s3.key == CLAIMED) { md.s3.high_key = key_high_set_3.execute(md.s3.bucket); }
-                else if (md.s3.key == SAME) { md.s3.high_key = key_high_check_3.execute(md.s3.bucket); }
-                if (md.s3.high_key == 1) {
-                    md.left[3:3] = 0;
-                    if (hdr.tuple_3.nulls[1:1] == 0) {
-                        count_add_3.execute(md.s3.bucket);
-                        sum_low_add_3.execute(md.s3.bucket);
-                        sum_high_add_3.execute(md.s3.bucket);
-                        md.s3.min_is = min_high_take_3.execute(md.s3.bucket);
-                        md.s3.max_is = max_high_take_3.execute(md.s3.bucket);
-                        if (md.s3.min_is == 1) { min_low_set_3.execute(md.s3.bucket); }
-                        else if (md.s3.min_is == 2) { min_low_take_3.execute(md.s3.bucket); }
-                        if (md.s3.max_is == 1) { max_low_set_3.execute(md.s3.bucket); }
-                        else if (md.s3.max_is == 2) { max_low_take_3.execute(md.s3.bucket); }
+                md.s3.high_key = 0;
+                if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls[0:0] == 0) {
+                    md.s3.low = hdr.tuple_3.value_low;
+                    md.s3.high = hdr.tuple_3.value_high ^ 0x80000000;
+                    md.s3.not_low = ~hdr.tuple_3.value_low;
+                    md.s3.not_high = ~(hdr.tuple_3.value_high ^ 0x80000000);
+                    md.s3.key = claim_3.execute(md.s3.bucket ^ md.base);
+                    if (md.s3.key == CLAIMED) { md.s3.high_key = key_high_set_3.execute(md.s3.bucket ^ md.base); }
+                    else if (md.s3.key == SAME) { md.s3.high_key = key_high_check_3.execute(md.s3.bucket ^ md.base); }
+                    if (md.s3.high_key == 1) {
+                        md.left[3:3] = 0;
+                        if (hdr.tuple_3.nulls[1:1] == 0) {
+                            count_add_3.execute(md.s3.bucket ^ md.base);
+                            sum_low_add_3.execute(md.s3.bucket ^ md.base);
+                            sum_high_add_3.execute(md.s3.bucket ^ md.base);
+                            md.s3.min_is = min_high_take_3.execute(md.s3.bucket ^ md.base);
+                            md.s3.max_is = max_high_take_3.execute(md.s3.bucket ^ md.base);
+                            if (md.s3.min_is == 1) { min_low_set_3.execute(md.s3.bucket ^ md.base); }
+                            else if (md.s3.min_is == 2) { min_low_take_3.execute(md.s3.bucket ^ md.base); }
+                            if (md.s3.max_is == 1) { max_low_set_3.execute(md.s3.bucket ^ md.base); }
+                            else if (md.s3.max_is == 2) { max_low_take_3.execute(md.s3.bucket ^ md.base); }
+                        }
                     }
                 }
-            } else {
-                md.s3.bucket = hdr.jumpgate.sequence[13:0];
-                if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                    hdr.group_3.setValid();
-                    hdr.group_3.key_low = owner_first_3.execute(md.s3.bucket);
-                    hdr.group_3.key_high = key_high_read_3.execute(md.s3.bucket);
-                    hdr.group_3.count = count_read_3.execute(md.s3.bucket);
-                    hdr.group_3.sum_low = sum_low_first_3.execute(md.s3.bucket);
-                    hdr.group_3.sum_high = sum_high_first_3.execute(md.s3.bucket);
-                    hdr.group_3.min_high = min_high_read_3.execute(md.s3.bucket);
-                    hdr.group_3.min_low = min_low_read_3.execute(md.s3.bucket);
-                    hdr.group_3.max_high = max_high_read_3.execute(md.s3.bucket);
-                    hdr.group_3.max_low = max_low_read_3.execute(md.s3.bucket);
-                } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                    hdr.group_3.setValid();
-                    hdr.group_3.key_low = owner_second_3.execute(md.s3.bucket);
-                    hdr.group_3.sum_low = sum_low_second_3.execute(md.s3.bucket);
-                    hdr.group_3.sum_high = sum_high_second_3.execute(md.s3.bucket);
-                } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                    owner_clear_3.execute(md.s3.bucket);
-                    count_clear_3.execute(md.s3.bucket);
-                    sum_low_clear_3.execute(md.s3.bucket);
-                    sum_high_clear_3.execute(md.s3.bucket);
-                    min_high_clear_3.execute(md.s3.bucket);
-                    min_low_clear_3.execute(md.s3.bucket);
-                    max_high_clear_3.execute(md.s3.bucket);
-                    max_low_clear_3.execute(md.s3.bucket);
-                }
-            }
-            if (md.window == FRESH) { md.left = keep_outcome.execute(md.cell); }
-            else if (md.window == REPEATED) { md.left = repeat_outcome.execute(md.cell); }
-            else if (md.window == STALE) { md.left = 0; }
-
-            if (hdr.jumpgate.kind == KIND_DATA) {
-                hdr.jumpgate.present = md.left;
+                if (md.window == FRESH) { md.left = keep_outcome.execute(md.cell); }
+                else if (md.window == REPEATED) { md.left = repeat_outcome.execute(md.cell); }
+                else { md.left = 0; }
                 if (md.left[0:0] == 0) { hdr.tuple_0.setInvalid(); }
                 if (md.left[1:1] == 0) { hdr.tuple_1.setInvalid(); }
                 if (md.left[2:2] == 0) { hdr.tuple_2.setInvalid(); }
                 if (md.left[3:3] == 0) { hdr.tuple_3.setInvalid(); }
-                lengths.apply();
-                if (md.left == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
-                }
-            } else if (hdr.jumpgate.kind == KIND_READ_FIRST || hdr.jumpgate.kind == KIND_READ_SECOND) {
-                hdr.jumpgate.present = 15;
-                set_lengths(180, 160);
-                swap_addresses();
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_READ_FIRST) {
+                hdr.group_0.setValid();
+                hdr.group_0.key_low = owner_first_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.key_high = key_high_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.count = count_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.sum_low = sum_low_first_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.sum_high = sum_high_first_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.min_high = min_high_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.min_low = min_low_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.max_high = max_high_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.max_low = max_low_read_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_1.setValid();
+                hdr.group_1.key_low = owner_first_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.key_high = key_high_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.count = count_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.sum_low = sum_low_first_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.sum_high = sum_high_first_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.min_high = min_high_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.min_low = min_low_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.max_high = max_high_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.max_low = max_low_read_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_2.setValid();
+                hdr.group_2.key_low = owner_first_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.key_high = key_high_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.count = count_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.sum_low = sum_low_first_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.sum_high = sum_high_first_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.min_high = min_high_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.min_low = min_low_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.max_high = max_high_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.max_low = max_low_read_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_3.setValid();
+                hdr.group_3.key_low = owner_first_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.key_high = key_high_read_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.count = count_read_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.sum_low = sum_low_first_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.sum_high = sum_high_first_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.min_high = min_high_read_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.min_low = min_low_read_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.max_high = max_high_read_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.max_low = max_low_read_3.execute(md.s3.bucket ^ md.base);
+                answer_read();
+            } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
+                hdr.group_0.setValid();
+                hdr.group_0.key_low = owner_second_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.sum_low = sum_low_second_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_0.sum_high = sum_high_second_0.execute(md.s0.bucket ^ md.base);
+                hdr.group_1.setValid();
+                hdr.group_1.key_low = owner_second_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.sum_low = sum_low_second_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_1.sum_high = sum_high_second_1.execute(md.s1.bucket ^ md.base);
+                hdr.group_2.setValid();
+                hdr.group_2.key_low = owner_second_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.sum_low = sum_low_second_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_2.sum_high = sum_high_second_2.execute(md.s2.bucket ^ md.base);
+                hdr.group_3.setValid();
+                hdr.group_3.key_low = owner_second_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.sum_low = sum_low_second_3.execute(md.s3.bucket ^ md.base);
+                hdr.group_3.sum_high = sum_high_second_3.execute(md.s3.bucket ^ md.base);
+                answer_read();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                hdr.udp.checksum = 0;
-                swap_addresses();
+                owner_clear_0.execute(md.s0.bucket ^ md.base);
+                count_clear_0.execute(md.s0.bucket ^ md.base);
+                sum_low_clear_0.execute(md.s0.bucket ^ md.base);
+                sum_high_clear_0.execute(md.s0.bucket ^ md.base);
+                min_high_clear_0.execute(md.s0.bucket ^ md.base);
+                min_low_clear_0.execute(md.s0.bucket ^ md.base);
+                max_high_clear_0.execute(md.s0.bucket ^ md.base);
+                max_low_clear_0.execute(md.s0.bucket ^ md.base);
+                owner_clear_1.execute(md.s1.bucket ^ md.base);
+                count_clear_1.execute(md.s1.bucket ^ md.base);
+                sum_low_clear_1.execute(md.s1.bucket ^ md.base);
+                sum_high_clear_1.execute(md.s1.bucket ^ md.base);
+                min_high_clear_1.execute(md.s1.bucket ^ md.base);
+                min_low_clear_1.execute(md.s1.bucket ^ md.base);
+                max_high_clear_1.execute(md.s1.bucket ^ md.base);
+                max_low_clear_1.execute(md.s1.bucket ^ md.base);
+                owner_clear_2.execute(md.s2.bucket ^ md.base);
+                count_clear_2.execute(md.s2.bucket ^ md.base);
+                sum_low_clear_2.execute(md.s2.bucket ^ md.base);
+                sum_high_clear_2.execute(md.s2.bucket ^ md.base);
+                min_high_clear_2.execute(md.s2.bucket ^ md.base);
+                min_low_clear_2.execute(md.s2.bucket ^ md.base);
+                max_high_clear_2.execute(md.s2.bucket ^ md.base);
+                max_low_clear_2.execute(md.s2.bucket ^ md.base);
+                owner_clear_3.execute(md.s3.bucket ^ md.base);
+                count_clear_3.execute(md.s3.bucket ^ md.base);
+                sum_low_clear_3.execute(md.s3.bucket ^ md.base);
+                sum_high_clear_3.execute(md.s3.bucket ^ md.base);
+                min_high_clear_3.execute(md.s3.bucket ^ md.base);
+                min_low_clear_3.execute(md.s3.bucket ^ md.base);
+                max_high_clear_3.execute(md.s3.bucket ^ md.base);
+                max_low_clear_3.execute(md.s3.bucket ^ md.base);
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -1004,6 +1086,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -1028,8 +1111,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xF0): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: slot_1; }

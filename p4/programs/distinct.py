@@ -1,13 +1,14 @@
 """Distinct: a cache of d rows x w columns of 64-bit keys; a tuple whose key is found is pruned.
 
-A register is empty while it holds 0, so keys are stored xor `salt`, a number that no key has; a key that equals it
-all the same is forwarded. Deterministic with exact keys; with fingerprints wrong as rarely as
-`sizing.fingerprint_bits` says.
+A cell that holds EMPTY, the least of all 64-bit integers, is empty, and a key that equals it is forwarded.
+Deterministic with exact keys; with fingerprints wrong as rarely as `sizing.fingerprint_bits` says.
 """
 
 from __future__ import annotations
 
 from jumpgate.p4.programs.crc import hash_key
+
+EMPTY = 1 << 63
 
 
 class Lru:
@@ -16,19 +17,18 @@ class Lru:
     Each column is two registers (high, low word), each of which swaps its word for the arriving one.
     """
 
-    def __init__(self, rows: int, columns: int, salt: int = 1 << 63) -> None:
-        self.rows, self.columns, self.salt = rows, columns, salt
-        self.cells = [[0] * rows for _ in range(columns)]
+    def __init__(self, rows: int, columns: int) -> None:
+        self.rows, self.columns = rows, columns
+        self.cells = [[EMPTY] * rows for _ in range(columns)]
 
     def process(self, key: int) -> bool:
         """True if the tuple is pruned."""
-        row, carried = hash_key(0, key) & (self.rows - 1), key ^ self.salt
-        wanted = carried
-        if not wanted:
+        if key == EMPTY:
             return False
+        row, carried = hash_key(0, key) & (self.rows - 1), key
         for column in self.cells:
             column[row], carried = carried, column[row]
-            if carried == wanted:
+            if carried == key:
                 return True
         return False
 
@@ -41,21 +41,21 @@ class Fifo:
     Each column is one register pair: half of LRU's ALUs.
     """
 
-    def __init__(self, rows: int, columns: int, salt: int = 1 << 63) -> None:
-        self.rows, self.columns, self.salt = rows, columns, salt
+    def __init__(self, rows: int, columns: int) -> None:
+        self.rows, self.columns = rows, columns
         self.turns = [0] * rows
-        self.cells = [[0] * rows for _ in range(columns)]
+        self.cells = [[EMPTY] * rows for _ in range(columns)]
 
     def process(self, key: int) -> bool:
         """True if the tuple is pruned."""
-        row, wanted = hash_key(0, key) & (self.rows - 1), key ^ self.salt
-        if not wanted:
+        if key == EMPTY:
             return False
+        row = hash_key(0, key) & (self.rows - 1)
         turn = self.turns[row]
         self.turns[row] = 0 if turn == self.columns - 1 else turn + 1
         for number, column in enumerate(self.cells):
-            if column[row] == wanted:
+            if column[row] == key:
                 return True
             if number == turn:
-                column[row] = wanted
+                column[row] = key
         return False

@@ -1,8 +1,9 @@
 """Having sum or count greater than c: a count-min sketch; tuples of keys whose estimate exceeds c pass.
 
 Values are unsigned and counters saturate at 32 bits, so an estimate is never too small and no group that qualifies is
-lost. What passes goes through distinct (in the same program): the receiver learns candidate keys, and a second pass
-over their tuples only computes the exact answer. For max and min, filter and distinct do. Deterministic.
+lost. Two passes: the first only adds and forwards nothing; in the second, which adds nothing, all tuples of a key
+pass or none. One pass: it adds and forwards the tuples that come when their key's estimate exceeds c, so that the
+receiver learns candidate keys. For max and min, filter and distinct do. Deterministic.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ class CountMin:
         self.threshold, self.mask = threshold, width - 1
         self.counters = [[0] * width for _ in range(depth)]
 
-    def process(self, key: int, value: int) -> bool:
-        """True if the tuple is pruned."""
-        estimate = WORD
+    def add(self, key: int, value: int) -> None:
+        """The first of two passes."""
         for which, row in enumerate(self.counters):
             at = hash_key(which, key) & self.mask
             row[at] = min(WORD, row[at] + value)
-            estimate = min(estimate, row[at])
-        return estimate <= self.threshold
+
+    def look_up(self, key: int) -> bool:
+        """The second of two passes: True if the tuple is pruned."""
+        return min(row[hash_key(which, key) & self.mask] for which, row in enumerate(self.counters)) <= self.threshold
+
+    def process(self, key: int, value: int) -> bool:
+        """One pass: True if the tuple is pruned."""
+        self.add(key, value)
+        return self.look_up(key)

@@ -50,27 +50,33 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<1> pruned;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<14> row_0;
+    bit<14> row_1;
+    bit<14> row_2;
+    bit<14> row_random;
     bit<1> filter_0; bit<1> filter_1; bit<1> filter_2;
-    bit<12> lru_row; bit<32> lru_high; bit<32> lru_low; bit<32> lru_old_high; bit<32> lru_old_low;
-    bit<32> lru_wanted_high; bit<32> lru_wanted_low;
-    bit<32> lru_other_high; bit<32> lru_other_low;
-    bit<12> rand_row; bit<32> rand_carried; bit<8> rand_pruned;
-    bit<12> groupby_row; bit<8> groupby_turn; bit<32> groupby_key; bit<8> groupby_found;
-    bit<14> rbf_row; bit<13> rbf_mask; bit<32> rbf_high; bit<32> rbf_low; bit<32> rbf_got_high; bit<32> rbf_got_low;
-    bit<32> having_value; bit<32> having_0; bit<32> having_1; bit<32> having_2; bit<32> having_least;
+    bit<32> lru_high; bit<32> lru_low;
+    bit<32> rand_carried;
+    bit<8> groupby_turn;
+    bit<13> rbf_mask; bit<32> rbf_high; bit<32> rbf_low; bit<32> rbf_got_high; bit<32> rbf_got_low;
+    bit<32> having_0; bit<32> having_1; bit<32> having_2; bit<32> having_least;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<14> base;
+    bit<14> mask;
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -81,50 +87,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-        }
-        size = 2;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -134,10 +135,59 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _): acknowledge(0);
+            (_, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _): acknowledge(17);
+            (1, 1, 0, 0): forward(1, 0);
+            (_, 1, 0, 1): acknowledge(17);
+        }
+        const default_action = refuse();
+        size = 5;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<14> base,
+               bit<14> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
+    Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_1_polynomial_0;
+    Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_1_polynomial_0) row_1_hash_0;
+    CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_2_polynomial_0;
+    Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_2_polynomial_0) row_2_hash_0;
+    Random<bit<14>>() random_0;
     action filter_hit_0_0() { md.s0.filter_0 = 1; }
     action filter_miss_0_0() { md.s0.filter_0 = 0; }
     table filter_0_0 {
@@ -169,31 +219,43 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = NoAction();
         size = 512;
     }
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) lru_polynomial_0;
-    Hash<bit<12>>(HashAlgorithm_t.CUSTOM, lru_polynomial_0) lru_hash_0;
-    Register<bit<32>, bit<12>>(4096, 0) lru_high_0_0;
+    Register<bit<32>, bit<12>>(4096, 0x80000000) lru_high_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(lru_high_0_0) lru_high_0_0_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_high; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_0.key_high; }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(lru_high_0_0) lru_high_0_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<12>>(4096, 0) lru_low_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(lru_low_0_0) lru_low_0_0_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_0.key_low; }
     };
-    Register<bit<32>, bit<12>>(4096, 0) lru_high_1_0;
+    RegisterAction<bit<32>, bit<12>, bit<8>>(lru_low_0_0) lru_low_0_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<12>>(4096, 0x80000000) lru_high_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(lru_high_1_0) lru_high_1_0_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_high; }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(lru_high_1_0) lru_high_1_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<12>>(4096, 0) lru_low_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(lru_low_1_0) lru_low_1_0_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_low; }
     };
-    Random<bit<12>>() rand_random_0;
+    RegisterAction<bit<32>, bit<12>, bit<8>>(lru_low_1_0) lru_low_1_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<12>>(4096, 0) rand_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_0_0) rand_keep_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = hdr.tuple_0.a;
+            if (hdr.tuple_0.a > value) { rv = value; value = hdr.tuple_0.a; }
         }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_0_0) rand_clear_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<12>>(4096, 0) rand_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_1_0) rand_keep_1_0 = {
@@ -202,12 +264,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
         }
     };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_1_0) rand_clear_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<12>>(4096, 0) rand_2_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_2_0) rand_keep_2_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
             rv = md.s0.rand_carried;
             if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
         }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_2_0) rand_clear_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<12>>(4096, 0) rand_3_0;
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_keep_3_0 = {
@@ -216,8 +284,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (md.s0.rand_carried < value) { rv = 1; } else { value = md.s0.rand_carried; }
         }
     };
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) groupby_polynomial_0;
-    Hash<bit<12>>(HashAlgorithm_t.CUSTOM, groupby_polynomial_0) groupby_hash_0;
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_clear_3_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<8>, bit<12>>(4096, 0) groupby_turn_0;
     RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_next_0 = {
         void apply(inout bit<8> value, out bit<8> rv) {
@@ -225,12 +294,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (value == 2) { value = 0; } else { value = value + 1; }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_0_0;
+    RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_turn_clear_0 = {
+        void apply(inout bit<8> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_0_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_find_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -240,21 +312,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_put_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_1_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_clear_0_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_1_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_find_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -264,21 +339,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_put_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_2_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_clear_1_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_2_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_find_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -288,17 +366,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_put_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) rbf_row_polynomial_0;
-    Hash<bit<14>>(HashAlgorithm_t.CUSTOM, rbf_row_polynomial_0) rbf_row_hash_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_clear_2_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
     CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) rbf_mask_polynomial_0;
     Hash<bit<13>>(HashAlgorithm_t.CUSTOM, rbf_mask_polynomial_0) rbf_mask_hash_0;
 
@@ -315,12 +394,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_high_0) rbf_get_0_high_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_high; }
     };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(rbf_0_high_0) rbf_clear_0_high_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<14>>(16384, 0) rbf_0_low_0;
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_low_0) rbf_set_0_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_low; }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_0_low_0) rbf_get_0_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_low; }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(rbf_0_low_0) rbf_clear_0_low_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<14>>(16384, 0) rbf_1_high_0;
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_high_0) rbf_set_1_high_0 = {
@@ -329,6 +414,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_high_0) rbf_get_1_high_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_high; }
     };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(rbf_1_high_0) rbf_clear_1_high_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<14>>(16384, 0) rbf_1_low_0;
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_low_0) rbf_set_1_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = value | md.s0.rbf_low; }
@@ -336,38 +424,60 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<14>, bit<32>>(rbf_1_low_0) rbf_get_1_low_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value & md.s0.rbf_low; }
     };
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) having_0_polynomial_0;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, having_0_polynomial_0) having_0_hash_0;
-
+    RegisterAction<bit<32>, bit<14>, bit<8>>(rbf_1_low_0) rbf_clear_1_low_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<10>>(1024, 0) having_0_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(having_0_0) having_add_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { value = value |+| hdr.tuple_0.a; rv = value; }
     };
-    CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) having_1_polynomial_0;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, having_1_polynomial_0) having_1_hash_0;
-
+    RegisterAction<bit<32>, bit<10>, bit<32>>(having_0_0) having_get_0_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(having_0_0) having_clear_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<10>>(1024, 0) having_1_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(having_1_0) having_add_1_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { value = value |+| hdr.tuple_0.a; rv = value; }
     };
-    CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) having_2_polynomial_0;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, having_2_polynomial_0) having_2_hash_0;
-
+    RegisterAction<bit<32>, bit<10>, bit<32>>(having_1_0) having_get_1_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(having_1_0) having_clear_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<10>>(1024, 0) having_2_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(having_2_0) having_add_2_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { value = value |+| hdr.tuple_0.a; rv = value; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<32>>(having_2_0) having_get_2_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(having_2_0) having_clear_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
+            // Rows within the flow's region: they are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s0.row_random = random_0.get() & md.mask;
+            } else {
+                md.s0.row_0 = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s0.row_1 = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s0.row_2 = hdr.jumpgate.sequence[13:0] & md.mask;
+                md.s0.row_random = hdr.jumpgate.sequence[13:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
@@ -378,103 +488,107 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                         filter_2_0.apply();
                         filter_truth_0.apply();
                     } else if (md.run == RUN_DISTINCT_LRU) {
-                        md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                        md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
-                        md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
-                        md.s0.lru_wanted_high = md.s0.lru_high;
-                        md.s0.lru_wanted_low = md.s0.lru_low;
-                        if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
-                            if (md.s0.pruned == 0) {
-                                md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_high = md.s0.lru_old_high;
-                                md.s0.lru_low = md.s0.lru_old_low;
-                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                            }
-                            if (md.s0.pruned == 0) {
-                                md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_high = md.s0.lru_old_high;
-                                md.s0.lru_low = md.s0.lru_old_low;
-                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                            }
-                        }
+                        if (hdr.tuple_0.key_high != 0x80000000 || hdr.tuple_0.key_low != 0) {
+                            md.s0.lru_high = lru_high_0_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
+                            md.s0.lru_low = lru_low_0_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
+                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
+                            else {
+                            md.s0.lru_high = lru_high_1_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
+                            md.s0.lru_low = lru_low_1_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
+                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
+                        }}
                     } else if (md.run == RUN_TOPN_RAND) {
-                        md.s0.rand_row = rand_random_0.get();
-                        md.s0.rand_carried = hdr.tuple_0.a;
-                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
-                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
-                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
-                        md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
-                        if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
+                        md.s0.rand_carried = rand_keep_0_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                        md.s0.rand_carried = rand_keep_1_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                        md.s0.rand_carried = rand_keep_2_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                        md.s0.pruned = rand_keep_3_0.execute((md.s0.row_random ^ md.base)[11:0]);
                     } else if (md.run == RUN_GROUPBY) {
-                        md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
-                        md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
-                        md.s0.groupby_found = 0;
-                        if (md.s0.groupby_key != 0) {
-                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
+                        if (hdr.tuple_0.key_low != 0x80000000) {
+                            md.s0.groupby_turn = groupby_next_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
+                                else { md.s0.pruned = groupby_find_0_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
+                                else { md.s0.pruned = groupby_find_1_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
+                                else { md.s0.pruned = groupby_find_2_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
                             }
-                            if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
                         }
                     } else if (md.run == RUN_JOIN_RBF) {
-                        md.s0.rbf_row = rbf_row_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
                         md.s0.rbf_mask = rbf_mask_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
                         rbf_masks_0.apply();
                         if (md.adds == 1) {
                             if (md.side == 0) {
-                                rbf_set_0_high_0.execute(md.s0.rbf_row);
-                                rbf_set_0_low_0.execute(md.s0.rbf_row);
+                                rbf_set_0_high_0.execute(md.s0.row_0 ^ md.base);
+                                rbf_set_0_low_0.execute(md.s0.row_0 ^ md.base);
                             } else {
-                                rbf_set_1_high_0.execute(md.s0.rbf_row);
-                                rbf_set_1_low_0.execute(md.s0.rbf_row);
+                                rbf_set_1_high_0.execute(md.s0.row_0 ^ md.base);
+                                rbf_set_1_low_0.execute(md.s0.row_0 ^ md.base);
                             }
-                            if (md.passes == 0) { md.s0.pruned = 1; }
                         } else {
                             if (md.side == 0) {
-                                md.s0.rbf_got_high = rbf_get_1_high_0.execute(md.s0.rbf_row);
-                                md.s0.rbf_got_low = rbf_get_1_low_0.execute(md.s0.rbf_row);
+                                md.s0.rbf_got_high = rbf_get_1_high_0.execute(md.s0.row_0 ^ md.base);
+                                md.s0.rbf_got_low = rbf_get_1_low_0.execute(md.s0.row_0 ^ md.base);
                             } else {
-                                md.s0.rbf_got_high = rbf_get_0_high_0.execute(md.s0.rbf_row);
-                                md.s0.rbf_got_low = rbf_get_0_low_0.execute(md.s0.rbf_row);
+                                md.s0.rbf_got_high = rbf_get_0_high_0.execute(md.s0.row_0 ^ md.base);
+                                md.s0.rbf_got_low = rbf_get_0_low_0.execute(md.s0.row_0 ^ md.base);
                             }
-                            md.s0.rbf_got_high = md.s0.rbf_got_high ^ md.s0.rbf_high;
-                            md.s0.rbf_got_low = md.s0.rbf_got_low ^ md.s0.rbf_low;
-                            if (md.s0.rbf_got_high != 0 || md.s0.rbf_got_low != 0) { md.s0.pruned = 1; }
+                            if (md.s0.rbf_got_high != md.s0.rbf_high || md.s0.rbf_got_low != md.s0.rbf_low) { md.s0.pruned = 1; }
                         }
                     } else if (md.run == RUN_HAVING) {
-                        md.s0.having_0 = having_add_0_0.execute(having_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        md.s0.having_1 = having_add_1_0.execute(having_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
-                        md.s0.having_2 = having_add_2_0.execute(having_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low}));
+                        if (md.adds == 1) { md.s0.having_0 = having_add_0_0.execute((md.s0.row_0 ^ md.base)[9:0]); }
+                        else { md.s0.having_0 = having_get_0_0.execute((md.s0.row_0 ^ md.base)[9:0]); }
+                        if (md.adds == 1) { md.s0.having_1 = having_add_1_0.execute((md.s0.row_1 ^ md.base)[9:0]); }
+                        else { md.s0.having_1 = having_get_1_0.execute((md.s0.row_1 ^ md.base)[9:0]); }
+                        if (md.adds == 1) { md.s0.having_2 = having_add_2_0.execute((md.s0.row_2 ^ md.base)[9:0]); }
+                        else { md.s0.having_2 = having_get_2_0.execute((md.s0.row_2 ^ md.base)[9:0]); }
                         md.s0.having_least = min(md.s0.having_0, md.s0.having_1);
                         md.s0.having_least = min(md.s0.having_least, md.s0.having_2);
                         md.s0.having_least = md.s0.having_least |-| md.threshold;
                         if (md.s0.having_least == 0) { md.s0.pruned = 1; }
                     }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
-                    }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_FILTER) {
+                } else if (md.run == RUN_DISTINCT_LRU) {
+                    lru_high_0_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    lru_low_0_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    lru_high_1_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    lru_low_1_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
+                } else if (md.run == RUN_TOPN_RAND) {
+                    rand_clear_0_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                    rand_clear_1_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                    rand_clear_2_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                    rand_clear_3_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                } else if (md.run == RUN_GROUPBY) {
+                    groupby_turn_clear_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    groupby_clear_0_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    groupby_clear_1_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    groupby_clear_2_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                } else if (md.run == RUN_JOIN_RBF) {
+                    rbf_clear_0_high_0.execute(md.s0.row_0 ^ md.base);
+                    rbf_clear_0_low_0.execute(md.s0.row_0 ^ md.base);
+                    rbf_clear_1_high_0.execute(md.s0.row_0 ^ md.base);
+                    rbf_clear_1_low_0.execute(md.s0.row_0 ^ md.base);
+                } else if (md.run == RUN_HAVING) {
+                    having_clear_0_0.execute((md.s0.row_0 ^ md.base)[9:0]);
+                    having_clear_1_0.execute((md.s0.row_1 ^ md.base)[9:0]);
+                    having_clear_2_0.execute((md.s0.row_2 ^ md.base)[9:0]);
                 }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -484,6 +598,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -508,8 +623,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xFE): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

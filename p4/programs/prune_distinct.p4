@@ -53,22 +53,25 @@ struct headers_t {
     tuple_h tuple_3;
 }
 struct slot_t {
-    bit<1> pruned;
-    bit<10> lru_row; bit<32> lru_high; bit<32> lru_low; bit<32> lru_old_high; bit<32> lru_old_low;
-    bit<32> lru_wanted_high; bit<32> lru_wanted_low;
-    bit<32> lru_other_high; bit<32> lru_other_low;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<10> row_0;
+    bit<32> lru_high; bit<32> lru_low;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<10> base;
+    bit<10> mask;
     slot_t s0;
     slot_t s1;
     slot_t s2;
@@ -82,64 +85,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-            2: set_lengths(53, 33);
-            3: set_lengths(70, 50);
-            4: set_lengths(53, 33);
-            5: set_lengths(70, 50);
-            6: set_lengths(70, 50);
-            7: set_lengths(87, 67);
-            8: set_lengths(53, 33);
-            9: set_lengths(70, 50);
-            10: set_lengths(70, 50);
-            11: set_lengths(87, 67);
-            12: set_lengths(70, 50);
-            13: set_lengths(87, 67);
-            14: set_lengths(87, 67);
-            15: set_lengths(104, 84);
-        }
-        size = 16;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -149,245 +133,390 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; md.s1.pruned[0:0]: ternary; md.s2.pruned[0:0]: ternary; md.s3.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _, _, _, _): acknowledge(0);
+            (_, 0, 0, 0, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _, _, _, _): acknowledge(17);
+            (1, 1, 0, 0, 0, 0, 0): forward(1, 0);
+            (_, 1, 0, 1, 0, 0, 0): acknowledge(17);
+            (_, 2, 1, _, _, _, _): acknowledge(17);
+            (1, 2, 0, 0, 0, 0, 0): forward(2, 0);
+            (_, 2, 0, 0, 1, 0, 0): acknowledge(17);
+            (_, 3, 1, _, _, _, _): acknowledge(34);
+            (1, 3, 0, 0, 0, 0, 0): forward(3, 0);
+            (1, 3, 0, 1, 0, 0, 0): forward(2, 17);
+            (1, 3, 0, 0, 1, 0, 0): forward(1, 17);
+            (_, 3, 0, 1, 1, 0, 0): acknowledge(34);
+            (_, 4, 1, _, _, _, _): acknowledge(17);
+            (1, 4, 0, 0, 0, 0, 0): forward(4, 0);
+            (_, 4, 0, 0, 0, 1, 0): acknowledge(17);
+            (_, 5, 1, _, _, _, _): acknowledge(34);
+            (1, 5, 0, 0, 0, 0, 0): forward(5, 0);
+            (1, 5, 0, 1, 0, 0, 0): forward(4, 17);
+            (1, 5, 0, 0, 0, 1, 0): forward(1, 17);
+            (_, 5, 0, 1, 0, 1, 0): acknowledge(34);
+            (_, 6, 1, _, _, _, _): acknowledge(34);
+            (1, 6, 0, 0, 0, 0, 0): forward(6, 0);
+            (1, 6, 0, 0, 1, 0, 0): forward(4, 17);
+            (1, 6, 0, 0, 0, 1, 0): forward(2, 17);
+            (_, 6, 0, 0, 1, 1, 0): acknowledge(34);
+            (_, 7, 1, _, _, _, _): acknowledge(51);
+            (1, 7, 0, 0, 0, 0, 0): forward(7, 0);
+            (1, 7, 0, 1, 0, 0, 0): forward(6, 17);
+            (1, 7, 0, 0, 1, 0, 0): forward(5, 17);
+            (1, 7, 0, 1, 1, 0, 0): forward(4, 34);
+            (1, 7, 0, 0, 0, 1, 0): forward(3, 17);
+            (1, 7, 0, 1, 0, 1, 0): forward(2, 34);
+            (1, 7, 0, 0, 1, 1, 0): forward(1, 34);
+            (_, 7, 0, 1, 1, 1, 0): acknowledge(51);
+            (_, 8, 1, _, _, _, _): acknowledge(17);
+            (1, 8, 0, 0, 0, 0, 0): forward(8, 0);
+            (_, 8, 0, 0, 0, 0, 1): acknowledge(17);
+            (_, 9, 1, _, _, _, _): acknowledge(34);
+            (1, 9, 0, 0, 0, 0, 0): forward(9, 0);
+            (1, 9, 0, 1, 0, 0, 0): forward(8, 17);
+            (1, 9, 0, 0, 0, 0, 1): forward(1, 17);
+            (_, 9, 0, 1, 0, 0, 1): acknowledge(34);
+            (_, 10, 1, _, _, _, _): acknowledge(34);
+            (1, 10, 0, 0, 0, 0, 0): forward(10, 0);
+            (1, 10, 0, 0, 1, 0, 0): forward(8, 17);
+            (1, 10, 0, 0, 0, 0, 1): forward(2, 17);
+            (_, 10, 0, 0, 1, 0, 1): acknowledge(34);
+            (_, 11, 1, _, _, _, _): acknowledge(51);
+            (1, 11, 0, 0, 0, 0, 0): forward(11, 0);
+            (1, 11, 0, 1, 0, 0, 0): forward(10, 17);
+            (1, 11, 0, 0, 1, 0, 0): forward(9, 17);
+            (1, 11, 0, 1, 1, 0, 0): forward(8, 34);
+            (1, 11, 0, 0, 0, 0, 1): forward(3, 17);
+            (1, 11, 0, 1, 0, 0, 1): forward(2, 34);
+            (1, 11, 0, 0, 1, 0, 1): forward(1, 34);
+            (_, 11, 0, 1, 1, 0, 1): acknowledge(51);
+            (_, 12, 1, _, _, _, _): acknowledge(34);
+            (1, 12, 0, 0, 0, 0, 0): forward(12, 0);
+            (1, 12, 0, 0, 0, 1, 0): forward(8, 17);
+            (1, 12, 0, 0, 0, 0, 1): forward(4, 17);
+            (_, 12, 0, 0, 0, 1, 1): acknowledge(34);
+            (_, 13, 1, _, _, _, _): acknowledge(51);
+            (1, 13, 0, 0, 0, 0, 0): forward(13, 0);
+            (1, 13, 0, 1, 0, 0, 0): forward(12, 17);
+            (1, 13, 0, 0, 0, 1, 0): forward(9, 17);
+            (1, 13, 0, 1, 0, 1, 0): forward(8, 34);
+            (1, 13, 0, 0, 0, 0, 1): forward(5, 17);
+            (1, 13, 0, 1, 0, 0, 1): forward(4, 34);
+            (1, 13, 0, 0, 0, 1, 1): forward(1, 34);
+            (_, 13, 0, 1, 0, 1, 1): acknowledge(51);
+            (_, 14, 1, _, _, _, _): acknowledge(51);
+            (1, 14, 0, 0, 0, 0, 0): forward(14, 0);
+            (1, 14, 0, 0, 1, 0, 0): forward(12, 17);
+            (1, 14, 0, 0, 0, 1, 0): forward(10, 17);
+            (1, 14, 0, 0, 1, 1, 0): forward(8, 34);
+            (1, 14, 0, 0, 0, 0, 1): forward(6, 17);
+            (1, 14, 0, 0, 1, 0, 1): forward(4, 34);
+            (1, 14, 0, 0, 0, 1, 1): forward(2, 34);
+            (_, 14, 0, 0, 1, 1, 1): acknowledge(51);
+            (_, 15, 1, _, _, _, _): acknowledge(68);
+            (1, 15, 0, 0, 0, 0, 0): forward(15, 0);
+            (1, 15, 0, 1, 0, 0, 0): forward(14, 17);
+            (1, 15, 0, 0, 1, 0, 0): forward(13, 17);
+            (1, 15, 0, 1, 1, 0, 0): forward(12, 34);
+            (1, 15, 0, 0, 0, 1, 0): forward(11, 17);
+            (1, 15, 0, 1, 0, 1, 0): forward(10, 34);
+            (1, 15, 0, 0, 1, 1, 0): forward(9, 34);
+            (1, 15, 0, 1, 1, 1, 0): forward(8, 51);
+            (1, 15, 0, 0, 0, 0, 1): forward(7, 17);
+            (1, 15, 0, 1, 0, 0, 1): forward(6, 34);
+            (1, 15, 0, 0, 1, 0, 1): forward(5, 34);
+            (1, 15, 0, 1, 1, 0, 1): forward(4, 51);
+            (1, 15, 0, 0, 0, 1, 1): forward(3, 34);
+            (1, 15, 0, 1, 0, 1, 1): forward(2, 51);
+            (1, 15, 0, 0, 1, 1, 1): forward(1, 51);
+            (_, 15, 0, 1, 1, 1, 1): acknowledge(68);
+        }
+        const default_action = refuse();
+        size = 97;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<10> base,
+               bit<10> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) lru_polynomial_0;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, lru_polynomial_0) lru_hash_0;
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_0_0;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
+    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_0) lru_high_0_0_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_high; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_0.key_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_0_0) lru_high_0_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_0_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_0_0) lru_low_0_0_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_0.key_low; }
     };
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_1_0;
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_0_0) lru_low_0_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_1_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_1_0) lru_high_1_0_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_1_0) lru_high_1_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_1_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_1_0) lru_low_1_0_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.lru_low; }
     };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_0) lru_low_1_0_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
 
     // ---- slot 1 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) lru_polynomial_1;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, lru_polynomial_1) lru_hash_1;
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_0_1;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_1;
+    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_1) row_0_hash_1;
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_1;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_1) lru_high_0_1_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s1.lru_high; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_1.key_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_0_1) lru_high_0_1_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_0_1;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_0_1) lru_low_0_1_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s1.lru_low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_1.key_low; }
     };
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_1_1;
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_0_1) lru_low_0_1_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_1_1;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_1_1) lru_high_1_1_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s1.lru_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_1_1) lru_high_1_1_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_1_1;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_1_1) lru_low_1_1_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s1.lru_low; }
     };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_1) lru_low_1_1_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
 
     // ---- slot 2 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) lru_polynomial_2;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, lru_polynomial_2) lru_hash_2;
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_0_2;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_2;
+    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_2) row_0_hash_2;
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_2;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_2) lru_high_0_2_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s2.lru_high; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_2.key_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_0_2) lru_high_0_2_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_0_2;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_0_2) lru_low_0_2_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s2.lru_low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_2.key_low; }
     };
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_1_2;
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_0_2) lru_low_0_2_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_1_2;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_1_2) lru_high_1_2_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s2.lru_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_1_2) lru_high_1_2_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_1_2;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_1_2) lru_low_1_2_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s2.lru_low; }
     };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_2) lru_low_1_2_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
 
     // ---- slot 3 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) lru_polynomial_3;
-    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, lru_polynomial_3) lru_hash_3;
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_0_3;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_3;
+    Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_3) row_0_hash_3;
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_3;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_3) lru_high_0_3_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s3.lru_high; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_3.key_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_0_3) lru_high_0_3_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_0_3;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_0_3) lru_low_0_3_swap = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s3.lru_low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_3.key_low; }
     };
-    Register<bit<32>, bit<10>>(1024, 0) lru_high_1_3;
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_0_3) lru_low_0_3_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_1_3;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_1_3) lru_high_1_3_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s3.lru_high; }
+    };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_high_1_3) lru_high_1_3_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0x80000000; }
     };
     Register<bit<32>, bit<10>>(1024, 0) lru_low_1_3;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_low_1_3) lru_low_1_3_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s3.lru_low; }
     };
+    RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_3) lru_low_1_3_clear = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
+            // Rows within the flow's region: they are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s1.row_0 = row_0_hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}) & md.mask;
+                md.s2.row_0 = row_0_hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}) & md.mask;
+                md.s3.row_0 = row_0_hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}) & md.mask;
+            } else {
+                md.s0.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
+                md.s1.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
+                md.s2.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
+                md.s3.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
                     if (md.run == RUN_DISTINCT_LRU) {
-                        md.s0.lru_row = lru_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                        md.s0.lru_high = hdr.tuple_0.key_high ^ md.salt_high;
-                        md.s0.lru_low = hdr.tuple_0.key_low ^ md.salt_low;
-                        md.s0.lru_wanted_high = md.s0.lru_high;
-                        md.s0.lru_wanted_low = md.s0.lru_low;
-                        if (md.s0.lru_high != 0 || md.s0.lru_low != 0) {
-                            if (md.s0.pruned == 0) {
-                                md.s0.lru_old_high = lru_high_0_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_old_low = lru_low_0_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_high = md.s0.lru_old_high;
-                                md.s0.lru_low = md.s0.lru_old_low;
-                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                            }
-                            if (md.s0.pruned == 0) {
-                                md.s0.lru_old_high = lru_high_1_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_old_low = lru_low_1_0_swap.execute(md.s0.lru_row);
-                                md.s0.lru_high = md.s0.lru_old_high;
-                                md.s0.lru_low = md.s0.lru_old_low;
-                                md.s0.lru_other_high = md.s0.lru_old_high ^ md.s0.lru_wanted_high;
-                                md.s0.lru_other_low = md.s0.lru_old_low ^ md.s0.lru_wanted_low;
-                                if (md.s0.lru_other_high == 0 && md.s0.lru_other_low == 0) { md.s0.pruned = 1; }
-                            }
-                        }
-                    }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
+                        if (hdr.tuple_0.key_high != 0x80000000 || hdr.tuple_0.key_low != 0) {
+                            md.s0.lru_high = lru_high_0_0_swap.execute(md.s0.row_0 ^ md.base);
+                            md.s0.lru_low = lru_low_0_0_swap.execute(md.s0.row_0 ^ md.base);
+                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
+                            else {
+                            md.s0.lru_high = lru_high_1_0_swap.execute(md.s0.row_0 ^ md.base);
+                            md.s0.lru_low = lru_low_1_0_swap.execute(md.s0.row_0 ^ md.base);
+                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
+                        }}
                     }
                 }
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 md.s1.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) {
                     if (md.run == RUN_DISTINCT_LRU) {
-                        md.s1.lru_row = lru_hash_1.get({ hdr.tuple_1.key_high, hdr.tuple_1.key_low});
-                        md.s1.lru_high = hdr.tuple_1.key_high ^ md.salt_high;
-                        md.s1.lru_low = hdr.tuple_1.key_low ^ md.salt_low;
-                        md.s1.lru_wanted_high = md.s1.lru_high;
-                        md.s1.lru_wanted_low = md.s1.lru_low;
-                        if (md.s1.lru_high != 0 || md.s1.lru_low != 0) {
-                            if (md.s1.pruned == 0) {
-                                md.s1.lru_old_high = lru_high_0_1_swap.execute(md.s1.lru_row);
-                                md.s1.lru_old_low = lru_low_0_1_swap.execute(md.s1.lru_row);
-                                md.s1.lru_high = md.s1.lru_old_high;
-                                md.s1.lru_low = md.s1.lru_old_low;
-                                md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
-                                md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
-                                if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
-                            }
-                            if (md.s1.pruned == 0) {
-                                md.s1.lru_old_high = lru_high_1_1_swap.execute(md.s1.lru_row);
-                                md.s1.lru_old_low = lru_low_1_1_swap.execute(md.s1.lru_row);
-                                md.s1.lru_high = md.s1.lru_old_high;
-                                md.s1.lru_low = md.s1.lru_old_low;
-                                md.s1.lru_other_high = md.s1.lru_old_high ^ md.s1.lru_wanted_high;
-                                md.s1.lru_other_low = md.s1.lru_old_low ^ md.s1.lru_wanted_low;
-                                if (md.s1.lru_other_high == 0 && md.s1.lru_other_low == 0) { md.s1.pruned = 1; }
-                            }
-                        }
-                    }
-                    if (md.s1.pruned == 1) {
-                        hdr.tuple_1.setInvalid();
-                        hdr.jumpgate.present[1:1] = 0;
+                        if (hdr.tuple_1.key_high != 0x80000000 || hdr.tuple_1.key_low != 0) {
+                            md.s1.lru_high = lru_high_0_1_swap.execute(md.s1.row_0 ^ md.base);
+                            md.s1.lru_low = lru_low_0_1_swap.execute(md.s1.row_0 ^ md.base);
+                            if (md.s1.lru_high == hdr.tuple_1.key_high && md.s1.lru_low == hdr.tuple_1.key_low) { md.s1.pruned = 1; }
+                            else {
+                            md.s1.lru_high = lru_high_1_1_swap.execute(md.s1.row_0 ^ md.base);
+                            md.s1.lru_low = lru_low_1_1_swap.execute(md.s1.row_0 ^ md.base);
+                            if (md.s1.lru_high == hdr.tuple_1.key_high && md.s1.lru_low == hdr.tuple_1.key_low) { md.s1.pruned = 1; }
+                        }}
                     }
                 }
+                if (md.s1.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_1.setInvalid(); }
                 md.s2.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) {
                     if (md.run == RUN_DISTINCT_LRU) {
-                        md.s2.lru_row = lru_hash_2.get({ hdr.tuple_2.key_high, hdr.tuple_2.key_low});
-                        md.s2.lru_high = hdr.tuple_2.key_high ^ md.salt_high;
-                        md.s2.lru_low = hdr.tuple_2.key_low ^ md.salt_low;
-                        md.s2.lru_wanted_high = md.s2.lru_high;
-                        md.s2.lru_wanted_low = md.s2.lru_low;
-                        if (md.s2.lru_high != 0 || md.s2.lru_low != 0) {
-                            if (md.s2.pruned == 0) {
-                                md.s2.lru_old_high = lru_high_0_2_swap.execute(md.s2.lru_row);
-                                md.s2.lru_old_low = lru_low_0_2_swap.execute(md.s2.lru_row);
-                                md.s2.lru_high = md.s2.lru_old_high;
-                                md.s2.lru_low = md.s2.lru_old_low;
-                                md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
-                                md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
-                                if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
-                            }
-                            if (md.s2.pruned == 0) {
-                                md.s2.lru_old_high = lru_high_1_2_swap.execute(md.s2.lru_row);
-                                md.s2.lru_old_low = lru_low_1_2_swap.execute(md.s2.lru_row);
-                                md.s2.lru_high = md.s2.lru_old_high;
-                                md.s2.lru_low = md.s2.lru_old_low;
-                                md.s2.lru_other_high = md.s2.lru_old_high ^ md.s2.lru_wanted_high;
-                                md.s2.lru_other_low = md.s2.lru_old_low ^ md.s2.lru_wanted_low;
-                                if (md.s2.lru_other_high == 0 && md.s2.lru_other_low == 0) { md.s2.pruned = 1; }
-                            }
-                        }
-                    }
-                    if (md.s2.pruned == 1) {
-                        hdr.tuple_2.setInvalid();
-                        hdr.jumpgate.present[2:2] = 0;
+                        if (hdr.tuple_2.key_high != 0x80000000 || hdr.tuple_2.key_low != 0) {
+                            md.s2.lru_high = lru_high_0_2_swap.execute(md.s2.row_0 ^ md.base);
+                            md.s2.lru_low = lru_low_0_2_swap.execute(md.s2.row_0 ^ md.base);
+                            if (md.s2.lru_high == hdr.tuple_2.key_high && md.s2.lru_low == hdr.tuple_2.key_low) { md.s2.pruned = 1; }
+                            else {
+                            md.s2.lru_high = lru_high_1_2_swap.execute(md.s2.row_0 ^ md.base);
+                            md.s2.lru_low = lru_low_1_2_swap.execute(md.s2.row_0 ^ md.base);
+                            if (md.s2.lru_high == hdr.tuple_2.key_high && md.s2.lru_low == hdr.tuple_2.key_low) { md.s2.pruned = 1; }
+                        }}
                     }
                 }
+                if (md.s2.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_2.setInvalid(); }
                 md.s3.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) {
                     if (md.run == RUN_DISTINCT_LRU) {
-                        md.s3.lru_row = lru_hash_3.get({ hdr.tuple_3.key_high, hdr.tuple_3.key_low});
-                        md.s3.lru_high = hdr.tuple_3.key_high ^ md.salt_high;
-                        md.s3.lru_low = hdr.tuple_3.key_low ^ md.salt_low;
-                        md.s3.lru_wanted_high = md.s3.lru_high;
-                        md.s3.lru_wanted_low = md.s3.lru_low;
-                        if (md.s3.lru_high != 0 || md.s3.lru_low != 0) {
-                            if (md.s3.pruned == 0) {
-                                md.s3.lru_old_high = lru_high_0_3_swap.execute(md.s3.lru_row);
-                                md.s3.lru_old_low = lru_low_0_3_swap.execute(md.s3.lru_row);
-                                md.s3.lru_high = md.s3.lru_old_high;
-                                md.s3.lru_low = md.s3.lru_old_low;
-                                md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
-                                md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
-                                if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
-                            }
-                            if (md.s3.pruned == 0) {
-                                md.s3.lru_old_high = lru_high_1_3_swap.execute(md.s3.lru_row);
-                                md.s3.lru_old_low = lru_low_1_3_swap.execute(md.s3.lru_row);
-                                md.s3.lru_high = md.s3.lru_old_high;
-                                md.s3.lru_low = md.s3.lru_old_low;
-                                md.s3.lru_other_high = md.s3.lru_old_high ^ md.s3.lru_wanted_high;
-                                md.s3.lru_other_low = md.s3.lru_old_low ^ md.s3.lru_wanted_low;
-                                if (md.s3.lru_other_high == 0 && md.s3.lru_other_low == 0) { md.s3.pruned = 1; }
-                            }
-                        }
-                    }
-                    if (md.s3.pruned == 1) {
-                        hdr.tuple_3.setInvalid();
-                        hdr.jumpgate.present[3:3] = 0;
+                        if (hdr.tuple_3.key_high != 0x80000000 || hdr.tuple_3.key_low != 0) {
+                            md.s3.lru_high = lru_high_0_3_swap.execute(md.s3.row_0 ^ md.base);
+                            md.s3.lru_low = lru_low_0_3_swap.execute(md.s3.row_0 ^ md.base);
+                            if (md.s3.lru_high == hdr.tuple_3.key_high && md.s3.lru_low == hdr.tuple_3.key_low) { md.s3.pruned = 1; }
+                            else {
+                            md.s3.lru_high = lru_high_1_3_swap.execute(md.s3.row_0 ^ md.base);
+                            md.s3.lru_low = lru_low_1_3_swap.execute(md.s3.row_0 ^ md.base);
+                            if (md.s3.lru_high == hdr.tuple_3.key_high && md.s3.lru_low == hdr.tuple_3.key_low) { md.s3.pruned = 1; }
+                        }}
                     }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s3.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_3.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_DISTINCT_LRU) {
+                    lru_high_0_0_clear.execute(md.s0.row_0 ^ md.base);
+                    lru_low_0_0_clear.execute(md.s0.row_0 ^ md.base);
+                    lru_high_1_0_clear.execute(md.s0.row_0 ^ md.base);
+                    lru_low_1_0_clear.execute(md.s0.row_0 ^ md.base);
                 }
+                if (md.run == RUN_DISTINCT_LRU) {
+                    lru_high_0_1_clear.execute(md.s1.row_0 ^ md.base);
+                    lru_low_0_1_clear.execute(md.s1.row_0 ^ md.base);
+                    lru_high_1_1_clear.execute(md.s1.row_0 ^ md.base);
+                    lru_low_1_1_clear.execute(md.s1.row_0 ^ md.base);
+                }
+                if (md.run == RUN_DISTINCT_LRU) {
+                    lru_high_0_2_clear.execute(md.s2.row_0 ^ md.base);
+                    lru_low_0_2_clear.execute(md.s2.row_0 ^ md.base);
+                    lru_high_1_2_clear.execute(md.s2.row_0 ^ md.base);
+                    lru_low_1_2_clear.execute(md.s2.row_0 ^ md.base);
+                }
+                if (md.run == RUN_DISTINCT_LRU) {
+                    lru_high_0_3_clear.execute(md.s3.row_0 ^ md.base);
+                    lru_low_0_3_clear.execute(md.s3.row_0 ^ md.base);
+                    lru_high_1_3_clear.execute(md.s3.row_0 ^ md.base);
+                    lru_low_1_3_clear.execute(md.s3.row_0 ^ md.base);
+                }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -397,6 +526,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -421,8 +551,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xF0): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: slot_1; }

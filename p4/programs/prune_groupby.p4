@@ -50,20 +50,25 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<1> pruned;
-    bit<12> groupby_row; bit<8> groupby_turn; bit<32> groupby_key; bit<8> groupby_found;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<12> row_0;
+    bit<8> groupby_turn;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<12> base;
+    bit<12> mask;
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -74,50 +79,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-        }
-        size = 2;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -127,12 +127,54 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _): acknowledge(0);
+            (_, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _): acknowledge(17);
+            (1, 1, 0, 0): forward(1, 0);
+            (_, 1, 0, 1): acknowledge(17);
+        }
+        const default_action = refuse();
+        size = 5;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<12> base,
+               bit<12> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) groupby_polynomial_0;
-    Hash<bit<12>>(HashAlgorithm_t.CUSTOM, groupby_polynomial_0) groupby_hash_0;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
+    Hash<bit<12>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
     Register<bit<8>, bit<12>>(4096, 0) groupby_turn_0;
     RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_next_0 = {
         void apply(inout bit<8> value, out bit<8> rv) {
@@ -140,12 +182,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (value == 7) { value = 0; } else { value = value + 1; }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_0_0;
+    RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_turn_clear_0 = {
+        void apply(inout bit<8> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_0_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_find_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -155,21 +200,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_put_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_1_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_clear_0_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_1_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_find_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -179,21 +227,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_put_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_2_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_clear_1_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_2_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_find_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -203,21 +254,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_put_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_3_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_clear_2_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_3_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_3_0) groupby_find_3_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -227,21 +281,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_3_0) groupby_put_3_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_4_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_3_0) groupby_clear_3_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_4_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_4_0) groupby_find_4_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -251,21 +308,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_4_0) groupby_put_4_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_5_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_4_0) groupby_clear_4_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_5_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_find_5_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -275,21 +335,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_put_5_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_6_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_clear_5_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_6_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_find_6_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -299,21 +362,24 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_put_6_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
     };
-    Register<pair_t, bit<12>>(4096, {0, 0}) groupby_7_0;
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_clear_6_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
+    };
+    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_7_0;
     // 0: another key; 1: no better than what it holds; 2: better, and kept
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_find_7_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             }
@@ -323,81 +389,97 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_put_7_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
             rv = 0;
-            if (value.first == md.s0.groupby_key) {
+            if (value.first == hdr.tuple_0.key_low) {
                 rv = 1;
                 if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
             } else {
-                value.first = md.s0.groupby_key;
+                value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
             }
         }
+    };
+    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_clear_7_0 = {
+        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
+            // Rows within the flow's region: they are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+            } else {
+                md.s0.row_0 = hdr.jumpgate.sequence[11:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
                     if (md.run == RUN_GROUPBY) {
-                        md.s0.groupby_row = groupby_hash_0.get({ hdr.tuple_0.key_low});
-                        md.s0.groupby_key = hdr.tuple_0.key_low ^ md.salt_low;
-                        md.s0.groupby_found = 0;
-                        if (md.s0.groupby_key != 0) {
-                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.groupby_row);
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 0) { md.s0.groupby_found = groupby_put_0_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_0_0.execute(md.s0.groupby_row); }
+                        if (hdr.tuple_0.key_low != 0x80000000) {
+                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.row_0 ^ md.base);
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_0_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 1) { md.s0.groupby_found = groupby_put_1_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_1_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_1_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 2) { md.s0.groupby_found = groupby_put_2_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_2_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_2_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 3) { md.s0.groupby_found = groupby_put_3_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_3_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 3) { md.s0.pruned = groupby_put_3_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_3_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 4) { md.s0.groupby_found = groupby_put_4_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_4_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 4) { md.s0.pruned = groupby_put_4_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_4_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 5) { md.s0.groupby_found = groupby_put_5_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_5_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 5) { md.s0.pruned = groupby_put_5_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_5_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 6) { md.s0.groupby_found = groupby_put_6_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_6_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 6) { md.s0.pruned = groupby_put_6_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_6_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 0) {
-                                if (md.s0.groupby_turn == 7) { md.s0.groupby_found = groupby_put_7_0.execute(md.s0.groupby_row); }
-                                else { md.s0.groupby_found = groupby_find_7_0.execute(md.s0.groupby_row); }
+                            if (md.s0.pruned == 0) {
+                                if (md.s0.groupby_turn == 7) { md.s0.pruned = groupby_put_7_0.execute(md.s0.row_0 ^ md.base); }
+                                else { md.s0.pruned = groupby_find_7_0.execute(md.s0.row_0 ^ md.base); }
                             }
-                            if (md.s0.groupby_found == 1) { md.s0.pruned = 1; }
                         }
                     }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
-                    }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_GROUPBY) {
+                    groupby_turn_clear_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_0_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_1_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_2_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_3_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_4_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_5_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_6_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_clear_7_0.execute(md.s0.row_0 ^ md.base);
                 }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -407,6 +489,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -431,8 +514,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xFE): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

@@ -50,22 +50,27 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<1> pruned;
-    bit<1> bf_0; bit<22> bf_row_0;
-    bit<1> bf_1; bit<22> bf_row_1;
-    bit<1> bf_2; bit<22> bf_row_2;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<22> row_0;
+    bit<22> row_1;
+    bit<22> row_2;
+    bit<1> bf_0; bit<1> bf_1; bit<1> bf_2;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<22> base;
+    bit<22> mask;
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -76,50 +81,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-        }
-        size = 2;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -129,18 +129,67 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _): acknowledge(0);
+            (_, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _): acknowledge(17);
+            (1, 1, 0, 0): forward(1, 0);
+            (_, 1, 0, 1): acknowledge(17);
+        }
+        const default_action = refuse();
+        size = 5;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<22> base,
+               bit<22> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
-    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_0_polynomial_0;
-    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_0_polynomial_0) bf_0_hash_0;
+    CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
+    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_1_polynomial_0;
+    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_1_polynomial_0) row_1_hash_0;
+    CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_2_polynomial_0;
+    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_2_polynomial_0) row_2_hash_0;
     Register<bit<1>, bit<22>>(4194304, 0) bf_0_0_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_set_0_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_get_0_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_clear_0_0_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
     };
     Register<bit<1>, bit<22>>(4194304, 0) bf_1_0_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0_0) bf_set_1_0_0 = {
@@ -149,14 +198,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0_0) bf_get_1_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
-    CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_1_polynomial_0;
-    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_1_polynomial_0) bf_1_hash_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_0_0) bf_clear_1_0_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
+    };
     Register<bit<1>, bit<22>>(4194304, 0) bf_0_1_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_1_0) bf_set_0_1_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_1_0) bf_get_0_1_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_1_0) bf_clear_0_1_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
     };
     Register<bit<1>, bit<22>>(4194304, 0) bf_1_1_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_1_0) bf_set_1_1_0 = {
@@ -165,14 +218,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_1_0) bf_get_1_1_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
-    CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) bf_2_polynomial_0;
-    Hash<bit<22>>(HashAlgorithm_t.CUSTOM, bf_2_polynomial_0) bf_2_hash_0;
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_1_0) bf_clear_1_1_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
+    };
     Register<bit<1>, bit<22>>(4194304, 0) bf_0_2_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_2_0) bf_set_0_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
     };
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_2_0) bf_get_0_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
+    };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_2_0) bf_clear_0_2_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
     };
     Register<bit<1>, bit<22>>(4194304, 0) bf_1_2_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_set_1_2_0 = {
@@ -181,53 +238,70 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_get_1_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { rv = value; }
     };
+    RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_clear_1_2_0 = {
+        void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
+    };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
+            // Rows within the flow's region: they are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+            } else {
+                md.s0.row_0 = hdr.jumpgate.sequence[21:0] & md.mask;
+                md.s0.row_1 = hdr.jumpgate.sequence[21:0] & md.mask;
+                md.s0.row_2 = hdr.jumpgate.sequence[21:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
                     if (md.run == RUN_JOIN_BF) {
-                        md.s0.bf_row_0 = bf_0_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                        md.s0.bf_row_1 = bf_1_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                        md.s0.bf_row_2 = bf_2_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
                         if (md.adds == 1) {
-                            if (md.side == 0) { bf_set_0_0_0.execute(md.s0.bf_row_0); }
-                            else { bf_set_1_0_0.execute(md.s0.bf_row_0); }
-                            if (md.side == 0) { bf_set_0_1_0.execute(md.s0.bf_row_1); }
-                            else { bf_set_1_1_0.execute(md.s0.bf_row_1); }
-                            if (md.side == 0) { bf_set_0_2_0.execute(md.s0.bf_row_2); }
-                            else { bf_set_1_2_0.execute(md.s0.bf_row_2); }
-                            if (md.passes == 0) { md.s0.pruned = 1; }
+                            if (md.side == 0) { bf_set_0_0_0.execute(md.s0.row_0 ^ md.base); }
+                            else { bf_set_1_0_0.execute(md.s0.row_0 ^ md.base); }
+                            if (md.side == 0) { bf_set_0_1_0.execute(md.s0.row_1 ^ md.base); }
+                            else { bf_set_1_1_0.execute(md.s0.row_1 ^ md.base); }
+                            if (md.side == 0) { bf_set_0_2_0.execute(md.s0.row_2 ^ md.base); }
+                            else { bf_set_1_2_0.execute(md.s0.row_2 ^ md.base); }
                         } else {
-                            if (md.side == 0) { md.s0.bf_0 = bf_get_1_0_0.execute(md.s0.bf_row_0); }
-                            else { md.s0.bf_0 = bf_get_0_0_0.execute(md.s0.bf_row_0); }
-                            if (md.side == 0) { md.s0.bf_1 = bf_get_1_1_0.execute(md.s0.bf_row_1); }
-                            else { md.s0.bf_1 = bf_get_0_1_0.execute(md.s0.bf_row_1); }
-                            if (md.side == 0) { md.s0.bf_2 = bf_get_1_2_0.execute(md.s0.bf_row_2); }
-                            else { md.s0.bf_2 = bf_get_0_2_0.execute(md.s0.bf_row_2); }
+                            if (md.side == 0) { md.s0.bf_0 = bf_get_1_0_0.execute(md.s0.row_0 ^ md.base); }
+                            else { md.s0.bf_0 = bf_get_0_0_0.execute(md.s0.row_0 ^ md.base); }
+                            if (md.side == 0) { md.s0.bf_1 = bf_get_1_1_0.execute(md.s0.row_1 ^ md.base); }
+                            else { md.s0.bf_1 = bf_get_0_1_0.execute(md.s0.row_1 ^ md.base); }
+                            if (md.side == 0) { md.s0.bf_2 = bf_get_1_2_0.execute(md.s0.row_2 ^ md.base); }
+                            else { md.s0.bf_2 = bf_get_0_2_0.execute(md.s0.row_2 ^ md.base); }
                             if (md.s0.bf_0 == 0 || md.s0.bf_1 == 0 || md.s0.bf_2 == 0) { md.s0.pruned = 1; }
                         }
                     }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
-                    }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_JOIN_BF) {
+                    bf_clear_0_0_0.execute(md.s0.row_0 ^ md.base);
+                    bf_clear_1_0_0.execute(md.s0.row_0 ^ md.base);
+                    bf_clear_0_1_0.execute(md.s0.row_1 ^ md.base);
+                    bf_clear_1_1_0.execute(md.s0.row_1 ^ md.base);
+                    bf_clear_0_2_0.execute(md.s0.row_2 ^ md.base);
+                    bf_clear_1_2_0.execute(md.s0.row_2 ^ md.base);
                 }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -237,6 +311,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -261,8 +336,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xFE): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

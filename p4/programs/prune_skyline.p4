@@ -31,6 +31,9 @@ const bit<8> KIND_END = 6;
 const bit<8> FRESH = 1;
 const bit<8> REPEATED = 2;
 const bit<8> STALE = 3;
+const bit<8> EQUAL = 0;  // a point's score and a stored one's
+const bit<8> BELOW = 1;
+const bit<8> ABOVE = 2;
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -50,22 +53,25 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<1> pruned;
-    bit<32> sky_h; bit<32> sky_x; bit<32> sky_y; bit<32> sky_old_h; bit<32> sky_old_x; bit<32> sky_old_y; bit<1> sky_own;
-    bit<32> sky_above; bit<32> sky_below; bit<32> sky_wider; bit<32> sky_taller;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<32> sky_h; bit<32> sky_x; bit<32> sky_y; bit<1> sky_own; bit<8> sky_order; bit<1> sky_in_x; bit<1> sky_in_y;
     bit<16> sky_lead_x; bit<16> sky_lead_y; bit<32> sky_log_x; bit<32> sky_log_y; bit<32> sky_shift_x; bit<32> sky_shift_y;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<4> base;
+    bit<4> mask;
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -76,50 +82,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-        }
-        size = 2;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -129,7 +130,49 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _): acknowledge(0);
+            (_, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _): acknowledge(17);
+            (1, 1, 0, 0): forward(1, 0);
+            (_, 1, 0, 1): acknowledge(17);
+        }
+        const default_action = refuse();
+        size = 5;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<4> base,
+               bit<4> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
@@ -175,7 +218,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
         size = 17;
     }
-    action sky_log_x_0(bit<32> logarithm) { md.s0.sky_log_x = logarithm; }
+    action sky_log_x_0(bit<32> logarithm) { md.s0.sky_log_x = md.s0.sky_shift_x + logarithm; }
     table sky_logs_x_0 {
         key = { md.s0.sky_lead_x: exact; }
         actions = { sky_log_x_0; }
@@ -223,65 +266,246 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         }
         size = 17;
     }
-    action sky_log_y_0(bit<32> logarithm) { md.s0.sky_log_y = logarithm; }
+    action sky_log_y_0(bit<32> logarithm) { md.s0.sky_log_y = md.s0.sky_shift_y + logarithm; }
     table sky_logs_y_0 {
         key = { md.s0.sky_lead_y: exact; }
         actions = { sky_log_y_0; }
         size = 65536;
     }
-    Register<bit<32>, bit<1>>(1, 0) sky_h_0_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_h_0_0) sky_take_h_0_0 = {
+    // The greater score stays, the smaller one goes on; a copy of the register says which that was.
+    Register<bit<32>, bit<4>>(16, 0) sky_h_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_0_0) sky_take_h_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = value;
-            if (md.s0.sky_h > value) { value = md.s0.sky_h; }
+            rv = md.s0.sky_h;
+            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) sky_x_0_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_0_0) sky_take_x_0_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_0_0) sky_clear_h_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_0_0) sky_see_x_0_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
-    };
-    Register<bit<32>, bit<1>>(1, 0) sky_y_0_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_0_0) sky_take_y_0_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
-    };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_0_0) sky_see_y_0_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
-    };
-    Register<bit<32>, bit<1>>(1, 0) sky_h_1_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_h_1_0) sky_take_h_1_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) {
-            rv = value;
-            if (md.s0.sky_h > value) { value = md.s0.sky_h; }
+
+    Register<bit<32>, bit<4>>(16, 0) sky_order_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_0_0) sky_compare_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = EQUAL;
+            if (md.s0.sky_h < value) { rv = BELOW; }
+            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) sky_x_1_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_1_0) sky_take_x_1_0 = {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_0_0) sky_clear_order_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_x_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_x_0_0) sky_take_x_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_x_1_0) sky_see_x_1_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_x_0_0) sky_clear_x_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    Register<bit<32>, bit<1>>(1, 0) sky_y_1_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_1_0) sky_take_y_1_0 = {
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_x_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_0_0) sky_cover_x_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_x) { rv = 1; }
+            value = md.s0.sky_x;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_0_0) sky_within_x_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_x <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_0_0) sky_clear_box_x_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_y_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_y_0_0) sky_take_y_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(sky_y_1_0) sky_see_y_1_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_y_0_0) sky_clear_y_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_y_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_0_0) sky_cover_y_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_y) { rv = 1; }
+            value = md.s0.sky_y;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_0_0) sky_within_y_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_y <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_0_0) sky_clear_box_y_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    // The greater score stays, the smaller one goes on; a copy of the register says which that was.
+    Register<bit<32>, bit<4>>(16, 0) sky_h_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_1_0) sky_take_h_1_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) {
+            rv = md.s0.sky_h;
+            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_1_0) sky_clear_h_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    Register<bit<32>, bit<4>>(16, 0) sky_order_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_1_0) sky_compare_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = EQUAL;
+            if (md.s0.sky_h < value) { rv = BELOW; }
+            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_1_0) sky_clear_order_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_x_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_x_1_0) sky_take_x_1_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_x_1_0) sky_clear_x_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_x_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_1_0) sky_cover_x_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_x) { rv = 1; }
+            value = md.s0.sky_x;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_1_0) sky_within_x_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_x <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_1_0) sky_clear_box_x_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_y_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_y_1_0) sky_take_y_1_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_y_1_0) sky_clear_y_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_y_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_1_0) sky_cover_y_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_y) { rv = 1; }
+            value = md.s0.sky_y;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_1_0) sky_within_y_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_y <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_1_0) sky_clear_box_y_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    // The greater score stays, the smaller one goes on; a copy of the register says which that was.
+    Register<bit<32>, bit<4>>(16, 0) sky_h_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_2_0) sky_take_h_2_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) {
+            rv = md.s0.sky_h;
+            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_2_0) sky_clear_h_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    Register<bit<32>, bit<4>>(16, 0) sky_order_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_2_0) sky_compare_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = EQUAL;
+            if (md.s0.sky_h < value) { rv = BELOW; }
+            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_2_0) sky_clear_order_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_x_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_x_2_0) sky_take_x_2_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_x_2_0) sky_clear_x_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_x_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_2_0) sky_cover_x_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_x) { rv = 1; }
+            value = md.s0.sky_x;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_2_0) sky_within_x_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_x <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_2_0) sky_clear_box_x_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) sky_y_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_y_2_0) sky_take_y_2_0 = {
+        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_y_2_0) sky_clear_y_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    // A copy compares: is the smaller score's coordinate within the greater score's?
+    Register<bit<32>, bit<4>>(16, 0) sky_box_y_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_2_0) sky_cover_y_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (value <= md.s0.sky_y) { rv = 1; }
+            value = md.s0.sky_y;
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_2_0) sky_within_y_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
+            rv = 0;
+            if (md.s0.sky_y <= value) { rv = 1; }
+        }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_2_0) sky_clear_box_y_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
@@ -294,62 +518,95 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                         } else {
                             sky_leading_x_0.apply();
                             sky_logs_x_0.apply();
-                            md.s0.sky_log_x = md.s0.sky_log_x + md.s0.sky_shift_x;
                             sky_leading_y_0.apply();
                             sky_logs_y_0.apply();
-                            md.s0.sky_log_y = md.s0.sky_log_y + md.s0.sky_shift_y;
                             md.s0.sky_h = md.s0.sky_log_x + md.s0.sky_log_y;
                         }
                         md.s0.sky_own = 1;
-                        if (md.s0.pruned == 0) {
-                            md.s0.sky_old_h = sky_take_h_0_0.execute(0);
-                            md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
-                            md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
-                            if (md.s0.sky_above != 0) {
-                                md.s0.sky_old_x = sky_take_x_0_0.execute(0);
-                                md.s0.sky_old_y = sky_take_y_0_0.execute(0);
-                                md.s0.sky_h = md.s0.sky_old_h;
-                                md.s0.sky_x = md.s0.sky_old_x;
-                                md.s0.sky_y = md.s0.sky_old_y;
-                                md.s0.sky_own = 0;
-                            } else {
-                                md.s0.sky_old_x = sky_see_x_0_0.execute(0);
-                                md.s0.sky_old_y = sky_see_y_0_0.execute(0);
-                                md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
-                                md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
-                                if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
-                            }
+                        md.s0.sky_order = sky_compare_0_0.execute(md.base[3:0]);
+                        md.s0.sky_h = sky_take_h_0_0.execute(md.base[3:0]);
+                        if (md.s0.sky_order == ABOVE) {
+                            md.s0.sky_in_x = sky_cover_x_0_0.execute(md.base[3:0]);
+                            md.s0.sky_x = sky_take_x_0_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_cover_y_0_0.execute(md.base[3:0]);
+                            md.s0.sky_y = sky_take_y_0_0.execute(md.base[3:0]);
+                            md.s0.sky_own = 0;
+                        } else {
+                            md.s0.sky_in_x = sky_within_x_0_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_within_y_0_0.execute(md.base[3:0]);
                         }
-                        if (md.s0.pruned == 0) {
-                            md.s0.sky_old_h = sky_take_h_1_0.execute(0);
-                            md.s0.sky_above = md.s0.sky_h |-| md.s0.sky_old_h;
-                            md.s0.sky_below = md.s0.sky_old_h |-| md.s0.sky_h;
-                            if (md.s0.sky_above != 0) {
-                                md.s0.sky_old_x = sky_take_x_1_0.execute(0);
-                                md.s0.sky_old_y = sky_take_y_1_0.execute(0);
-                                md.s0.sky_h = md.s0.sky_old_h;
-                                md.s0.sky_x = md.s0.sky_old_x;
-                                md.s0.sky_y = md.s0.sky_old_y;
-                                md.s0.sky_own = 0;
-                            } else {
-                                md.s0.sky_old_x = sky_see_x_1_0.execute(0);
-                                md.s0.sky_old_y = sky_see_y_1_0.execute(0);
-                                md.s0.sky_wider = md.s0.sky_x |-| md.s0.sky_old_x;
-                                md.s0.sky_taller = md.s0.sky_y |-| md.s0.sky_old_y;
-                                if (md.s0.sky_own == 1 && md.s0.sky_below != 0 && md.s0.sky_wider == 0 && md.s0.sky_taller == 0) { md.s0.pruned = 1; }
-                            }
+                        // The better of the two dominates the other, which is of no use any more.
+                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
+                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
                         }
-                    }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
+                        else {
+                        md.s0.sky_order = sky_compare_1_0.execute(md.base[3:0]);
+                        md.s0.sky_h = sky_take_h_1_0.execute(md.base[3:0]);
+                        if (md.s0.sky_order == ABOVE) {
+                            md.s0.sky_in_x = sky_cover_x_1_0.execute(md.base[3:0]);
+                            md.s0.sky_x = sky_take_x_1_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_cover_y_1_0.execute(md.base[3:0]);
+                            md.s0.sky_y = sky_take_y_1_0.execute(md.base[3:0]);
+                            md.s0.sky_own = 0;
+                        } else {
+                            md.s0.sky_in_x = sky_within_x_1_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_within_y_1_0.execute(md.base[3:0]);
+                        }
+                        // The better of the two dominates the other, which is of no use any more.
+                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
+                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
+                        }
+                        else {
+                        md.s0.sky_order = sky_compare_2_0.execute(md.base[3:0]);
+                        md.s0.sky_h = sky_take_h_2_0.execute(md.base[3:0]);
+                        if (md.s0.sky_order == ABOVE) {
+                            md.s0.sky_in_x = sky_cover_x_2_0.execute(md.base[3:0]);
+                            md.s0.sky_x = sky_take_x_2_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_cover_y_2_0.execute(md.base[3:0]);
+                            md.s0.sky_y = sky_take_y_2_0.execute(md.base[3:0]);
+                            md.s0.sky_own = 0;
+                        } else {
+                            md.s0.sky_in_x = sky_within_x_2_0.execute(md.base[3:0]);
+                            md.s0.sky_in_y = sky_within_y_2_0.execute(md.base[3:0]);
+                        }
+                        // The better of the two dominates the other, which is of no use any more.
+                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
+                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
+                        }
+                        }}
                     }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_SKYLINE) {
+                    sky_clear_h_0_0.execute(md.base[3:0]);
+                    sky_clear_order_0_0.execute(md.base[3:0]);
+                    sky_clear_x_0_0.execute(md.base[3:0]);
+                    sky_clear_y_0_0.execute(md.base[3:0]);
+                    sky_clear_box_x_0_0.execute(md.base[3:0]);
+                    sky_clear_box_y_0_0.execute(md.base[3:0]);
+                    sky_clear_h_1_0.execute(md.base[3:0]);
+                    sky_clear_order_1_0.execute(md.base[3:0]);
+                    sky_clear_x_1_0.execute(md.base[3:0]);
+                    sky_clear_y_1_0.execute(md.base[3:0]);
+                    sky_clear_box_x_1_0.execute(md.base[3:0]);
+                    sky_clear_box_y_1_0.execute(md.base[3:0]);
+                    sky_clear_h_2_0.execute(md.base[3:0]);
+                    sky_clear_order_2_0.execute(md.base[3:0]);
+                    sky_clear_x_2_0.execute(md.base[3:0]);
+                    sky_clear_y_2_0.execute(md.base[3:0]);
+                    sky_clear_box_x_2_0.execute(md.base[3:0]);
+                    sky_clear_box_y_2_0.execute(md.base[3:0]);
                 }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -359,6 +616,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -383,8 +641,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xFE): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

@@ -50,25 +50,30 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<1> pruned;
-    bit<12> rand_row; bit<32> rand_carried; bit<8> rand_pruned;
-    bit<1> det_early; bit<1> det_pruned; bit<32> det_least; bit<32> det_above;
-    bit<32> det_t0; bit<32> det_short0; bit<8> det_full0;
-    bit<32> det_t1; bit<32> det_short1; bit<8> det_full1;
-    bit<32> det_t2; bit<32> det_short2; bit<8> det_full2;
-    bit<32> det_t3; bit<32> det_short3; bit<8> det_full3;
+    bit<8> pruned;  // 1: the tuple goes no further
+    bit<12> row_random;
+    bit<32> rand_carried;
+    bit<1> det_early; bit<32> det_least; bit<32> det_above;
+    bit<32> det_t0; bit<32> det_short0; bit<1> det_full0;
+    bit<32> det_t1; bit<32> det_short1; bit<1> det_full1;
+    bit<32> det_t2; bit<32> det_short2; bit<1> det_full2;
+    bit<32> det_t3; bit<32> det_short3; bit<1> det_full3;
 }
 struct metadata_t {
-    bit<9> back;       // the port of the flow's sender
+    bit<1> to_sender;
+    bit<1> routed;
+    bit<48> to_mac;
+    bit<32> to_address;
+    bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<12> cell;
-    bit<32> salt_high;
-    bit<32> salt_low;
+    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
-    bit<1> adds;       // … whose keys go into its side's filter, instead of being looked up in the other's
-    bit<1> passes;     // … and whose tuples are forwarded all the same
+    bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
+    bit<1> absorbs;    // … and all its packets end here
+    bit<12> base;
+    bit<12> mask;
     slot_t s0;
 }
 struct pair_t { bit<32> first; bit<32> second; }
@@ -79,50 +84,45 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     // A cell holds the highest sequence number processed of those that fall on it. The sender never has more than
     // 2^8 packets on the way, so an equal number is a repetition and a smaller one was acknowledged long ago.
-    Register<bit<32>, bit<12>>(4096, 0) window;
-    RegisterAction<bit<32>, bit<12>, bit<8>>(window) advance_window = {
+    Register<bit<32>, bit<14>>(16384, 0) window;
+    RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = STALE;
             if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
         }
     };
-
-    action run(bit<9> port, bit<8> algorithm, bit<32> salt_high, bit<32> salt_low, bit<32> threshold, bit<1> side,
-               bit<1> adds, bit<1> passes, bit<9> back) {
-        ig_tm_md.ucast_egress_port = port;
-        md.run = algorithm;
-        md.salt_high = salt_high;
-        md.salt_low = salt_low;
-        md.threshold = threshold;
-        md.side = side;
-        md.adds = adds;
-        md.passes = passes;
-        md.back = back;
-    }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
-    table flow {
-        key = { hdr.jumpgate.flow: exact; }
-        actions = { run; refuse; }
-        const default_action = refuse();
-        size = 16;
+    // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
+    action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
+        md.routed = 1;
+        ig_tm_md.ucast_egress_port = port;
+        md.to_mac = mac;
+        md.to_address = address;
+        md.to_udp_port = udp_port;
     }
-    action set_lengths(bit<16> ip_bytes, bit<16> udp_bytes) {
-        hdr.ipv4.total_len = ip_bytes;
-        hdr.udp.length = udp_bytes;
+    action no_route() { md.routed = 0; }
+    table route {
+        key = { hdr.jumpgate.flow: exact; md.to_sender: exact; }
+        actions = { send; no_route; }
+        const default_action = no_route();
+        size = 128;
+    }
+    // In the switch's own name, so that answers come back to it.
+    action forward(bit<8> left, bit<16> removed) {
+        hdr.jumpgate.present = left;
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = md.to_mac;
+        hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
+        hdr.ipv4.dst_addr = md.to_address;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.src_port = hdr.udp.dst_port;
+        hdr.udp.dst_port = md.to_udp_port;
+        hdr.udp.length = hdr.udp.length - removed;
         hdr.udp.checksum = 0;
     }
-    table lengths {
-        key = { hdr.jumpgate.present: exact; }
-        actions = { set_lengths; }
-        const entries = {
-            0: set_lengths(36, 16);
-            1: set_lengths(53, 33);
-        }
-        size = 2;
-    }
     // Back to whom it came from.
-    action swap_addresses() {
+    action answer() {
         bit<48> mac = hdr.ethernet.src_addr;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = mac;
@@ -132,17 +132,62 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         bit<16> port = hdr.udp.src_port;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = port;
+        hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
+    }
+    action acknowledge(bit<16> removed) {
+        hdr.jumpgate.kind = KIND_ACK;
+        hdr.jumpgate.present = 0;
+        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.udp.length = hdr.udp.length - removed;
+        answer();
+    }
+    action acknowledge_end() {
+        hdr.jumpgate.sequence = 0;
+        acknowledge(0);
+    }
+    // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
+    table leave {
+        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        actions = { forward; acknowledge; refuse; }
+        const entries = {
+            (_, 0, 1, _): acknowledge(0);
+            (_, 0, 0, 0): acknowledge(0);
+            (_, 1, 1, _): acknowledge(17);
+            (1, 1, 0, 0): forward(1, 0);
+            (_, 1, 0, 1): acknowledge(17);
+        }
+        const default_action = refuse();
+        size = 5;
+    }
+    action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<12> base,
+               bit<12> mask) {
+        md.run = algorithm;
+        md.threshold = threshold;
+        md.side = side;
+        md.adds = adds;
+        md.absorbs = absorbs;
+        md.base = base;
+        md.mask = mask;
+    }
+    table flow {
+        key = { hdr.jumpgate.flow: exact; }
+        actions = { run; refuse; }
+        const default_action = refuse();
+        size = 64;
     }
 
     // ---- slot 0 ----
-    Random<bit<12>>() rand_random_0;
+    Random<bit<12>>() random_0;
     Register<bit<32>, bit<12>>(4096, 0) rand_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_0_0) rand_keep_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = hdr.tuple_0.a;
+            if (hdr.tuple_0.a > value) { rv = value; value = hdr.tuple_0.a; }
         }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_0_0) rand_clear_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<12>>(4096, 0) rand_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_1_0) rand_keep_1_0 = {
@@ -151,12 +196,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
         }
     };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_1_0) rand_clear_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
     Register<bit<32>, bit<12>>(4096, 0) rand_2_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_2_0) rand_keep_2_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
             rv = md.s0.rand_carried;
             if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
         }
+    };
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_2_0) rand_clear_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<12>>(4096, 0) rand_3_0;
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_keep_3_0 = {
@@ -165,123 +216,157 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (md.s0.rand_carried < value) { rv = 1; } else { value = md.s0.rand_carried; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) det_seen_0;
-    RegisterAction<bit<32>, bit<1>, bit<1>>(det_seen_0) det_count_0 = {
+    RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_clear_3_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+    Register<bit<32>, bit<4>>(16, 0) det_seen_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_seen_0) det_count_0 = {
         void apply(inout bit<32> value, out bit<1> rv) {
             rv = 0;
             if (value < md.threshold) { value = value + 1; rv = 1; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0xFFFFFFFF) det_least_0;
-    RegisterAction<bit<32>, bit<1>, bit<32>>(det_least_0) det_lower_0 = {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_seen_0) det_seen_clear_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
+    };
+
+    Register<bit<32>, bit<4>>(16, 0xFFFFFFFF) det_least_0;
+    RegisterAction<bit<32>, bit<4>, bit<32>>(det_least_0) det_lower_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { value = min(value, hdr.tuple_0.a); rv = value; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<32>>(det_least_0) det_get_0 = {
+    RegisterAction<bit<32>, bit<4>, bit<32>>(det_least_0) det_get_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
     };
-    Register<bit<32>, bit<1>>(1, 0) det_above_0_0;
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_0_0) det_add_0_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_least_0) det_least_clear_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0xFFFFFFFF; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_0_0) det_check_0_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) {
+    Register<bit<32>, bit<4>>(16, 0) det_above_0_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_0_0) det_add_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_0_0) det_check_0_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) det_above_1_0;
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_1_0) det_add_1_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_0_0) det_above_clear_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_1_0) det_check_1_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) {
+    Register<bit<32>, bit<4>>(16, 0) det_above_1_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_1_0) det_add_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_1_0) det_check_1_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) det_above_2_0;
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_2_0) det_add_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_1_0) det_above_clear_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_2_0) det_check_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) {
+    Register<bit<32>, bit<4>>(16, 0) det_above_2_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_2_0) det_add_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_2_0) det_check_2_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
     };
-    Register<bit<32>, bit<1>>(1, 0) det_above_3_0;
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_3_0) det_add_3_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_2_0) det_above_clear_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    RegisterAction<bit<32>, bit<1>, bit<8>>(det_above_3_0) det_check_3_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) {
+    Register<bit<32>, bit<4>>(16, 0) det_above_3_0;
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_3_0) det_add_3_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_3_0) det_check_3_0 = {
+        void apply(inout bit<32> value, out bit<1> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
+    };
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_3_0) det_above_clear_3_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
 
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
-            ig_dprsr_md.drop_ctl = 1;
+            refuse();
         } else if (flow.apply().hit) {
-            // The receiver's acknowledgements go on to the sender.
-            if (hdr.jumpgate.kind == KIND_ACK) { ig_tm_md.ucast_egress_port = md.back; }
-            // END passes: the receiver's.
+            route.apply();
+            // Rows within the flow's region: they are `base` but for the bits of the mask.
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[3:0] ++ hdr.jumpgate.sequence[7:0];
+                md.s0.row_random = random_0.get() & md.mask;
+            } else {
+                md.s0.row_random = hdr.jumpgate.sequence[11:0] & md.mask;
+            }
+            if (hdr.jumpgate.kind == KIND_DATA) {
+                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
                 md.window = advance_window.execute(md.cell);
                 md.s0.pruned = 0;
                 // A NULL passes: what it compares to is the receiver's business.
                 if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
                     if (md.run == RUN_TOPN_RAND) {
-                        md.s0.rand_row = rand_random_0.get();
-                        md.s0.rand_carried = hdr.tuple_0.a;
-                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.rand_row);
-                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.rand_row);
-                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.rand_row);
-                        md.s0.rand_pruned = rand_keep_3_0.execute(md.s0.rand_row);
-                        if (md.s0.rand_pruned == 1) { md.s0.pruned = 1; }
+                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.row_random ^ md.base);
+                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.row_random ^ md.base);
+                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.row_random ^ md.base);
+                        md.s0.pruned = rand_keep_3_0.execute(md.s0.row_random ^ md.base);
                     } else if (md.run == RUN_TOPN_DET) {
-                        md.s0.det_early = det_count_0.execute(0);
+                        md.s0.det_early = det_count_0.execute(md.base[3:0]);
                         if (md.s0.det_early == 1) {
-                            det_lower_0.execute(0);
+                            det_lower_0.execute(md.base[3:0]);
                         } else {
-                            md.s0.det_least = det_get_0.execute(0);
+                            md.s0.det_least = det_get_0.execute(md.base[3:0]);
                             md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
-                            if (md.s0.det_above != 0) { md.s0.pruned = 1; }
                             md.s0.det_t0 = md.s0.det_least << 0;
                             md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(0); }
-                            else { md.s0.det_full0 = det_check_0_0.execute(0); }
-                            if (md.s0.det_full0 == 1) { md.s0.pruned = 1; }
+                            if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(md.base[3:0]); }
+                            else { md.s0.det_full0 = det_check_0_0.execute(md.base[3:0]); }
                             md.s0.det_t1 = md.s0.det_least << 1;
                             md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(0); }
-                            else { md.s0.det_full1 = det_check_1_0.execute(0); }
-                            if (md.s0.det_full1 == 1) { md.s0.pruned = 1; }
+                            if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(md.base[3:0]); }
+                            else { md.s0.det_full1 = det_check_1_0.execute(md.base[3:0]); }
                             md.s0.det_t2 = md.s0.det_least << 2;
                             md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(0); }
-                            else { md.s0.det_full2 = det_check_2_0.execute(0); }
-                            if (md.s0.det_full2 == 1) { md.s0.pruned = 1; }
+                            if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(md.base[3:0]); }
+                            else { md.s0.det_full2 = det_check_2_0.execute(md.base[3:0]); }
                             md.s0.det_t3 = md.s0.det_least << 3;
                             md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(0); }
-                            else { md.s0.det_full3 = det_check_3_0.execute(0); }
-                            if (md.s0.det_full3 == 1) { md.s0.pruned = 1; }
+                            if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(md.base[3:0]); }
+                            else { md.s0.det_full3 = det_check_3_0.execute(md.base[3:0]); }
+                            if (md.s0.det_above != 0 || md.s0.det_full0 == 1 || md.s0.det_full1 == 1 || md.s0.det_full2 == 1 || md.s0.det_full3 == 1) { md.s0.pruned = 1; }
                         }
                     }
-                    if (md.s0.pruned == 1) {
-                        hdr.tuple_0.setInvalid();
-                        hdr.jumpgate.present[0:0] = 0;
-                    }
                 }
-                lengths.apply();
-                if (hdr.jumpgate.present == 0) {
-                    hdr.jumpgate.kind = KIND_ACK;
-                    swap_addresses();
+                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                leave.apply();
+            } else if (hdr.jumpgate.kind == KIND_CLEAR) {
+                if (md.run == RUN_TOPN_RAND) {
+                    rand_clear_0_0.execute(md.s0.row_random ^ md.base);
+                    rand_clear_1_0.execute(md.s0.row_random ^ md.base);
+                    rand_clear_2_0.execute(md.s0.row_random ^ md.base);
+                    rand_clear_3_0.execute(md.s0.row_random ^ md.base);
+                } else if (md.run == RUN_TOPN_DET) {
+                    det_seen_clear_0.execute(md.base[3:0]);
+                    det_least_clear_0.execute(md.base[3:0]);
+                    det_above_clear_0_0.execute(md.base[3:0]);
+                    det_above_clear_1_0.execute(md.base[3:0]);
+                    det_above_clear_2_0.execute(md.base[3:0]);
+                    det_above_clear_3_0.execute(md.base[3:0]);
                 }
+                answer();
+            } else if (md.routed == 1) {
+                forward(hdr.jumpgate.present, 0);
+            } else if (hdr.jumpgate.kind == KIND_END) {
+                // An insert-only flow: all its tuples are here.
+                acknowledge_end();
+            } else {
+                refuse();
             }
         }
     }
@@ -291,6 +376,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
+        md.to_sender = 0;
         transition ethernet;
     }
     state ethernet {
@@ -315,8 +401,13 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         transition select(hdr.jumpgate.kind, hdr.jumpgate.present) {
             (KIND_DATA, 0 &&& 0xFE): slot_0;
             (KIND_DATA, _): reject;
+            (KIND_ACK, _): acknowledgement;
             default: accept;
         }
+    }
+    state acknowledgement {
+        md.to_sender = 1;
+        transition accept;
     }
     state slot_0 {
         transition select(hdr.jumpgate.present[0:0]) { 1: tuple_0; default: accept; }

@@ -22,6 +22,18 @@ CODES = {
     "filter": 1, "distinct_lru": 2, "distinct_fifo": 3, "topn_det": 4, "topn_rand": 5, "groupby": 6, "join_bf": 7,
     "join_rbf": 8, "having": 9, "skyline": 10,
 }  # fmt: skip
+#: an algorithm without rows keeps one state for each of 2^REGION_BITS jobs
+REGION_BITS = 4
+#: of an algorithm with rows: the size that says how many, and what chooses a tuple's
+_ROWS: dict[str, tuple[str, tuple[int | str, ...]]] = {
+    "distinct_lru": ("distinct_bits", (0,)),
+    "distinct_fifo": ("distinct_bits", (0,)),
+    "topn_rand": ("topn_bits", ("random",)),
+    "groupby": ("groupby_bits", (0,)),
+    "join_bf": ("bloom_bits", (0, 1, 2)),
+    "join_rbf": ("rbf_bits", (0,)),
+    "having": ("having_bits", (0, 1, 2)),
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ class AggregateSizes:
 
     slots: int = 4
     bucket_bits: int = 14
-    flow_bits: int = 4
+    flow_bits: int = 6
     window_bits: int = 8
 
 
@@ -53,7 +65,7 @@ class PruneSizes:
 
     algorithms: tuple[str, ...]
     slots: int = 1
-    flow_bits: int = 4
+    flow_bits: int = 6
     window_bits: int = 8
     distinct_bits: int = 12
     distinct_columns: int = 2
@@ -65,7 +77,18 @@ class PruneSizes:
     bloom_bits: int = 20
     rbf_bits: int = 14
     having_bits: int = 10
-    skyline_points: int = 2
+    skyline_points: int = 3
+
+    @property
+    def row_bits(self) -> int:
+        """Width of `base` and `mask` in a flow's entry: that of the widest index."""
+        return max([REGION_BITS, *(getattr(self, _ROWS[a][0]) for a in self.algorithms if a in _ROWS)])
+
+    @property
+    def rows(self) -> tuple[int | str, ...]:
+        """Which rows of a tuple the program computes: hashes by polynomial, or `random`."""
+        found = dict.fromkeys(which for a in self.algorithms if a in _ROWS for which in _ROWS[a][1])
+        return tuple(sorted(found, key=str))
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.algorithms if name not in CODES]
@@ -93,19 +116,62 @@ PROGRAMS: dict[str, AggregateSizes | PruneSizes] = {
 }
 
 
+@dataclass(frozen=True)
+class Fate:
+    """An entry of table `leave`: its key (routed, present, …) and action."""
+
+    key: str
+    action: str
+
+
+def _fates(slots: int, is_aggregate: bool, tuple_bytes: int) -> list[Fate]:
+    """What becomes of DATA, for each set of tuples that came and of those that are left.
+
+    Aggregate's key ends with the set that is left; prune's with `absorbs` and for each slot whether it was pruned.
+    """
+    out = []
+    for present in range(1 << slots):
+        acknowledge = f"acknowledge({tuple_bytes * present.bit_count()})"
+        if is_aggregate:
+            out.append(Fate(f"_, {present}, 0", acknowledge))
+        else:
+            out.append(Fate(f"_, {present}, 1{', _' * slots}", acknowledge))
+        for gone in (gone for gone in range(1 << slots) if gone & ~present == 0):
+            left = present & ~gone
+            key = f"{left}" if is_aggregate else ", ".join(["0", *(str(gone >> i & 1) for i in range(slots))])
+            if left:
+                removed = tuple_bytes * gone.bit_count()
+                out.append(Fate(f"1, {present}, {key}", f"forward({left}, {removed})"))
+            elif not is_aggregate:
+                out.append(Fate(f"_, {present}, {key}", acknowledge))
+    return out
+
+
 def render(sizes: AggregateSizes | PruneSizes) -> str:
     """P4-16 source of a program of these sizes."""
-    aggregate = isinstance(sizes, AggregateSizes)
-    row = AGGREGATE_TUPLE if aggregate else PRUNE_TUPLE
-    template = _environment().get_template("aggregate.p4.j2" if aggregate else "prune.p4.j2")
-    return template.render(
-        fields=row,
-        tuple_bytes=sum(field.bits for field in row) // 8,
-        udp_port=UDP_PORT,
-        polynomials=POLYNOMIALS,
-        codes=CODES,
-        log_scale=LOG_SCALE,
-        **asdict(sizes),
+    is_aggregate = isinstance(sizes, AggregateSizes)
+    row = AGGREGATE_TUPLE if is_aggregate else PRUNE_TUPLE
+    context = asdict(sizes)
+    if isinstance(sizes, PruneSizes):
+        pruned = (f"md.s{i}.pruned[0:0]: ternary;" for i in range(sizes.slots))
+        context |= {
+            "keys": " ".join(("md.absorbs: ternary;", *pruned)),
+            "region_bits": REGION_BITS,
+            "row_bits": sizes.row_bits,
+            "rows": sizes.rows,
+            "polynomials": POLYNOMIALS,
+            "codes": CODES,
+            "log_scale": LOG_SCALE,
+        }
+    return (
+        _environment()
+        .get_template("aggregate.p4.j2" if is_aggregate else "prune.p4.j2")
+        .render(
+            fields=row,
+            fates=_fates(sizes.slots, is_aggregate, sum(field.bits for field in row) // 8),
+            udp_port=UDP_PORT,
+            **context,
+        )
     )
 
 

@@ -2,9 +2,13 @@
 
 Scores: the sum of both coordinates, the approximate product, that is the sum of their logarithms, or the share of
 points that a point dominates (`share_table`); the last two differ in the entries of the program's tables only. A
-point takes the place of a stored one whose score is lower, which moves on to the next; otherwise it is pruned if that
-one is at least as good in both dimensions and has a higher score. The score grows with either coordinate, so nothing
-that is dominated by a point replaces it. Equal scores never prune: equal points both stay. Deterministic.
+point takes the place of a stored one whose score is lower, which moves on to the next; what moves on is dropped as soon
+as a point of higher score is at least as good in both dimensions, and so is the arriving one: it is pruned. The score
+grows with either coordinate, so nothing that is dominated by a point replaces it. Equal scores never prune: equal
+points both stay. Deterministic.
+
+The paper lets stored points that others dominate move on; they take the place of better ones (of a Zipf pageRank and
+7 points, the sum prunes 0.975 instead of 0.994, the product 0.985 instead of 0.993).
 """
 
 from __future__ import annotations
@@ -67,8 +71,10 @@ class Skyline:
         own = True
         carried = (self.score(x, y), x, y)
         for i, stored in enumerate(self.points):
+            if carried[0] == stored[0]:
+                continue
             if carried[0] > stored[0]:
-                self.points[i], carried, own = carried, stored, False
-            elif own and carried[0] < stored[0] and carried[1] <= stored[1] and carried[2] <= stored[2]:
-                return True
+                self.points[i], carried, stored, own = carried, stored, carried, False
+            if carried[1] <= stored[1] and carried[2] <= stored[2]:
+                return own
         return False

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-from finsy.proto import p4i
+from typing import TYPE_CHECKING, Any
 
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import ConfigError
 from jumpgate.p4.switch import library
+
+if TYPE_CHECKING:
+    from finsy.proto import p4i
 
 INCLUDED = (".p4", ".h", ".p4h", ".inc")
 BUILDS_BYTES_MAX = 64 << 20
@@ -23,9 +25,16 @@ class Built:
     """`resources` is the report as data, `report` as text."""
 
     program: Path
-    p4info: p4i.P4Info
+    p4info_bytes: bytes
     resources: dict[str, Any]
     report: str
+
+    @cached_property
+    def p4info(self) -> p4i.P4Info:
+        """The message; the modules behind it take longer to load than a kept program."""
+        from finsy.proto import p4i
+
+        return p4i.P4Info.FromString(self.p4info_bytes)
 
 
 def build(source: Path, profile: str = "tofino1") -> Built:
@@ -33,15 +42,20 @@ def build(source: Path, profile: str = "tofino1") -> Built:
 
     Raises ConfigError (unreadable), the compiler's errors, BuildError.
     """
-    try:
-        text = source.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the P4 program {source}: {error}", file=source) from error
+    text = read(source)
     kept = cache.folder("switch", "builds") / f"{_key(source, text, profile)}.json"
     found = _load(kept)
     if found is None:
         found = _compile(source, text, profile, kept)
     return found
+
+
+def read(source: Path) -> str:
+    """The text of a program. Raises ConfigError."""
+    try:
+        return source.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the P4 program {source}: {error}", file=source) from error
 
 
 def _load(kept: Path) -> Built | None:
@@ -51,7 +65,7 @@ def _load(kept: Path) -> Built | None:
     program = cache.root() / "switch" / "programs" / data["program"]
     if not cache.touch(program):
         return None
-    return Built(program, p4i.P4Info.FromString(bytes.fromhex(data["p4info"])), data["resources"], data["report"])
+    return Built(program, bytes.fromhex(data["p4info"]), data["resources"], data["report"])
 
 
 def _compile(source: Path, text: str, profile: str, kept: Path) -> Built:
@@ -59,10 +73,11 @@ def _compile(source: Path, text: str, profile: str, kept: Path) -> Built:
 
     compiled = compile_source(text, str(source), profile=profile)
     program = library.build_program(source.name, compiled.cpp)
-    built = Built(program, compiled.p4info, compiled.resources.to_dict(), compiled.resources.text())
+    info = compiled.p4info.SerializeToString(deterministic=True)
+    built = Built(program, info, compiled.resources.to_dict(), compiled.resources.text())
     data = {
         "program": program.name,
-        "p4info": built.p4info.SerializeToString(deterministic=True).hex(),
+        "p4info": info.hex(),
         "resources": built.resources,
         "report": built.report,
     }

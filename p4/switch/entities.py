@@ -163,9 +163,13 @@ class Entities:
         )
 
     def _write_register(self, given: p4r.RegisterEntry) -> None:
+        """One element; without an index all, without an index and data all to what they are at first."""
         register = self._register(given.register_id)
-        index = self._index(given, register)
         kind = given.data.WhichOneof("data")
+        if kind is None and not given.HasField("index"):
+            self.switch.reset_register(register)
+            return
+        index = self._index(given, register) if given.HasField("index") else None
         if len(register.fields) == 1 and kind == "bitstring":
             parts = [given.data]
         elif kind in ("struct", "tuple"):
@@ -175,10 +179,11 @@ class Entities:
         if len(parts) != len(register.fields):
             raise invalid(f"an element of register '{register.name}' has {len(register.fields)} numbers")
         element = [
-            number(part.bitstring, bits, f"{register.name}[{index}]")
+            number(part.bitstring, bits, f"{register.name}[{'' if index is None else index}]")
             for part, (_, bits) in zip(parts, register.fields, strict=True)
         ]
-        self.switch.write_register(register, index, [element])
+        first, count = (0, register.size) if index is None else (index, 1)
+        self.switch.write_register(register, first, [element] * count)
 
     def _write_replication(self, kind: int, given: p4r.PacketReplicationEngineEntry) -> None:
         if given.WhichOneof("type") == "multicast_group_entry":

@@ -108,7 +108,7 @@ def load(variant: str | None = None) -> c.CDLL:
         ("load", text, text, c.POINTER(c.POINTER(layout.Program))),
         ("create", handle, c.POINTER(layout.Program), u16, c.c_uint64),
         ("destroy", None, handle),
-        ("add_udp", text, handle, u16, i32, text, u16, text, u16, c.POINTER(u16)),
+        ("add_udp", text, handle, u16, i32, text, u16, text, u16, u16, c.POINTER(u16)),
         ("add_interface", text, handle, u16, text),
         ("start", text, handle),
         ("stop", None, handle),

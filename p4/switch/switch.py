@@ -150,10 +150,11 @@ class DigestMessage:
 
 @dataclass(frozen=True)
 class PortSpec:
-    """`number=HOST:PORT[/PEER_HOST:PORT][,frames]` is a UDP socket, `number=@INTERFACE` a network interface.
+    """`number=HOST:PORT[/PEER_HOST:PORT][,frames|,as=PORT]` is a UDP socket, `number=@INTERFACE` a network interface.
 
     A UDP port without a peer sends each datagram where its IPv4 and UDP headers say. With `frames` the payload is the
-    whole frame (a peer is needed then); without, see p4/switch/README.md. PORT 0 lets the system choose.
+    whole frame (a peer is needed then); without, see p4/switch/README.md. PORT 0 lets the system choose. `shown_port`
+    (`as=`) is the destination port that the program sees in place of the socket's; 0: the socket's.
     """
 
     number: int
@@ -162,6 +163,7 @@ class PortSpec:
     peer: tuple[str, int] | None = None
     frames: bool = False
     interface: str | None = None
+    shown_port: int = 0
 
     @classmethod
     def parse(cls, text: str) -> PortSpec:
@@ -173,10 +175,12 @@ class PortSpec:
             if rest.startswith("@"):
                 return cls(int(number), interface=rest[1:])
             rest, _, option = rest.partition(",")
-            if option not in ("", "frames"):
+            shown = _port(option.removeprefix("as=")) if option.startswith("as=") else 0
+            if not shown and option not in ("", "frames"):
                 raise ValueError(f"unknown option '{option}'")
             local, _, peer = rest.partition("/")
-            spec = cls(int(number), *_address(local), _address(peer) if peer else None, option == "frames")
+            peer_address = _address(peer) if peer else None
+            spec = cls(int(number), *_address(local), peer_address, option == "frames", shown_port=shown)
         except ValueError as error:
             raise ConfigError(f"not a port: '{text}': {error}; write e.g. 1=127.0.0.1:9001 or 2=@eth0") from error
         if spec.frames and spec.peer is None:
@@ -190,9 +194,13 @@ Named = TypeVar("Named", Table, Register, Counter)
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     ipaddress.IPv4Address(host)
-    if not 0 <= int(port) < 65536:
+    return host, _port(port)
+
+
+def _port(text: str) -> int:
+    if not 0 <= int(text) < 65536:
         raise ValueError("a UDP port is 0 to 65535")
-    return host, int(port)
+    return int(text)
 
 
 def _text(value: bytes | None) -> str:
@@ -331,6 +339,7 @@ class Switch:
                 spec.port,
                 host.encode(),
                 port,
+                spec.shown_port,
                 c.byref(bound),
             )
         if problem is not None:

@@ -17,11 +17,8 @@ from jumpgate.p4.programs import render
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {
     **{path.stem: path.read_text() for path in sorted((ROOT / "tests" / "cases" / "p4").glob("*.p4"))},
-    **{
-        name: render.render(render.PruneSizes((name,), topn_bits=2, groupby_columns=2))
-        for name in render.CODES
-        if name != "skyline"
-    },
+    **{name: render.render(render.PruneSizes((name,), topn_bits=2, groupby_columns=2)) for name in render.CODES},
+    **{name: render.render(sizes) for name, sizes in render.PROGRAMS.items()},
     "aggregate": render.render(render.AggregateSizes(slots=1)),
 }
 #: of any mutation here, on a busy machine
@@ -36,17 +33,20 @@ EXTRA = [
     "#ifdef X\n", "#endif\n", "#else\n", "#define F(a) F(a)\n", "\\\n", "\"", "/*", "*/", "//", "\0", "\ufeff", "é",
     "😀",
 ]  # fmt: skip
+OPEN, CLOSE = "([{", ")]}"
+OPERATORS = ("+", "-", "&", "|", "^", "*", "<", ">", "=", "!", "~", "?", "/", "%")
+NUMBERS = ("0", "1", "2", "7", "8", "16", "31", "32", "33", "48", "63", "64", "65", "128", "255", "65536", "4294967295")
 EXAMPLES = settings(
-    max_examples=250, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=400, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
 
-def survives(text: str) -> None:
+def survives(text: str, profile: str = "tofino1") -> None:
     """A program, from which everything can be made, or errors that are somewhere."""
     start = time.process_time()
     try:
-        compiled = compile_source(text, "hostile.p4")
-        assert compiled.cpp and compiled.p4info is not None
+        compiled = compile_source(text, "hostile.p4", profile=profile)
+        assert compiled.cpp and compiled.p4info is not None and compiled.resources.text()
     except P4Error as error:
         assert error.problems
         for problem in error.problems:
@@ -55,35 +55,70 @@ def survives(text: str) -> None:
     assert time.process_time() - start < SECONDS_MAX
 
 
+def group(tokens: list[str], draws: random.Random) -> tuple[int, int]:
+    """Where a random statement, or what is between two brackets, begins and ends."""
+    at = draws.randrange(len(tokens))
+    while at > 0 and tokens[at] not in (*OPEN, ";"):
+        at -= 1
+    depth, end = 0, at + 1
+    while end < len(tokens) and depth >= 0:
+        depth += (tokens[end] in OPEN) - (tokens[end] in CLOSE)
+        end += 1
+        if tokens[at] == ";" and depth == 0 and tokens[end - 1] in (";", "}"):
+            return at + 1, end
+    return at + 1, end - 1
+
+
 def mutated(text: str, draws: random.Random) -> str:
+    """Gently, so that many programs stay right to the last pass, or roughly."""
     tokens = TOKEN.findall(text)
-    for _ in range(draws.choice([1, 1, 1, 2, 3, 8])):
-        at = draws.randrange(len(tokens))
-        until = min(len(tokens), at + draws.choice([1, 1, 2, 5, 40]))
-        match draws.randrange(6):
-            case 0:
-                del tokens[at:until]
-            case 1:
-                tokens[at] = draws.choice(EXTRA)
-            case 2:
-                tokens.insert(at, draws.choice(EXTRA))
-            case 3:
-                tokens[at:at] = tokens[at:until]
-            case 4:
-                other = draws.randrange(len(tokens))
-                tokens[at], tokens[other] = tokens[other], tokens[at]
-            case 5:
-                same = [i for i, t in enumerate(tokens) if t[0].isalnum()]
-                tokens[draws.choice(same)] = tokens[draws.choice(same)]
-        tokens = tokens or [" "]
+    change = draws.choice([_gentle, _rough])
+    for _ in range(draws.choice([1, 1, 2, 3, 6])):
+        tokens = change(tokens, draws) or [" "]
     return "".join(tokens)
+
+
+def _gentle(tokens: list[str], draws: random.Random) -> list[str]:
+    """Another number, operator or name of the program, or a statement or list in another place."""
+    if draws.random() < 0.3:
+        (a, b), (c, d) = group(tokens, draws), group(tokens, draws)
+        return [*tokens[:a], *tokens[c:d], *tokens[b:]]
+    kinds = (str.isdigit, str.isidentifier, lambda t: t in OPERATORS)
+    kind = draws.choice((*kinds, kinds[0], kinds[2]))
+    same = [i for i, t in enumerate(tokens) if kind(t)] or [0]
+    choices = OPERATORS if kind is kinds[2] else NUMBERS if draws.random() < 0.5 and kind is kinds[0] else ()
+    tokens[draws.choice(same)] = draws.choice(choices) if choices else tokens[draws.choice(same)]
+    return tokens
+
+
+def _rough(tokens: list[str], draws: random.Random) -> list[str]:
+    at = draws.randrange(len(tokens))
+    until = min(len(tokens), at + draws.choice([1, 1, 2, 5, 40]))
+    match draws.randrange(6):
+        case 0:
+            del tokens[at:until]
+        case 1:
+            tokens[at] = draws.choice(EXTRA)
+        case 2:
+            tokens.insert(at, draws.choice(EXTRA))
+        case 3:
+            tokens[at:at] = tokens[at:until]
+        case 4:
+            other = TOKEN.findall(SOURCES[draws.choice(sorted(SOURCES))])
+            a, b = group(other, draws)
+            tokens[at:until] = other[a:b]
+        case 5:
+            other_place = draws.randrange(len(tokens))
+            tokens[at], tokens[other_place] = tokens[other_place], tokens[at]
+    return tokens
 
 
 @seed(1)
 @EXAMPLES
 @given(st.sampled_from(sorted(SOURCES)), st.integers(0, 1 << 32))
 def test_mutated_sources(name: str, start: int) -> None:
-    survives(mutated(SOURCES[name], random.Random(start)))
+    draws = random.Random(start)
+    survives(mutated(SOURCES[name], draws), draws.choice(["tofino1", "none"]))
 
 
 @seed(2)

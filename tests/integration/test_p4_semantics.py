@@ -7,204 +7,38 @@ import pickle
 import random
 import subprocess
 import sys
-from dataclasses import dataclass
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from jumpgate.p4.compiler import compile_source, ir
-from jumpgate.p4.compiler.interpret import Interpreter
+from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.switch import Switch
+from jumpgate.testing.p4_random import (
+    FIELDS,
+    IN_PORT,
+    STATES,
+    Expressions,
+    Headers,
+    Statements,
+    check,
+    frames_of,
+    source,
+)
 
-IN_PORT, OUT_PORT = 3, 9
 EXPRESSIONS = 50
-PACKETS = 60
+BLOCKS = 25
 BATCHES = settings(
     max_examples=4, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
-#: everything but headers, declarations, parser states and statements of the ingress
-FRAME = """
-#include <core.p4>
-#include <tna.p4>
-%(headers)s
-struct metadata_t { bit<8> unused; }
-struct empty_t {}
-%(parsers)s
-parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
-%(locals)s
-    state start { pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); transition first; }
-%(states)s
-}
-control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metadata_t ig,
-                in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
-                inout ingress_intrinsic_metadata_for_tm_t tm) {
-%(declarations)s
-    apply {
-        tm.ucast_egress_port = 9;
-        tm.bypass_egress = 1;
-%(apply)s
-    }
-}
-control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
-                        in ingress_intrinsic_metadata_for_deparser_t dprsr) {
-    apply { pkt.emit(hdr); }
-}
-parser EgressParser(packet_in pkt, out empty_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
-    state start { pkt.extract(eg); transition accept; }
-}
-control Egress(inout empty_t hdr, inout empty_t md, in egress_intrinsic_metadata_t eg,
-               in egress_intrinsic_metadata_from_parser_t prsr,
-               inout egress_intrinsic_metadata_for_deparser_t dprsr,
-               inout egress_intrinsic_metadata_for_output_port_t oport) { apply {} }
-control EgressDeparser(packet_out pkt, inout empty_t hdr, in empty_t md,
-                       in egress_intrinsic_metadata_for_deparser_t dprsr) { apply {} }
-Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
-Switch(pipe) main;
-"""
-
-
-def source(**parts: str) -> str:
-    given_parts = dict.fromkeys(("headers", "parsers", "locals", "states", "declarations", "apply"), "") | parts
-    return FRAME % given_parts
-
-
-def check(program: ir.Program, cpp: str, frames: list[bytes]) -> None:
-    """Every frame that leaves, and every register afterwards."""
-    oracle = Interpreter(program)
-    wanted = []
-    for frame in frames:
-        done = oracle.run(program.ingress, frame, {("ingress_intrinsic_metadata_t", "ingress_port"): IN_PORT})
-        if done is not None and not done.field("ingress_intrinsic_metadata_for_deparser_t", "drop_ctl") & 1:
-            wanted.append((OUT_PORT, done.deparsed))
-    with Switch(library.build_program("batch.p4", cpp)) as switch:
-        found = switch.process((IN_PORT, frame) for frame in frames)
-        assert len(found) == len(wanted)
-        for (_, got), (_, right) in zip(found, wanted, strict=True):
-            assert got.hex() == right.hex()
-        for register, cells in zip(switch.registers, oracle.registers, strict=True):
-            assert switch.read_register(register) == [tuple(cell) for cell in cells]
-
-
 # ---- expressions ----
 
 
-@dataclass(frozen=True)
-class Typed:
-    text: str
-    width: int
-    signed: bool = False
-
-    @property
-    def type(self) -> str:
-        return f"{'int' if self.signed else 'bit'}<{self.width}>"
-
-
-FIELDS = [Typed(f"hdr.given.u{w}", w) for w in (1, 2, 5, 8, 15, 16, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128)]
-FIELDS += [Typed(f"hdr.given.s{w}", w, True) for w in (2, 7, 8, 16, 31, 32, 33, 64, 65, 127, 128)]
-GIVEN_BITS = sum(f.width for f in FIELDS)
-PADDING = -GIVEN_BITS % 8
-GIVEN_BYTES = (GIVEN_BITS + PADDING) // 8
-
-
-class Expressions:
-    """Random typed expressions; operands are adapted by casts and slices, so that every one is well typed."""
-
-    def __init__(self, draws: random.Random) -> None:
-        self.draws = draws
-
-    def any(self, depth: int) -> Typed:
-        leaf = self.draws.choice(FIELDS)
-        return self.of(leaf.width, leaf.signed, depth) if self.draws.random() < 0.7 else self.of(
-            self.draws.choice([1, 3, 9, 24, 40, 64, 72, 100, 128]), self.draws.random() < 0.4, depth
-        )  # fmt: skip
-
-    def of(self, width: int, signed: bool, depth: int) -> Typed:
-        """An expression of that type."""
-        if signed and width == 1:
-            signed = False
-        kind = Typed("", width, signed).type
-        choice = self.draws.random()
-        if depth <= 0 or choice < 0.08:
-            return Typed(self._leaf(width, signed, kind), width, signed)
-        if choice < 0.55:
-            op = self.draws.choice(["+", "-", "*", "&", "|", "^", "|+|", "|-|"])
-            a, b = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
-            return Typed(f"({a.text} {op} {b.text})", width, signed)
-        if choice < 0.62:
-            a, b = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
-            return Typed(f"{self.draws.choice(['min', 'max'])}({a.text}, {b.text})", width, signed)
-        if choice < 0.74:
-            a = self.of(width, signed, depth - 1)
-            by = str(self.draws.choice([0, 1, width - 1, width, width + 1, 64, 127, 128, 200]))
-            if self.draws.random() < 0.5:
-                by = self.of(self.draws.choice([4, 8, 64, 128]), False, depth - 1).text
-            return Typed(f"({a.text} {self.draws.choice(['<<', '>>'])} {by})", width, signed)
-        if choice < 0.8:
-            return Typed(f"({self.draws.choice('~-')}{self.of(width, signed, depth - 1).text})", width, signed)
-        if choice < 0.88:
-            yes, no = self.of(width, signed, depth - 1), self.of(width, signed, depth - 1)
-            return Typed(f"({self.condition(depth - 1)} ? {yes.text} : {no.text})", width, signed)
-        if choice < 0.94 and width > 1 and not signed:
-            left = self.draws.randrange(1, width)
-            a, b = self.of(left, False, depth - 1), self.of(width - left, False, depth - 1)
-            return Typed(f"({a.text} ++ {b.text})", width)
-        if not signed and choice < 0.97:
-            wide = self.draws.randrange(width, 129)
-            low = self.draws.randrange(0, wide - width + 1)
-            return Typed(f"({self.of(wide, False, depth - 1).text})[{low + width - 1}:{low}]", width)
-        other = self.any(depth - 1)
-        return Typed(f"({kind})({other.text})", width, signed)
-
-    def condition(self, depth: int) -> str:
-        a = self.any(depth)
-        b = self.of(a.width, a.signed, depth)
-        one = f"({a.text} {self.draws.choice(['==', '!=', '<', '>', '<=', '>='])} {b.text})"
-        if depth > 0 and self.draws.random() < 0.3:
-            return f"(!{one} {self.draws.choice(['&&', '||'])} {self.condition(depth - 1)})"
-        return one
-
-    def _leaf(self, width: int, signed: bool, kind: str) -> str:
-        if self.draws.random() < 0.15:
-            low = -(1 << width - 1) if signed else 0
-            number = self.draws.choice([low, low + 1, 0, 1, (1 << width - signed) - 1])
-            return f"({kind})({number})"
-        same = [f for f in FIELDS if (f.width, f.signed) == (width, signed)]
-        if same:
-            return self.draws.choice(same).text
-        f = self.draws.choice(FIELDS)
-        return f"({kind})({f.text})" if f.width > 1 else f"({kind})(bit<8>)({f.text})"
-
-
 def batch(draws: random.Random, count: int = EXPRESSIONS) -> str:
-    made = Expressions(draws)
-    headers = "header given_h { " + " ".join(f"{f.type} {f.text[10:]};" for f in FIELDS)
-    headers += f" bit<{PADDING}> padding; }}\n" if PADDING else " }\n"
-    fields = ["given_h given;"]
-    lines = []
-    for i in range(count):
-        e = made.any(4)
-        pad = -e.width % 8
-        headers += f"header out{i}_h {{ bit<{e.width}> v; {f'bit<{pad}> p; ' if pad else ''}}}\n"
-        fields.append(f"out{i}_h out{i};")
-        value = f"(bit<{e.width}>)({e.text})" if e.signed else e.text
-        lines += [f"hdr.out{i}.setValid();", f"hdr.out{i}.v = {value};"]
-    headers += f"struct headers_t {{ {' '.join(fields)} }}"
-    states = "state first { pkt.extract(hdr.given); transition accept; }"
-    return source(headers=headers, states=states, apply="\n".join(lines))
-
-
-def frames_of(draws: random.Random) -> list[bytes]:
-    """Fields of equal bits, of few bits, random ones; and one frame that is too short."""
-    out = [bytes(GIVEN_BYTES), b"\xff" * GIVEN_BYTES, bytes(GIVEN_BYTES - 1)]
-    for _ in range(PACKETS):
-        number = 0
-        for f in FIELDS:
-            corner = draws.choice([0, 1, (1 << f.width) - 1, 1 << f.width - 1, (1 << f.width - 1) - 1])
-            number = number << f.width | (corner if draws.random() < 0.5 else draws.getrandbits(f.width))
-        out.append((number << PADDING).to_bytes(GIVEN_BYTES, "big") + b"rest")
-    return out
+    made, headers = Expressions(draws, FIELDS), Headers()
+    lines = [line for _ in range(count) for line in headers.add([made.any(4)])]
+    return source(headers=headers.text, states=STATES, apply="\n".join(lines))
 
 
 @seed(11)
@@ -212,7 +46,20 @@ def frames_of(draws: random.Random) -> list[bytes]:
 @given(st.integers(0, 1 << 32))
 def test_random_expressions(start: int) -> None:
     draws = random.Random(start)
-    compiled = compile_source(batch(draws), "batch.p4")
+    compiled = compile_source(batch(draws), "batch.p4", profile="none")
+    check(compiled.program, compiled.cpp, frames_of(draws))
+
+
+# ---- statements ----
+
+
+@seed(12)
+@BATCHES
+@given(st.integers(0, 1 << 32))
+def test_random_statements(start: int) -> None:
+    """Blocks of ifs, tables with entries of every kind, actions with data, and registers, many in one program."""
+    draws = random.Random(start)
+    compiled = compile_source(Statements(draws).program(BLOCKS), "statements.p4", profile="none")
     check(compiled.program, compiled.cpp, frames_of(draws))
 
 
@@ -327,7 +174,7 @@ def structure_frames(count: int) -> list[bytes]:
 
 
 def test_parsers_tables_and_registers() -> None:
-    compiled = compile_source(STRUCTURES, "structures.p4")
+    compiled = compile_source(STRUCTURES, "structures.p4", profile="none")
     check(compiled.program, compiled.cpp, structure_frames(1500))
 
 
@@ -390,7 +237,7 @@ def hash_program() -> tuple[str, list[int]]:
 
 def test_hashes_have_their_check_values() -> None:
     text, checks = hash_program()
-    compiled = compile_source(text, "hashes.p4")
+    compiled = compile_source(text, "hashes.p4", profile="none")
     draws = random.Random(13)
     check(compiled.program, compiled.cpp, [b"123456789", *(draws.randbytes(9) for _ in range(50))])
     with Switch(library.build_program("hashes.p4", compiled.cpp)) as switch:
@@ -422,7 +269,7 @@ def test_generated_code_is_clean_under_the_sanitizers() -> None:
     for text, frames in (
         (given_batch, frames_of(draws)), (STRUCTURES, structure_frames(400)), (hashes, [b"123456789", b"1"]),
     ):  # fmt: skip
-        cpp = compile_source(text, "clean.p4").cpp
+        cpp = compile_source(text, "clean.p4", profile="none").cpp
         work.append((str(library.build_program("clean.p4", cpp, "asan")), frames))
     compiler = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     environment = {

@@ -321,6 +321,17 @@ def test_headers_are_made_from_datagrams(switch: Switch) -> None:
             assert event is not None and event.data == headers(a, first, 3, payload)  # type: ignore[union-attr]
 
 
+def test_headers_show_the_port_that_programs_know(switch: Switch) -> None:
+    switch.set_default(switch.table("ternary_table"), 1, (CPU_PORT,))
+    with peer() as a:
+        first = switch.add_port(PortSpec.parse("3=127.0.0.1:0,as=9801"))
+        assert first != 9801
+        switch.start()
+        a.sendto(b"x", ("127.0.0.1", first))
+        event = switch.next_event(10_000)
+        assert event is not None and event.data == headers(a, 9801, 3, b"x")  # type: ignore[union-attr]
+
+
 def test_datagrams_go_where_their_headers_say(switch: Switch) -> None:
     switch.set_default(switch.table("ternary_table"), 1, (3,))
     with peer() as a, peer() as b:
@@ -385,7 +396,8 @@ def test_entries_change_while_packets_flow(switch: Switch) -> None:
 
 
 def test_ports_that_cannot_be_opened(switch: Switch, program: Path) -> None:
-    for text in ("1", "x=127.0.0.1:1", "512=127.0.0.1:1", "1=localhost:1", "1=127.0.0.1:70000", "1=127.0.0.1:1,what"):
+    wrong = ("1", "x=127.0.0.1:1", "512=127.0.0.1:1", "1=localhost:1", "1=127.0.0.1:70000", "1=127.0.0.1:1,what")
+    for text in (*wrong, "1=127.0.0.1:1,as=70000", "1=127.0.0.1:1,as=", "1=127.0.0.1:1,as=0"):
         with pytest.raises(ConfigError, match="not a port"):
             PortSpec.parse(text)
     with pytest.raises(ConfigError, match="needs a peer"):

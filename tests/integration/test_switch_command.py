@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import jumpgate.p4.compiler
 from jumpgate.cli.main import cli
 from jumpgate.errors import ConfigError
+from jumpgate.p4.programs import render
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.device import program_of
 from jumpgate.p4.switch.switch import Switch
@@ -70,16 +71,26 @@ def test_builds_are_kept(source: Path, compiled: list[str]) -> None:
         build(source.parent / "nothing.p4")
 
 
-def test_compile_and_resources(source: Path, compiled: list[str], tmp_path: Path) -> None:
+def test_compile(source: Path, compiled: list[str], tmp_path: Path) -> None:
     info, blob = tmp_path / "info", tmp_path / "blob"
     words = ["switch", "compile", str(source), "--p4info", str(info), "--device-config", str(blob), "--json"]
     done = CliRunner().invoke(cli, words, catch_exceptions=False)
     made = json.loads(done.output)
     assert made["tables"] == 5 and program_of(blob.read_bytes()) == Path(made["program"])
     assert 'name: "Ingress.exact_table"' in info.read_text()
-    assert CliRunner().invoke(cli, ["switch", "resources", str(source)]).output == "1 stage\n"
-    done = CliRunner().invoke(cli, ["switch", "resources", str(source), "--json"])
-    assert json.loads(done.output) == {"stages": 1}
+
+
+def test_resources_are_shown_whether_a_program_fits_or_not(tmp_path: Path) -> None:
+    fits, does_not = tmp_path / "fits.p4", tmp_path / "does_not.p4"
+    fits.write_text(render.render(render.PruneSizes(("join_bf",))))
+    does_not.write_text(render.render(render.PruneSizes(("join_bf",), bloom_bits=24)))
+    done = CliRunner().invoke(cli, ["switch", "resources", str(fits)])
+    assert done.exit_code == 0 and done.output.startswith("Tofino 1: ") and "does not fit" not in done.output
+    done = CliRunner().invoke(cli, ["switch", "resources", str(does_not)])
+    assert done.exit_code == 1 and f"does not fit: {does_not}:" in done.output
+    done = CliRunner().invoke(cli, ["switch", "resources", str(does_not), "--json"])
+    assert done.exit_code == 1 and "stateful blocks" in json.loads(done.output)["problems"][0]
+    assert CliRunner().invoke(cli, ["switch", "resources", str(does_not), "--profile", "none"]).exit_code == 0
 
 
 RUN = """

@@ -45,7 +45,7 @@ def test_everything_that_a_file_can_say() -> None:
                 },
                 {"name": "b"},
             ],
-            "device": [{"name": "tor1", "kind": "switch", "stages": 12}],
+            "device": [{"name": "tor1", "kind": "switch", "jobs": 2}],
             "nca": [{"name": "mine", "path": "m:NCA"}],
         }
     )
@@ -53,7 +53,7 @@ def test_everything_that_a_file_can_say() -> None:
     assert (a.agent, a.token_file, a.device.cores, a.device.memory_bytes) == ("10.0.0.7:7400", "/t", 3, 9)
     assert a.device.properties == (("data_bind", "0.0.0.0"), ("data_address", "10.0.0.7"))
     assert b.agent is None and b.device.cores == this_machine().device.cores
-    assert config.devices[0].kind == "switch" and config.devices[0].properties == (("stages", "12"),)
+    assert config.devices[0].kind == "switch" and config.devices[0].properties == (("jobs", "2"),)
     assert config.ncas == (("mine", "m:NCA"),)
     assert config.service == {"stall_timeout_ms": 5, "memory_limit_bytes": 6}
 
@@ -69,6 +69,11 @@ def test_everything_that_a_file_can_say() -> None:
         ({"host": {"name": "a"}}, r"write \[\[host\]\], not \[host\]"),
         ({"host": [1]}, r"write \[\[host\]\]"),
         ({"host": [{}]}, r"a \[\[host\]\] has no name"),
+        ({"device": [{"name": "x", "kind": "switch", "prog": "y"}]}, "unknown key 'prog' .* did you mean 'program'"),
+        ({"device": [{"name": "x", "kind": "switch", "p4runtime": "h:1"}]}, "needs p4runtime .* and data .* together"),
+        ({"device": [{"name": "x", "kind": "switch", "jobs": 3}]}, "jobs of .* is 3, not a power of two up to 16"),
+        ({"device": [{"name": "x", "kind": "switch", "success": 1.5}]}, "success of .* is 1.5, not a probability"),
+        ({"device": [{"name": "x", "kind": "switch", "data": "h", "p4runtime": "h:1"}]}, "data of .* not HOST:PORT"),
         ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
         ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
         ({"host": [{"name": 5}]}, r"name in \[\[host\]\] is 5, not a text"),

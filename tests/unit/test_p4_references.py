@@ -30,8 +30,11 @@ def test_distinct_keeps_every_value(rows: list[tuple[int, int]], lru: bool) -> N
     assert {k for k, _ in rows if not cache.process(k)} == {k for k, _ in rows}
 
 
-def test_distinct_salt_is_never_pruned() -> None:
-    assert not any(distinct.Lru(4, 2, salt=7).process(7) for _ in range(3))
+@pytest.mark.parametrize("kind", [distinct.Lru, distinct.Fifo])
+def test_the_empty_key_is_never_pruned(kind: type[distinct.Lru | distinct.Fifo]) -> None:
+    cache = kind(4, 2)
+    assert not any(cache.process(distinct.EMPTY) for _ in range(3))
+    assert not any(groupby.GroupByMax(4, 2).process(groupby.EMPTY, 1) for _ in range(3))
 
 
 def test_lru_moves_to_the_front() -> None:

@@ -31,7 +31,7 @@ MAY_KNOW = {
     "nca": {"dataflow", "ntf"},
     "codegen": {"dataflow", "ntf", "nca", "templates"},
     "converters": {"dataflow", "nca"},  # of nca: Statistics
-    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters"},
+    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4"},
     "compiler": {"dataflow", "ntf", "nca"},
     "hosts": {"dataflow", "ntf", "nca", "codegen"},
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},

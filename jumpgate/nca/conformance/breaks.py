@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from jumpgate.errors import JumpgateError
-from jumpgate.nca.interface import Host, InstancePlan, JobContext, JobPlan, LifeCycle
+from jumpgate.nca.interface import Device, Driver, Host, InstancePlan, JobContext, JobPlan, LifeCycle, Reaches
 
 VERBS = ("compile", "allocate", "configure", "execute")
 #: for everything that is done to one instance after it was compiled, and again for its end
@@ -43,6 +43,9 @@ class LiveHosts(Protocol):
     def hosts(self) -> Mapping[str, Host]:
         """By device name."""
 
+    async def reach(self, lifecycle: Reaches, device: Device) -> Driver:
+        """A device without an agent; the same for all life-cycles that are broken off."""
+
     def kill(self) -> None:
         """Ends every instance process as the system would: SIGKILL, without a word to anybody."""
 
@@ -57,16 +60,21 @@ async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, liv
     """
     problems: list[str] = []
     job = f"conformance-{way.end}-{way.verb}"
+    drivers: dict[str, Driver] = {}
+    if isinstance(lifecycle, Reaches):
+        for device in dict.fromkeys(i.device for i in plan.instances if i.nca == nca):
+            drivers[device.name] = await live.reach(lifecycle, device)
     with socket.create_server(("127.0.0.1", 0), backlog=128) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
         edges = tuple(e if e.consumers else replace(e, endpoints=(address,)) for e in plan.edges)
-        context = JobContext(job, "0" * 32, replace(plan, edges=edges), dict(live.hosts))
+        context = JobContext(job, "0" * 32, replace(plan, edges=edges), dict(live.hosts), drivers)
         context.addresses.update({i.id: address for i in plan.instances})
+        context.datagrams.update({(i, e.id): address for e in edges for i in (*e.producers, *e.consumers)})
         for instance in (i for i in plan.instances if i.nca == nca):
             problems += await _one(lifecycle, instance, way, context, live)
     problems += [f"left behind: {thing}" for thing in await _left(live)]
-    for host in live.hosts.values():
-        await host.release(job)
+    for lent in (*live.hosts.values(), *drivers.values()):
+        await lent.release(job)
     return problems
 
 

@@ -170,6 +170,30 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   return o;
 }
 
+std::optional<DatagramOptions> datagrams(element e) {
+  if (text_or(e, "kind", "") != "datagrams") return std::nullopt;
+  DatagramOptions o;
+  for (element p : list(e, "paths")) o.paths.push_back({text(p, "switch"), static_cast<int>(number(p, "flow"))});
+  o.window_bits = static_cast<int>(number(e, "window_bits"));
+  o.slots = static_cast<int>(number(e, "slots"));
+  const std::string tuple = text(e, "tuple");
+  if (tuple != "aggregate" && tuple != "prune") throw Bad{"unknown tuple " + tuple};
+  o.aggregate = tuple == "aggregate";
+  o.payload_ntf = text_or(e, "payload_ntf", "");
+  o.ends = flag(e, "ends", true);
+  element found;
+  if (!e["outputs"].get(found)) {
+    for (element x : list(e, "outputs")) o.outputs.push_back(text(x, "from"));
+  }
+  if (!e["drains"].get(found)) {
+    for (element d : list(e, "drains")) {
+      o.drains.push_back(
+          {text(d, "switch"), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
+    }
+  }
+  return o;
+}
+
 FileSourceOptions files(element e, const Config& config) {
   FileSourceOptions o;
   o.format = text(e, "format");
@@ -200,15 +224,16 @@ void parse(element e, Config* c) {
   for (element p : list(e, "params")) c->params.push_back(param(p, c->param_memory[0].get()));
   for (element s : list(e, "sources")) {
     SourceConfig source;
-    source.is_edge = text(s, "kind") == "edge";
+    source.is_edge = text(s, "kind") != "files";
     source.name = text_or(s, "name", "");
+    source.datagrams = datagrams(s);
     if (source.is_edge)
       source.edge = edge(s, *c, token);
     else
       source.files = files(s, *c);
     c->sources.push_back(std::move(source));
   }
-  for (element s : list(e, "sinks")) c->sinks.push_back(edge(s, *c, token));
+  for (element s : list(e, "sinks")) c->sinks.push_back({edge(s, *c, token), datagrams(s)});
   element program = member(e, "program");
   for (element t : list(program, "tables"))
     c->tables.push_back(
@@ -249,8 +274,12 @@ Status parse_config(const std::string& json, Config* out) {
   return with_document(json, [out](element e) { parse(e, out); });
 }
 
-Status parse_allocate(const std::string& json, std::string* bind) {
-  return with_document(json, [&](element e) { *bind = text_or(e, "bind", "127.0.0.1"); });
+Status parse_allocate(const std::string& json, std::string* bind, std::vector<std::string>* datagrams) {
+  return with_document(json, [&](element e) {
+    *bind = text_or(e, "bind", "127.0.0.1");
+    element found;
+    if (!e["datagrams"].get(found)) *datagrams = texts(e, "datagrams");
+  });
 }
 
 }  // namespace jg

@@ -1,9 +1,11 @@
 // The configuration of an instance (ARCHITECTURE.md), parsed from JSON.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "datagram_edge.h"
 #include "jg/kernel.h"
 #include "jg/stream.h"
 #include "memory.h"
@@ -15,6 +17,12 @@ struct SourceConfig {
   std::string name;
   FileSourceOptions files;
   EdgeOptions edge;
+  std::optional<DatagramOptions> datagrams;  // of an edge that is not a TCP stream
+};
+
+struct SinkConfig {
+  EdgeOptions edge;
+  std::optional<DatagramOptions> datagrams;
 };
 
 struct TableConfig {
@@ -42,13 +50,14 @@ struct Config {
   std::vector<JgParam> params;
   std::vector<std::unique_ptr<Arena>> param_memory;
   std::vector<SourceConfig> sources;
-  std::vector<EdgeOptions> sinks;
+  std::vector<SinkConfig> sinks;
   std::vector<TableConfig> tables;
   std::vector<PipelineConfig> pipelines;
   std::vector<LimitConfig> limits;
 };
 
 Status parse_config(const std::string& json, Config* out);
-Status parse_allocate(const std::string& json, std::string* bind);
+// Where to bind, and the edges over datagrams whose ends are here.
+Status parse_allocate(const std::string& json, std::string* bind, std::vector<std::string>* datagrams);
 
 }  // namespace jg

@@ -11,6 +11,7 @@ void write_source(JsonWriter* json, size_t id, const std::string& name, const Co
   json->member("wait_ns", counters.wait_ns.load());
   json->member("skipped_rows", counters.skipped_rows.load());
   json->member("pruned_bytes", counters.pruned_bytes.load());
+  json->member("dropped_packets", counters.dropped_packets.load());
   json->end_object();
 }
 
@@ -22,6 +23,8 @@ void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Coun
   json->member("bytes", counters.bytes.load());
   json->member("batches", counters.batches.load());
   json->member("wait_ns", counters.wait_ns.load());
+  json->member("repeated_packets", counters.repeated_packets.load());
+  json->member("dropped_packets", counters.dropped_packets.load());
   json->end_object();
 }
 

@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "counters_json.h"
+#include "instance_edges.h"
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
@@ -87,7 +88,7 @@ class Executor : public Instance {
  public:
   ~Executor() override {
     cancel();
-    if (listener_) listener_->stop();
+    edges_.stop();
   }
   Status allocate(const std::string& json, std::string* answer) override;
   Status configure(const std::string& json) override;
@@ -118,7 +119,7 @@ class Executor : public Instance {
   void worker(int thread);
   Work* claim();
 
-  std::unique_ptr<EdgeListener> listener_;
+  InstanceEdges edges_;
   std::mutex mutex_;
   std::condition_variable ready_;
   std::vector<Work*> current_;  // works of the running stage
@@ -290,14 +291,7 @@ Status TableWork::finish() {
 
 // ---- verbs ----
 
-Status Executor::allocate(const std::string& json, std::string* answer) {
-  std::string bind;
-  JG_RETURN_IF_ERROR(parse_allocate(json, &bind));
-  if (listener_) return {"internal", "allocate was called twice"};
-  JG_RETURN_IF_ERROR(make_edge_listener(bind, &listener_));
-  *answer = "{\"port\": " + std::to_string(listener_->port()) + "}";
-  return {};
-}
+Status Executor::allocate(const std::string& json, std::string* answer) { return edges_.allocate(json, answer); }
 
 Status Executor::configure(const std::string& json) {
   if (configuring_) return {"internal", "configure was called twice"};
@@ -307,7 +301,7 @@ Status Executor::configure(const std::string& json) {
   JG_RETURN_IF_ERROR(load_artifact());
   JG_RETURN_IF_ERROR(build());
   connect_works();
-  if (listener_) JG_RETURN_IF_ERROR(listener_->start());
+  JG_RETURN_IF_ERROR(edges_.start());
   configured_ = true;
   return {};
 }
@@ -326,18 +320,13 @@ Status Executor::load_artifact() {
 Status Executor::build() {
   for (const SourceConfig& s : config.sources) {
     std::unique_ptr<Source> source;
-    if (s.is_edge) {
-      if (!listener_) return {"internal", "allocate was not told that edge " + s.edge.edge + " arrives"};
-      JG_RETURN_IF_ERROR(listener_->add_receiver(s.edge, &source));
-    } else {
-      JG_RETURN_IF_ERROR(make_file_source(s.files, &source));
-    }
+    JG_RETURN_IF_ERROR(edges_.make_source(s, &source));
     sources.push_back(std::move(source));
   }
   open_sinks = std::vector<std::atomic<int>>(config.sinks.size());
-  for (const EdgeOptions& s : config.sinks) {
+  for (const SinkConfig& s : config.sinks) {
     std::unique_ptr<Emitter> emitter;
-    JG_RETURN_IF_ERROR(make_edge_emitter(s, &emitter));
+    JG_RETURN_IF_ERROR(edges_.make_emitter(s, &emitter));
     emitters.push_back(std::move(emitter));
   }
   for (size_t i = 0; i < config.tables.size(); i++) {
@@ -564,7 +553,7 @@ std::string Executor::stats() {
   json.end_array();
   json.begin_array("sinks");
   for (size_t i = 0; built && i < emitters.size(); i++)
-    write_sink(&json, i, config.sinks[i].edge, emitters[i]->counters);
+    write_sink(&json, i, config.sinks[i].edge.edge, emitters[i]->counters);
   json.end_array();
   json.end_object();
   return json.take();

@@ -4,69 +4,10 @@
 
 #include "jg/ntf.h"
 #include "ntf_bytes.h"
+#include "ntf_row.h"
 
 namespace jg::ntf {
 namespace {
-
-constexpr size_t TEXT_WIDTH = 8;  // uint32 offset, uint32 length
-
-struct Field {
-  JgType type;
-  size_t offset;  // in the tuple
-  bool is_text;
-};
-
-// Where the fields of a tuple are; README.md, "row".
-struct Layout {
-  explicit Layout(const Descriptor& d) : swap(d.big_endian) {
-    size_t at = (d.columns.size() + 7) / 8;
-    for (const ColumnSpec& c : d.columns) {
-      const bool text = c.type == JG_STRING || c.type == JG_BINARY;
-      const size_t width = text ? TEXT_WIDTH : memory_width(c.type);
-      const size_t natural = text ? sizeof(uint32_t) : width;
-      at = round_up(at, std::min<size_t>(natural, d.alignment));
-      fields.push_back({c.type, at, text});
-      has_text |= text;
-      at += width;
-    }
-    stride = round_up(at, d.alignment);
-  }
-  static size_t round_up(size_t size, size_t to) { return (size + to - 1) / to * to; }
-
-  std::vector<Field> fields;
-  size_t stride = 0;  // bytes of a tuple's fixed part
-  bool swap;          // numbers are big endian
-  bool has_text = false;
-};
-
-template <class T>
-T swapped(T v) {
-  if constexpr (sizeof(T) == 1) {
-    return v;
-  } else if constexpr (sizeof(T) == 2) {
-    return __builtin_bswap16(v);
-  } else if constexpr (sizeof(T) == 4) {
-    return __builtin_bswap32(v);
-  } else if constexpr (sizeof(T) == 8) {
-    return __builtin_bswap64(v);
-  } else {
-    return static_cast<T>(static_cast<unsigned __int128>(__builtin_bswap64(static_cast<uint64_t>(v))) << 64 |
-                          __builtin_bswap64(static_cast<uint64_t>(v >> 64)));
-  }
-}
-
-template <class T>
-T load(const uint8_t* at, bool swap) {
-  T v;
-  std::memcpy(&v, at, sizeof(T));
-  return swap ? swapped(v) : v;
-}
-
-template <class T>
-void store(uint8_t* at, T v, bool swap) {
-  if (swap) v = swapped(v);
-  std::memcpy(at, &v, sizeof(T));
-}
 
 // Calls f with a value of the unsigned type of that width.
 template <class F>
@@ -116,7 +57,7 @@ class RowEncoder : public FrameEncoder {
   template <class Index>
   void append_rows(const JgBatch& batch, uint8_t* tuples, int32_t n, Index index) {
     for (size_t c = 0; c < layout_.fields.size(); c++) {
-      const Field& field = layout_.fields[c];
+      const RowField& field = layout_.fields[c];
       const JgCol& column = batch.cols[c];
       if (column.valid) {
         for (int32_t i = 0; i < n; i++) {
@@ -136,7 +77,7 @@ class RowEncoder : public FrameEncoder {
   }
 
   template <class Index>
-  void append_fixed(const Field& field, const JgCol& column, uint8_t* to, int32_t n, Index index) {
+  void append_fixed(const RowField& field, const JgCol& column, uint8_t* to, int32_t n, Index index) {
     with_width(memory_width(field.type), [&](auto kind) {
       using T = decltype(kind);
       const T* from = static_cast<const T*>(column.data);
@@ -154,7 +95,7 @@ class RowEncoder : public FrameEncoder {
     if (size) std::memcpy(text_.grow(size), text[row].data, size);
   }
 
-  const Layout layout_;
+  const RowLayout layout_;
   Bytes tuples_, text_;
 };
 
@@ -206,7 +147,7 @@ class RowDecoder : public FrameDecoder {
         for (int32_t i = 0; i < n; i++) col.valid[i] = !is_null(from + i, c);
         if (std::memchr(col.valid, 0, n) == nullptr) col.valid = nullptr;
       }
-      const Field& field = layout_.fields[c];
+      const RowField& field = layout_.fields[c];
       const uint8_t* at = payload_ + from * layout_.stride + field.offset;
       col.data = values_[c].ensure(size_t{16} * JG_BATCH_ROWS);
       if (field.is_text) {
@@ -243,7 +184,7 @@ class RowDecoder : public FrameDecoder {
   }
 
   const std::vector<ColumnSpec> specs_;
-  const Layout layout_;
+  const RowLayout layout_;
   std::vector<Bytes> values_, masks_;
   std::vector<JgCol> cols_;
   const uint8_t* payload_ = nullptr;

@@ -243,6 +243,7 @@ void Table::finish(JgTask* task) {
       const int64_t first = std::min(size, offset_);
       const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
       rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+      if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), size)));
       if (info_.windows) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
       break;
     }

@@ -48,12 +48,13 @@ Switch* jgsw_create(const jgsw::Program* program, uint16_t cpu_port, uint64_t se
 void jgsw_destroy(Switch* sw) { delete sw; }
 
 const char* jgsw_add_udp(Switch* sw, uint16_t number, int32_t kind, const char* host, uint16_t port,
-                         const char* peer_host, uint16_t peer_port, uint16_t* bound) {
+                         const char* peer_host, uint16_t peer_port, uint16_t shown_port, uint16_t* bound) {
   sockaddr_in local, peer;
   if (!parse_address(host, port, local) || !parse_address(peer_host, peer_port, peer))
     return failed("not an IPv4 address");
   std::string problem;
-  jgsw::Port* opened = jgsw::Port::open_udp(number, static_cast<jgsw::PortKind>(kind), local, peer, problem);
+  jgsw::Port* opened =
+      jgsw::Port::open_udp(number, static_cast<jgsw::PortKind>(kind), local, peer, shown_port, problem);
   if (opened == nullptr) return failed(problem);
   *bound = ntohs(opened->local().sin_port);
   return sw->add_port(opened, problem) ? nullptr : failed(problem);

@@ -48,7 +48,7 @@ Inbox::Inbox() : bytes(size_t{kMessages} * kMessageBytesMax) {
 Port::~Port() { close(socket_); }
 
 Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
-                     std::string& problem) {
+                     uint16_t shown_port, std::string& problem) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) return problem = system_problem("socket"), nullptr;
   Port* port = new Port(number, kind, socket);
@@ -63,6 +63,7 @@ Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, c
     return nullptr;
   }
   port->peer_ = peer;
+  port->shown_port_ = shown_port != 0 ? shown_port : ntohs(port->local_.sin_port);
   return port;
 }
 
@@ -111,7 +112,7 @@ void Port::prepare_headers(const sockaddr_in& sender) {
   header_sum_ = ones_complement_sum(ip, 20);
   uint8_t* udp = ip + 20;
   std::memcpy(udp, &sender.sin_port, 2);
-  std::memcpy(udp + 2, &local_.sin_port, 2);
+  put16(udp + 2, shown_port_);
 }
 
 void Port::fill_headers(uint8_t* frame, uint32_t payload_bytes) const {

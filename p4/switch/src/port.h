@@ -47,10 +47,10 @@ class Port {
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
-  // `peer` port 0: outgoing datagrams go where their IPv4 and UDP headers say. Returns null and the reason in
-  // `problem`.
+  // `peer` port 0: outgoing datagrams go where their IPv4 and UDP headers say. `shown_port`: the UDP port that made
+  // headers have as destination; 0: the socket's. Returns null and the reason in `problem`.
   static Port* open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
-                        std::string& problem);
+                        uint16_t shown_port, std::string& problem);
   static Port* open_interface(uint16_t number, const char* name, std::string& problem);
 
   int socket() const { return socket_; }
@@ -81,6 +81,7 @@ class Port {
   bool segmentation_ = true;
   sockaddr_in local_{};
   sockaddr_in peer_{};
+  uint16_t shown_port_ = 0;
   sockaddr_in last_sender_{};
   std::array<uint8_t, kUdpFrameBytes> headers_{};
   uint32_t header_sum_ = 0;

@@ -196,6 +196,21 @@ int p1_2(JgTask* t, P1* w, int n) {
   }
   return t->failure != JG_OK;
 }
+void range1_0(JgRow* const* rows, int64_t n, int64_t* low, int64_t* high) {
+  int64_t least = INT64_MAX, greatest = INT64_MIN;
+  for (int64_t i = 0; i < n; ++i) {
+    const T2* row = (const T2*)rows[i];
+    if (row->n0) continue;
+    const int64_t v = row->f0;
+    least = v < least ? v : least;
+    greatest = v > greatest ? v : greatest;
+  }
+  *low = least;
+  *high = greatest;
+}
+const JgJoinFilter filters1[] = {
+    {1, 2, range1_0},
+};
 int pipeline1(JgTask* t, int n) {
   P1* w = (P1*)t->scratch;
   w->all_loaded = 0;
@@ -273,16 +288,16 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, nullptr},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
-    {sizeof(P0), pipeline0},
-    {sizeof(P1), pipeline1},
-    {sizeof(P2), pipeline2},
-    {sizeof(P3), pipeline3},
+    {sizeof(P0), pipeline0, nullptr, 0},
+    {sizeof(P1), pipeline1, filters1, 1},
+    {sizeof(P2), pipeline2, nullptr, 0},
+    {sizeof(P3), pipeline3, nullptr, 0},
 };
 
 }  // namespace

@@ -254,6 +254,7 @@ struct JgTableInfo {
   const uint32_t* texts;                              // sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
+  int64_t (*skyline)(JgRow** rows, int64_t n);              // sort buffers: moves the rows that stay to the front
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
@@ -272,4 +273,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 3
+#define JG_ABI 4

@@ -26,6 +26,8 @@ struct Counters {
   std::atomic<int64_t> wait_ns{0};                     // blocked on a socket or on I/O
   std::atomic<int64_t> skipped_rows{0};                // malformed rows that an option said to skip
   std::atomic<int64_t> pruned_bytes{0};                // not read thanks to statistics
+  std::atomic<int64_t> repeated_packets{0};            // of datagrams: sent again
+  std::atomic<int64_t> dropped_packets{0};             // of datagrams: malformed, or not from where they should be
 };
 
 // One thread's view of a source. Not thread-safe; lives as long as the pipeline runs.

@@ -1,0 +1,152 @@
+"""The P4 programs of p4/programs on a software switch: packets of their protocol, and the entries that flows need."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jumpgate.p4.compiler import compile_source
+from jumpgate.p4.programs import crc, render
+from jumpgate.p4.switch import library
+from jumpgate.p4.switch.switch import Entry, Switch
+
+WORD = 0xFFFFFFFF
+DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = 1, 2, 3, 4, 5, 6
+#: a slot's row as it travels: nulls and four words, or None
+Row = tuple[int, int, int, int, int]
+Rows = tuple[Row | None, ...]
+
+
+@dataclass(frozen=True)
+class Host:
+    """An end of a path; `port` is the switch's port that leads there."""
+
+    mac: str
+    address: str
+    udp_port: int
+    port: int
+
+    @property
+    def route(self) -> tuple[int, int, int, int]:
+        """What `send` is given."""
+        address = int.from_bytes(socket.inet_aton(self.address), "big")
+        return self.port, int(self.mac.replace(":", ""), 16), address, self.udp_port
+
+
+SENDER = Host("02:00:00:00:00:01", "10.0.0.1", 4000, 3)
+RECEIVER = Host("02:00:00:00:00:03", "10.0.0.3", 5000, 7)
+SWITCH = Host("02:00:00:00:00:02", "10.0.0.2", render.UDP_PORT, 0)
+Hop = tuple[Host, Host]
+IN, ON, BACK = (SENDER, SWITCH), (SWITCH, RECEIVER), (SWITCH, SENDER)
+
+
+def frame(
+    kind: int, flow: int, sequence: int, rows: Rows = (), hop: Hop = IN, payload: bytes = b"", trailer: bytes = b""
+) -> bytes:
+    """A frame of the protocol. `payload` belongs to the datagram, `trailer` is behind it, as Ethernet's padding is."""
+    present = sum(1 << i for i, row in enumerate(rows) if row is not None)
+    body = struct.pack(">BBHI", kind, present, flow, sequence)
+    body += b"".join(struct.pack(">BIIII", *row) for row in rows if row is not None)
+    return wrapped(body + payload, hop) + trailer
+
+
+def wrapped(body: bytes, hop: Hop) -> bytes:
+    source, target = hop
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 28 + len(body), 77, 0, 9, 17, 0)
+    ip += socket.inet_aton(source.address) + socket.inet_aton(target.address)
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF) + ip[12:]
+    ethernet = bytes.fromhex((target.mac + source.mac).replace(":", "")) + b"\x08\x00"
+    return ethernet + ip + struct.pack(">HHHH", source.udp_port, target.udp_port, 8 + len(body), 0) + body
+
+
+@functools.cache
+def meeting(bits: int, rows: int) -> list[int]:
+    """Keys whose CRC falls on the first `rows` of 2^bits rows."""
+    keys = np.arange(1 << 17, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return [int(k) for k in keys[crc.hash_keys(0, keys) & np.uint32((1 << bits) - 1) < rows]][:24]
+
+
+class Random:
+    """The switch's generator (jgsw/externs.h)."""
+
+    def __init__(self, start: int = 1) -> None:
+        self.state = start | 1
+
+    def draw(self) -> int:
+        x = self.state
+        x ^= x >> 12
+        x ^= x << 25 & (1 << 64) - 1
+        x ^= x >> 27
+        self.state = x
+        return x * 0x2545F4914F6CDD1D & (1 << 64) - 1
+
+
+class Bench:
+    """A compiled program on a switch, with what its tables need."""
+
+    def __init__(self, sizes: render.AggregateSizes | render.PruneSizes, profile: str = "tofino1") -> None:
+        self.sizes = sizes
+        compiled = compile_source(render.render(sizes), "program.p4", profile=profile)
+        self.switch = Switch(library.build_program("program.p4", compiled.cpp))
+        self.random = Random(self.switch.seed)
+
+    def enter(
+        self, table: str, action: str, value: Sequence[int], data: Sequence[int], mask: Sequence[int] = ()
+    ) -> None:
+        at = self.switch.table(table)
+        masks = tuple(mask) or tuple((1 << bits) - 1 for bits in at.widths)
+        self.switch.insert(at, Entry(tuple(value), masks, 0, at.action(action), tuple(data)))
+
+    def route(self, flow: int, to_sender: bool, host: Host) -> None:
+        self.enter("route", "send", (flow, int(to_sender)), host.route)
+
+    def start(self, flows: Mapping[int, Sequence[int]]) -> None:
+        """Only these flows, each with both routes, and every register as it was at first."""
+        self.stop()
+        for flow, data in flows.items():
+            self.enter("flow", "aggregate" if isinstance(self.sizes, render.AggregateSizes) else "run", (flow,), data)
+            self.route(flow, False, RECEIVER)
+            self.route(flow, True, SENDER)
+        for register in self.switch.registers:
+            self.switch.reset_register(register)
+
+    def stop(self, *flows: int) -> None:
+        """Removes the entries of these flows; of all, if none is given."""
+        for name in ("flow", "route"):
+            table = self.switch.table(name)
+            for _, entry in list(self.switch.entries(table)):
+                if not flows or entry.value[0] in flows:
+                    self.switch.delete(table, entry)
+
+    def process(self, *frames: bytes) -> list[tuple[int, bytes]]:
+        return self.switch.process((SENDER.port, data) for data in frames)
+
+    def cells(self, register: str, rows: Sequence[int]) -> list[tuple[int, ...]]:
+        found = self.switch.register(register)
+        return [self.switch.read_register(found, row, 1)[0] for row in rows]
+
+    def words(self, register: str, rows: Sequence[int]) -> list[int]:
+        return [cell[0] for cell in self.cells(register, rows)]
+
+    def state(self) -> Iterator[tuple[str, list[tuple[int, ...]]]]:
+        """All registers but those of the protocol."""
+        for register in self.switch.registers:
+            name = register.name.rpartition(".")[2]
+            if name not in ("window", "outcome"):
+                yield name, self.switch.read_register(register)
+
+
+def region(
+    sizes: render.PruneSizes, algorithm: str, base: int = 0, rows: int = 0, threshold: int = 0, side: int = 0,
+    adds: int = 0, absorbs: int = 0,
+) -> tuple[int, ...]:  # fmt: skip
+    """What `run` is given. `rows`: how many from `base` on; 0: all."""
+    mask = (rows or 1 << sizes.row_bits) - 1
+    return render.CODES[algorithm], threshold, side, adds, absorbs, base, mask

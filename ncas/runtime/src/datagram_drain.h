@@ -1,0 +1,41 @@
+// Reads and clears the buckets of aggregate on one switch, once all flows have ended: without sockets and clocks, as
+// FlowSender is. Each request is repeated until it is answered; reading changes nothing, and a bucket is cleared once
+// both its answers are here, so that a late answer is never of a bucket that was cleared.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "datagram_blocks.h"
+#include "datagram_flow.h"
+#include "datagram_packet.h"
+
+namespace jg::datagram {
+
+class Drain {
+ public:
+  Drain(int slots, uint16_t flow, uint32_t first, uint32_t buckets);
+
+  // Headers of the requests to send now. False if one was sent SENDS_MAX times without an answer.
+  bool due(double now, std::vector<Header>* out);
+  double wake_at() const { return sender_->wake_at(); }
+  // An answer whose header was parsed; groups go to `block`, null if there is no room for any (then it is asked for
+  // again). False if it is malformed or was not asked for.
+  bool answered(const uint8_t* packet, size_t size, const Header& header, double now, Block* block);
+  bool done() const { return kind_ == CLEAR && number() > wanted_.size(); }
+
+ private:
+  // READ_SECOND tells which buckets are occupied; only those are asked for the rest and cleared.
+  void next_phase();
+  size_t number() const { return sender_->oldest(); }
+
+  const int slots_;
+  const uint16_t flow_;
+  const uint32_t first_;
+  Kind kind_ = READ_SECOND;
+  std::optional<FlowSender> sender_;  // of this phase: packet i is the request for wanted_[i - 1]
+  std::vector<uint32_t> wanted_;      // buckets, ascending
+  std::vector<GroupWords> seconds_;   // by bucket and slot
+  std::vector<uint32_t> numbers_;
+};
+
+}  // namespace jg::datagram

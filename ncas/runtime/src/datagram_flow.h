@@ -1,0 +1,66 @@
+// The sending end of one flow without sockets and clocks: what to send, when, and what an acknowledgement means.
+// p4/programs/protocol.py is the reference; times are seconds of any clock that never falls.
+#pragma once
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace jg::datagram {
+
+inline constexpr int SENDS_MAX = 30;  // a packet that was sent so often without an answer ends the job
+inline constexpr double NEVER = std::numeric_limits<double>::infinity();
+
+class FlowSender {
+ public:
+  explicit FlowSender(int window_bits);
+
+  // Adds the numbers to send now: those that timed out first, then new ones as far as the windows allow, 0 for END.
+  // `packets` exist; `complete`: there will be no more. False: see given_up().
+  bool due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out);
+  // When `due` may have something again without an acknowledgement; perhaps too early, never too late.
+  double wake_at() const { return wake_at_; }
+  // Whether the packet was on its way.
+  bool acknowledged(uint32_t number, double now);
+  // The receiver has no room: until it acknowledges something, only the oldest packet is repeated, however often.
+  void busy(double now);
+
+  uint32_t oldest() const { return oldest_; }  // the first that is not acknowledged
+  uint32_t next() const { return next_; }      // the first that was not sent
+  bool ended() const { return ended_; }
+  uint32_t given_up() const { return given_up_; }  // the packet that was sent SENDS_MAX times
+  int64_t repeated() const { return repeated_; }   // packets that were sent again
+
+ private:
+  struct Sent {
+    double at = 0, timeout_at = 0;
+    int sends = 0;  // 0: not on its way
+  };
+
+  Sent& cell(uint32_t number) { return number == 0 ? end_ : cells_[number & mask_]; }
+  void send(uint32_t number, double now);
+  bool repeat(uint32_t number, double now);
+  void measure(double trip);
+
+  const uint32_t mask_;
+  std::vector<Sent> cells_;  // by number modulo the window
+  Sent end_;
+  uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
+  double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
+  double wake_at_ = NEVER;
+  int64_t repeated_ = 0;
+  bool ended_ = false, busy_ = false;
+};
+
+// The receiving end: which packets are new.
+class FlowReceiver {
+ public:
+  explicit FlowReceiver(int window_bits) : mask_((1u << window_bits) - 1), cells_(mask_ + 1) {}
+  bool is_new(uint32_t number) const { return number > cells_[number & mask_]; }
+  void delivered(uint32_t number) { cells_[number & mask_] = number; }
+
+ private:
+  const uint32_t mask_;
+  std::vector<uint32_t> cells_;  // the highest number of those that fall on a cell
+};
+
+}  // namespace jg::datagram

@@ -1,0 +1,65 @@
+// The packets of p4/PROTOCOL.md as bytes. Pure functions of memory; all that parses is safe on hostile bytes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "jg/batch.h"
+
+namespace jg::datagram {
+
+enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6 };
+
+inline constexpr size_t HEADER_BYTES = 8, TUPLE_BYTES = 17, GROUP_BYTES = 36, SLOTS_MAX = 8;
+inline constexpr size_t PACKET_BYTES_MAX = 1400;  // passes every network that carries Ethernet frames
+
+inline constexpr uint32_t BUSY = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
+inline constexpr uint32_t SEQUENCE_MAX = BUSY - 1;
+
+struct Header {
+  uint8_t kind = 0, present = 0;
+  uint16_t flow = 0;
+  uint32_t sequence = 0;
+};
+
+// The columns that a program reads. The second one is the 64-bit value of aggregate, or a and b of prune, a in the
+// upper half; bits of `nulls` are those of the columns.
+struct Tuple {
+  uint8_t nulls;
+  uint64_t key, value;
+};
+
+struct Data {
+  int tuples = 0;
+  Tuple tuple[SLOTS_MAX];
+  const uint8_t* payload = nullptr;  // what follows the tuples
+  size_t payload_bytes = 0;
+};
+
+// One bucket's registers as READ_FIRST and READ_SECOND answer them, in the order of `group_h` in
+// templates/p4/aggregate.p4.j2.
+struct GroupWords {
+  uint32_t key_low, key_high, count, sum_low, sum_high, min_high, min_low, max_high, max_low;
+};
+static_assert(sizeof(GroupWords) == GROUP_BYTES);
+
+// A bucket's group. Sum, least and greatest value mean nothing where the count is 0.
+struct Group {
+  int64_t key, count, min, max;
+  jg_i128 sum;
+};
+
+void put_header(uint8_t* at, const Header& header);
+void put_tuple(uint8_t* at, const Tuple& tuple);
+bool parse_header(const uint8_t* packet, size_t size, Header* out);
+// A DATA packet whose header was parsed; false unless it has exactly the tuples that it announces, at least one and
+// none beyond `slots`, and a payload only with one slot.
+bool parse_data(const uint8_t* packet, size_t size, const Header& header, int slots, Data* out);
+// The answer to a READ; `out` has room for `slots` groups.
+bool parse_groups(const uint8_t* packet, size_t size, const Header& header, int slots, GroupWords* out);
+// Of the two answers for one bucket.
+Group group_of(const GroupWords& first, const GroupWords& second);
+
+// The slot that a key travels in (p4/programs/crc.py).
+int slot_of(uint64_t key, int slots);
+
+}  // namespace jg::datagram

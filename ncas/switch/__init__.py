@@ -1,0 +1,62 @@
+"""What the accelerators on a programmable switch share: which device is theirs, and the edges to and from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from jumpgate.nca.interface import DATAGRAMS, Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.ncas.switch.task import Task
+from jumpgate.ntf.descriptor import Descriptor
+
+#: input bytes a second: of a switch, and of a software switch that shares the machine with everybody else
+THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
+#: to clear registers and to write the entries of a job
+SETUP_S = 0.05
+
+
+def program_of(device: Device) -> str:
+    """The program that a switch was configured to run; empty for other devices."""
+    return dict(device.properties).get("program", "aggregate") if device.kind == "switch" else ""
+
+
+class SwitchNCA:
+    """A program on a switch: packets go from the hosts that send through the switch to the one that receives.
+
+    Subclasses say what they match. Nothing but datagrams reaches a switch, so `match_input` refuses all other edges;
+    senders compute what the match's `wire` says.
+    """
+
+    name = ""
+
+    @property
+    def operators(self) -> SwitchNCA:
+        return self
+
+    @cached_property
+    def lifecycle(self) -> LifeCycle:
+        from jumpgate.ncas.switch.lifecycle import SwitchLifecycle  # loads gRPC and P4Runtime: only where jobs run
+
+        return SwitchLifecycle(self.task)
+
+    def task(self, instance: InstancePlan) -> Task:
+        """What the instance asks of the switch."""
+        raise NotImplementedError
+
+    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+        if transport != DATAGRAMS:
+            return Unsupported(f"a switch reads datagrams, not {transport}", "transport")
+        if ntf != _network(ntf):
+            return Unsupported("a switch reads packed rows in network order", "layout")
+        return None
+
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+        schema = match.schema if match.wire is None else match.wire.body.schema
+        return Descriptor.row(schema, byte_order="big", packed=True), DATAGRAMS
+
+    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
+        own = "p4runtime" not in dict(device.properties)
+        return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
+
+
+def _network(ntf: Descriptor) -> Descriptor:
+    return Descriptor.row(ntf.schema, byte_order="big", packed=True)

@@ -1,0 +1,134 @@
+"""The controller's side of P4Runtime: being primary, writing entries, noticing that the switch is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+from finsy import P4Schema
+from finsy.p4entity import P4Entity
+from finsy.proto import U128, p4r, p4r_grpc
+
+from jumpgate.errors import ConfigError, InstanceFailed, InternalError, JumpgateError, Unreachable
+
+CONNECT_TIMEOUT_S = 10.0
+CALL_TIMEOUT_S = 10.0
+INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
+#: updates of one Write: messages stay far below gRPC's limit
+UPDATES_MAX = 4096
+
+
+class Client:
+    """Primary controller of one switch, whose pipeline is installed already."""
+
+    def __init__(self, name: str, address: str, device_id: int) -> None:
+        self.name, self.address, self.device_id = name, address, device_id
+        #: later than any controller before: a service that was started again takes its switch over
+        self._election = time.time_ns()
+        self._channel = grpc.aio.insecure_channel(address)
+        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
+        self._stream: Any = None
+        self._listening: asyncio.Task[None] | None = None
+        self._failure: asyncio.Future[JumpgateError] = asyncio.get_running_loop().create_future()
+        self.schema = P4Schema()
+
+    @staticmethod
+    async def connect(name: str, address: str, device_id: int = 1) -> Client:
+        """Raises Unreachable (nobody answers, or another controller has it) or ConfigError (it runs no program)."""
+        client = Client(name, address, device_id)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                await client._introduce()
+        except BaseException as error:
+            await client.close()
+            if isinstance(error, grpc.aio.AioRpcError | TimeoutError):
+                raise client._unreachable(error) from None
+            raise
+        client._listening = asyncio.create_task(client._listen())
+        return client
+
+    async def _introduce(self) -> None:
+        await self._channel.channel_ready()
+        self._stream = self._stub.StreamChannel()
+        update = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election))
+        await self._stream.write(p4r.StreamMessageRequest(arbitration=update))
+        answer = await self._stream.read()
+        if answer is grpc.aio.EOF or answer.arbitration.status.code:
+            raise Unreachable(
+                f"switch '{self.name}' at {self.address} has another controller: end it, or give the switch to one "
+                "service only",
+                device=self.name,
+            )
+        try:
+            found = await self._stub.GetForwardingPipelineConfig(
+                p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id)
+            )
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+                raise
+            raise ConfigError(
+                f"switch '{self.name}' at {self.address} runs no program: install one of p4/programs", device=self.name
+            ) from None
+        self.schema = P4Schema(found.config.p4info)
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        reason = error.details() if isinstance(error, grpc.aio.AioRpcError) else "no answer"
+        return Unreachable(f"switch '{self.name}' at {self.address}: {reason}. Is it running?", device=self.name)
+
+    @property
+    def alive(self) -> bool:
+        return not self._failure.done()
+
+    async def watch(self) -> None:
+        """Until the connection breaks; then raises InstanceFailed."""
+        raise await asyncio.shield(self._failure)
+
+    async def _listen(self) -> None:
+        reason = "ended"
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            while (message := await self._stream.read()) is not grpc.aio.EOF:
+                if message.WhichOneof("update") == "arbitration" and message.arbitration.status.code:
+                    reason = "was taken over by another controller"
+                    break
+        self._failure.set_result(
+            InstanceFailed(f"switch '{self.name}' at {self.address} {reason} while jobs used it", device=self.name)
+        )
+
+    async def write(self, kind: int, entities: Sequence[P4Entity]) -> None:
+        """Inserts, modifies or deletes, in order. Raises Unreachable, ConfigError (the switch runs another program), or
+        InternalError for what it refuses."""
+        try:
+            updates = [p4r.Update(type=kind, entity=e.encode(self.schema)) for e in entities]  # type: ignore[arg-type]
+        except ValueError as error:  # names of another program
+            raise ConfigError(
+                f"switch '{self.name}' does not run the program that jumpgate.toml names: {error}", device=self.name
+            ) from None
+        for first in range(0, len(updates), UPDATES_MAX):
+            request = p4r.WriteRequest(
+                device_id=self.device_id,
+                election_id=U128.encode(self._election),
+                updates=updates[first : first + UPDATES_MAX],
+            )
+            try:
+                await self._stub.Write(request, timeout=CALL_TIMEOUT_S)
+            except grpc.aio.AioRpcError as error:
+                if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+                    raise self._unreachable(error) from None
+                raise InternalError(
+                    f"switch '{self.name}' refused an entry: {error.details()}", device=self.name
+                ) from None
+
+    async def close(self) -> None:
+        """May be called twice."""
+        if self._listening is not None:
+            self._listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._listening
+            self._listening = None
+        if self._stream is not None:
+            self._stream.cancel()
+        await self._channel.close()

@@ -1,0 +1,178 @@
+"""One switch between jobs: its connection, and who has which flows and registers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from finsy import P4RegisterEntry
+from finsy.p4entity import P4Entity
+
+from jumpgate.errors import CannotPlace, ConfigError, JumpgateError, Unreachable
+from jumpgate.nca.interface import Device
+from jumpgate.ncas.switch import program_of
+from jumpgate.ncas.switch.child import Child
+from jumpgate.ncas.switch.client import DELETE, INSERT, MODIFY, Client
+from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes, PruneSizes
+
+#: for other jobs to give back what a job needs
+LEASE_TIMEOUT_S = 20.0
+#: an algorithm with more rows is one job's at a time: to empty a part of them takes too long
+SHARED_BITS_MAX = 16
+#: registers that are divided among the flows; all others belong to an algorithm
+PER_FLOW = ("window", "outcome")
+
+
+@dataclass
+class Lease:
+    """What one instance has of a switch: of each claim's registers one of `shares` regions. `entries` are those that
+    were written for it."""
+
+    job: str
+    instance: str
+    flows: tuple[int, ...]
+    claims: frozenset[str]
+    region: int
+    shares: int
+    entries: list[P4Entity] = field(default_factory=list)
+
+
+class SwitchDriver:
+    """A switch that runs a program; several jobs share it, each with flows and registers of its own."""
+
+    def __init__(self, device: Device, sizes: AggregateSizes | PruneSizes, client: Client, data: str) -> None:
+        self.device, self.sizes, self.data = device, sizes, data
+        self.client = client
+        self.child: Child | None = None
+        self._shares = int(dict(device.properties).get("jobs", "1"))
+        self._leases: list[Lease] = []
+        self._returned = asyncio.Condition()
+
+    @staticmethod
+    async def reach(device: Device) -> SwitchDriver:
+        """Connects to the switch that jumpgate.toml names, or starts a software switch. Raises ConfigError for what is
+        wrong with its configuration, Unreachable, or what keeps its program from being built."""
+        properties, program = dict(device.properties), program_of(device)
+        if program not in PROGRAMS:
+            raise ConfigError(
+                f"switch '{device.name}': there is no program {program!r}; there are {', '.join(PROGRAMS)}",
+                device=device.name,
+            )
+        if "p4runtime" in properties:
+            if "data" not in properties:
+                raise ConfigError(
+                    f"switch '{device.name}' has p4runtime but no data: write data = \"HOST:PORT\", where it "
+                    "receives packets",
+                    device=device.name,
+                )
+            client = await Client.connect(device.name, properties["p4runtime"])
+            return SwitchDriver(device, PROGRAMS[program], client, properties["data"])
+        child = await Child.start(device.name, program, properties.get("profile", "none"))
+        try:
+            client = await Client.connect(device.name, child.p4runtime)
+        except BaseException:
+            await child.close()
+            raise
+        driver = SwitchDriver(device, PROGRAMS[program], client, child.data)
+        driver.child = child
+        return driver
+
+    # ---- a driver (jumpgate.nca.interface) ----
+
+    @property
+    def alive(self) -> bool:
+        return self.client.alive
+
+    async def watch(self) -> None:
+        await self.client.watch()
+
+    async def release(self, job: str) -> None:
+        for lease in [x for x in self._leases if x.job == job]:
+            await self.give_back(lease)
+
+    async def close(self) -> None:
+        await self.client.close()
+        if self.child is not None:
+            await self.child.close()
+
+    # ---- leases ----
+
+    async def lease(self, job: str, instance: str, flows: int, claims: Iterable[str], row_bits: int) -> Lease:
+        """So many flows, and a region of `claims`, whose registers have 2^`row_bits` rows, for the job alone; waits for
+        other jobs. Raises CannotPlace for what the switch never has, Unreachable when others keep it too long."""
+        wanted, every = frozenset(claims), 1 << self.sizes.flow_bits
+        shares = self._shares if row_bits <= SHARED_BITS_MAX else 1
+        if flows > every:
+            raise CannotPlace(
+                f"{flows} senders need as many flows; switch '{self.device.name}' has {every}. Use less parallelism.",
+                device=self.device.name,
+            )
+        if taken := wanted & {c for x in self._leases if x.job == job for c in x.claims}:
+            raise CannotPlace(
+                f"the job uses {', '.join(sorted(taken))} of switch '{self.device.name}' twice. Add another switch.",
+                device=self.device.name,
+            )
+
+        def regions() -> list[int]:
+            used = {x.region for x in self._leases if x.claims & wanted}
+            return [r for r in range(shares) if r not in used]
+
+        def numbers() -> list[int]:
+            used = {n for x in self._leases for n in x.flows}
+            return [n for n in range(every) if n not in used]
+
+        try:
+            async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
+                await self._returned.wait_for(lambda: regions() and len(numbers()) >= flows)
+                lease = Lease(job, instance, tuple(numbers()[:flows]), wanted, regions()[0], shares)
+                self._leases.append(lease)
+                return lease
+        except TimeoutError:
+            others = ", ".join(sorted({x.job for x in self._leases}))
+            raise Unreachable(
+                f"switch '{self.device.name}' is busy: for {LEASE_TIMEOUT_S:g} s other jobs ({others}) have had what "
+                "this one needs. Run it again later, or add a switch.",
+                device=self.device.name,
+            ) from None
+
+    def is_alone(self, lease: Lease) -> bool:
+        """Whether no other job uses what the lease claims."""
+        return not any(x.claims & lease.claims for x in self._leases if x is not lease)
+
+    async def clear(self, lease: Lease, registers: Sequence[str]) -> None:
+        """Empties registers of the program (for a lease that has the claim alone) and the flows' own cells."""
+        entries: list[P4Entity] = [P4RegisterEntry(name) for name in registers]
+        alone = self._leases == [lease]
+        for name in (n for n in self.registers() if n in PER_FLOW):
+            if alone:
+                entries.append(P4RegisterEntry(name))
+                continue
+            for flow in lease.flows:
+                first = flow << self.sizes.window_bits
+                cells = range(first, first + (1 << self.sizes.window_bits))
+                entries += [P4RegisterEntry(name, index=i, data=0) for i in cells]
+        await self.client.write(MODIFY, entries)
+
+    def registers(self) -> list[str]:
+        """The names of the program's registers."""
+        return [register.alias for register in self.client.schema.registers]
+
+    async def install(self, lease: Lease, entries: Sequence[P4Entity]) -> None:
+        """Writes table entries, which go with the lease."""
+        lease.entries += entries
+        await self.client.write(INSERT, entries)
+
+    async def give_back(self, lease: Lease) -> None:
+        """Removes its entries; again: nothing. What a broken switch had is gone already."""
+        if lease not in self._leases:
+            return
+        entries, lease.entries = lease.entries, []
+        try:
+            with contextlib.suppress(JumpgateError):
+                await self.client.write(DELETE, entries[::-1])
+        finally:
+            self._leases.remove(lease)
+            async with self._returned:
+                self._returned.notify_all()

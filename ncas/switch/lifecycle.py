@@ -1,0 +1,161 @@
+"""The life-cycle of instances on a switch: no process, but flows, registers and table entries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+
+from jumpgate.errors import InternalError
+from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
+from jumpgate.ncas.switch.clearing import clear_rows
+from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver
+from jumpgate.ncas.switch.task import Input, Row, Task
+
+#: the switch's port that everything comes in and goes out by
+PORT = 1
+FLOW = "hdr.jumpgate.flow"
+TO_SENDER = "md.to_sender"
+#: of Ethernet frames to a host: the software switch's headers begin so
+MAC_PREFIX = 0x0201 << 32
+
+
+@dataclass
+class Live:
+    """An instance: its lease, the (edge, sender) of each of its flows, and how far it has come."""
+
+    instance: InstancePlan
+    driver: SwitchDriver
+    task: Task
+    lease: Lease
+    flows: dict[tuple[str, str], int]
+    state: str = "allocated"
+    stage: int = 0
+    stages: list[dict[str, int]] = field(default_factory=list)
+
+
+class SwitchLifecycle:
+    """compile → allocate (flows, registers) → configure (entries) → execute → destroy. Packets pass by themselves."""
+
+    def __init__(self, task_of: Callable[[InstancePlan], Task]) -> None:
+        self._task_of = task_of
+
+    async def reach(self, device: Device) -> SwitchDriver:
+        return await SwitchDriver.reach(device)
+
+    async def compile(self, instance: InstancePlan, host: Host) -> Task:
+        return self._task_of(instance)
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
+        driver = context.drivers[instance.device.name]
+        assert isinstance(driver, SwitchDriver)
+        task = self._task_of(instance)
+        senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
+        lease = await driver.lease(context.job, instance.id, len(senders), task.claims, task.row_bits)
+        live = Live(instance, driver, task, lease, dict(zip(senders, lease.flows, strict=True)))
+        _tell_ends(live, context)
+        return live
+
+    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
+        _expect(handle, "allocated", "configure")
+        handle.state = "configured"
+        driver, task = handle.driver, artifact
+        alone = driver.is_alone(handle.lease)
+        names = [name for name in driver.registers() if name not in PER_FLOW and name.startswith(task.registers)]
+        await driver.clear(handle.lease, names if alone else [])
+        entries: list[P4TableEntry] = []
+        receiver = context.datagrams[context.plan.edge(instance.output).consumers[0], instance.output]
+        for number, edge in enumerate(instance.inputs):
+            for sender in context.plan.edge(edge).producers:
+                flow, input = handle.flows[edge, sender], task.inputs[number]
+                entries += [_flow(handle, flow, input), *(_row(flow, row) for row in input.rows)]
+                entries.append(_route(flow, 1, context.datagrams[sender, edge]))
+                if input.forwards:
+                    entries.append(_route(flow, 0, receiver))
+        await driver.install(handle.lease, entries)
+        if not alone:
+            await clear_rows(driver.data, handle.lease.flows[0], _region(handle)[1])
+
+    async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
+        """Nothing is to be done: who sends and who receives know when a stage ends."""
+        _expect(handle, "configured", "execute")
+        if stage != handle.stage + 1:
+            raise InternalError(f"stage {stage} of {handle.instance.id} after stage {handle.stage}")
+        handle.stage = stage
+        now = time.time_ns()
+        handle.stages.append({"stage": stage, "start_ns": now, "end_ns": now})
+        return await self.stats(handle)
+
+    async def stats(self, handle: Live) -> dict[str, Any]:
+        return {
+            "instance": handle.instance.id, "pid": 0, "rss_peak_bytes": 0, "held_bytes": 0, "cpu_ns": 0,
+            "stages": list(handle.stages), "pipelines": [], "sources": [], "sinks": [],
+        }  # fmt: skip
+
+    async def destroy(self, handle: Live) -> None:
+        handle.state = "destroyed"
+        await handle.driver.give_back(handle.lease)
+
+
+def _expect(handle: Live, state: str, verb: str) -> None:
+    if handle.state != state:
+        raise InternalError(f"{verb} of {handle.instance.id}, which is {handle.state}", instance=handle.instance.id)
+
+
+def _tell_ends(live: Live, context: JobContext) -> None:
+    """Adds the instance's flows to what the hosts at both ends of its edges must know."""
+    instance, task, driver = live.instance, live.task, live.driver
+    leaving = context.plan.edge(instance.output)
+    alike = {"window_bits": driver.sizes.window_bits, "slots": driver.sizes.slots, "tuple": task.packets}
+    end = context.paths.setdefault(leaving.id, {}).setdefault(
+        leaving.consumers[0],
+        {**alike, "paths": [], "outputs": [{"from": name} for name in task.outputs], "drains": []},
+    )
+    for (id, sender), flow in live.flows.items():
+        edge = context.plan.edge(id)
+        path = {"switch": driver.data, "flow": flow}
+        payload = ""
+        if task.inputs[instance.inputs.index(id)].forwards:
+            end["paths"].append(path)
+            payload = leaving.ntf.text() if task.packets == "prune" else ""
+        begin = context.paths.setdefault(id, {}).setdefault(
+            sender,
+            {**alike, "paths": [{}] * len(edge.consumers), "payload_ntf": payload, "ends": True},
+        )
+        begin["paths"][edge.consumers.index(instance.id)] = path
+    if task.outputs:
+        first, buckets = _region(live)
+        end["drains"].append({"switch": driver.data, "first": first, "buckets": buckets})
+
+
+def _flow(live: Live, flow: int, input: Input) -> P4TableEntry:
+    """What the program does with a flow, in the job's region of the registers."""
+    first, rows = _region(live)
+    parameters = {**dict(input.parameters), "base": first, "mask": rows - 1}
+    action = "aggregate" if live.task.packets == "aggregate" else "run"
+    return P4TableEntry("flow", match=P4TableMatch({FLOW: flow}), action=P4TableAction(action, **parameters))
+
+
+def _region(live: Live) -> tuple[int, int]:
+    """First row and number of rows; of what has no rows each region is one."""
+    rows = max(1, (1 << live.task.row_bits) // live.lease.shares)
+    return live.lease.region * rows, rows
+
+
+def _route(flow: int, back: int, address: str) -> P4TableEntry:
+    """Where packets of a flow go: towards the receiver, or `back` to the sender."""
+    host, _, port = address.rpartition(":")
+    number = int.from_bytes(bytes(map(int, host.split("."))), "big")
+    return P4TableEntry(
+        "route",
+        match=P4TableMatch({FLOW: flow, TO_SENDER: back}),
+        action=P4TableAction("send", port=PORT, mac=MAC_PREFIX | number, address=number, udp_port=int(port)),
+    )
+
+
+def _row(flow: int, row: Row) -> P4TableEntry:
+    match = P4TableMatch({FLOW: flow, **dict(row.match)})
+    return P4TableEntry(row.table, match=match, action=P4TableAction(row.action), priority=row.priority)

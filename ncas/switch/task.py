@@ -1,0 +1,42 @@
+"""What an accelerator on a switch asks of it for one instance: plain data, made of the plan alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: parameters of an action, or fields of a match (a pair is a range), by name
+Values = tuple[tuple[str, int | tuple[int, int]], ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry of a table whose key begins with the flow, which is added."""
+
+    table: str
+    match: Values
+    action: str
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is done with the flows of one input edge: the parameters of table `flow`'s action, and rows of other tables.
+    `forwards`: what is left of them goes on to the output edge."""
+
+    parameters: tuple[tuple[str, int], ...] = ()
+    rows: tuple[Row, ...] = ()
+    forwards: bool = True
+
+
+@dataclass(frozen=True)
+class Task:
+    """`packets` are those of aggregate or of prune. `inputs` are the instance's input edges, in order. `claims` are
+    leased; registers whose names begin with one of `registers` are cleared, which have 2^`row_bits` rows. `outputs`:
+    which of a group's numbers each column of the output is; then the buckets are drained."""
+
+    packets: str
+    inputs: tuple[Input, ...]
+    claims: tuple[str, ...]
+    registers: tuple[str, ...]
+    row_bits: int
+    outputs: tuple[str, ...] = ()

@@ -1,0 +1,75 @@
+"""What a pruning of any kind is: the operators it is for, what is sent, and what the device runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.operators import Operator, Prune, Receive, column
+from jumpgate.dataflow.types import Field, Schema, int32
+from jumpgate.nca.interface import Wire, WireInput
+from jumpgate.ncas.switch_prune.words import literal
+from jumpgate.p4.programs.render import PruneSizes
+
+NOTHING = Literal(int32.with_nullable(False), 0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The switch on which something is to be pruned: its program's sizes, and the least probability of a right answer
+    that the configuration accepts (1: certainty)."""
+
+    sizes: PruneSizes
+    success: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """What a packet carries of a row for the program; what is not used is 0."""
+
+    key: Expression = literal(0)
+    a: Expression = NOTHING
+    b: Expression = NOTHING
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.key, self.a, self.b)
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """`operators` (root first) over leaves of which the first is pruned; `algorithm` does it. `note`: for explain."""
+
+    algorithm: str
+    operators: tuple[Operator, ...]
+    wire: Wire
+    note: str = ""
+
+
+def with_payload(leaf: Operator, carried: Tuple, number: int = 0) -> tuple[WireInput, Receive]:
+    """Rows of leaf 0 with their tuple behind them, as they arrive."""
+    return _input(0, number, (*every_column(leaf), *carried.expressions), leaf.schema.names)
+
+
+def without_payload(leaf: int, carried: Tuple, number: int) -> tuple[WireInput, Receive]:
+    """Tuples alone, as they arrive: for inputs that only leave something behind on the switch."""
+    return _input(leaf, number, carried.expressions, ())
+
+
+def _input(
+    leaf: int, number: int, expressions: tuple[Expression, ...], names: Sequence[str]
+) -> tuple[WireInput, Receive]:
+    every = (*names, "key", "a", "b")
+    schema = Schema(tuple(Field(n, e.type) for n, e in zip(every, expressions, strict=True)))
+    return WireInput(leaf, expressions, schema, (len(names),)), Receive(str(number), schema)
+
+
+def pruned(inputs: Sequence[WireInput], body: Operator, leaf: Operator) -> Wire:
+    """What lets rows of `leaf` pass that may matter to `body`."""
+    return Wire(tuple(inputs), Prune(body, leaf.schema), every_column(leaf))
+
+
+def every_column(node: Operator) -> tuple[Expression, ...]:
+    """References to all of its columns."""
+    return tuple(column(node.schema, i) for i in range(len(node.schema)))

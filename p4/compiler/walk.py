@@ -1,0 +1,99 @@
+"""What is in expressions and statements: the parts, the fields that are read, the statements within."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from jumpgate.p4.compiler import ir
+
+# ---- expressions ----
+
+
+def parts(e: ir.Expr) -> tuple[ir.Expr, ...]:
+    match e:
+        case ir.Unary() | ir.Slice() | ir.Cast():
+            return (e.operand,)
+        case ir.Binary():
+            return (e.left, e.right)
+        case ir.Mux():
+            return (e.condition, e.yes, e.no)
+        case ir.Hash():
+            return e.inputs
+    return ()
+
+
+def every(e: ir.Expr) -> Iterator[ir.Expr]:
+    """The expression and all in it."""
+    yield e
+    for part in parts(e):
+        yield from every(part)
+
+
+def gets(e: ir.Expr) -> list[ir.Slot]:
+    return [x.slot for x in every(e) if isinstance(x, ir.Get)]
+
+
+def replaced(e: ir.Expr, swap: Callable[[ir.Slot], ir.Expr]) -> ir.Expr:
+    """The expression with something else in the place of each field."""
+    match e:
+        case ir.Get():
+            return swap(e.slot)
+        case ir.Unary():
+            return ir.Unary(e.op, replaced(e.operand, swap), e.type)
+        case ir.Binary():
+            return ir.Binary(e.op, replaced(e.left, swap), replaced(e.right, swap), e.type)
+        case ir.Slice():
+            return ir.Slice(replaced(e.operand, swap), e.high, e.low)
+        case ir.Cast():
+            return ir.Cast(replaced(e.operand, swap), e.type)
+        case ir.Mux():
+            return ir.Mux(replaced(e.condition, swap), replaced(e.yes, swap), replaced(e.no, swap))
+        case ir.Hash():
+            return ir.Hash(e.algorithm, tuple(replaced(i, swap) for i in e.inputs), e.type)
+    return e
+
+
+# ---- statements ----
+
+
+def walk(body: Sequence[ir.Stmt], registers: bool = True) -> Iterator[ir.Stmt]:
+    """All statements in there, nested ones too, those of RegisterActions if `registers`; tables' actions are not."""
+    for s in body:
+        yield s
+        if isinstance(s, ir.If):
+            yield from walk((*s.then, *s.otherwise), registers)
+        elif isinstance(s, ir.Scope) or (registers and isinstance(s, ir.Execute)):
+            yield from walk(s.body, registers)
+
+
+def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
+    """What a statement itself reads; not the statements in it."""
+    match s:
+        case ir.Set():
+            return (s.value,)
+        case ir.If():
+            return (s.condition,)
+        case ir.Execute() | ir.Count():
+            return (s.index,)
+        case ir.Mirror():
+            return (s.session, *s.fields)
+        case ir.Resubmit() | ir.Digest():
+            return s.fields
+    return ()
+
+
+def external(body: Sequence[ir.Stmt], local: Iterable[ir.Slot]) -> list[ir.Slot]:
+    """Fields of the packet that a RegisterAction reads, in order."""
+    known = set(local)
+    found: dict[ir.Slot, None] = {}
+    for s in walk(body):
+        for e in expressions(s):
+            found.update(dict.fromkeys(x for x in gets(e) if x not in known))
+        if isinstance(s, ir.Set):
+            known.add(s.slot)
+    return list(found)
+
+
+def leaves(body: Sequence[ir.Stmt], label: int | None = None) -> bool:
+    """Does something in there leave, to that label if one is given?"""
+    return any(isinstance(s, ir.Leave) and label in (None, s.label) for s in walk(body))

@@ -1,0 +1,2 @@
+#include <tna.p4>
+// error: 1:1 the program needs 'Switch(pipe) main;'

@@ -1,0 +1,300 @@
+"""What the accelerators on a switch take over, what they refuse and why, and the plans that come of it."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jumpgate.client import avg, col, count, count_distinct, max_, min_, sum_
+from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.plan import CompileOptions
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.expressions import ColumnRef
+from jumpgate.dataflow.types import parse_type
+from jumpgate.nca.interface import DATAGRAMS, Device, JobPlan, Match, Unsupported
+from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.switch_aggregate import AGGREGATE
+from jumpgate.ncas.switch_prune import PRUNE
+from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, word
+from jumpgate.p4.compiler import report
+from jumpgate.p4.programs.render import CODES
+from jumpgate.testing import oracle
+from jumpgate.testing.interpret import interpret
+from jumpgate.testing.lab import Lab
+from jumpgate.testing.plans import host
+
+DAY = datetime.date
+TYPES = {
+    "item": "int32", "store": "int16", "day": "date", "at": "timestamp", "price": "decimal(7, 2)", "n": "int64",
+    "name": "string", "rate": "float64", "wide": "decimal(38, 3)",
+}  # fmt: skip
+ROWS = [
+    (
+        None if i % 11 == 0 else i % 7, i % 3, DAY(2020, 1 + i % 12, 1 + i % 28),
+        datetime.datetime(2020, 1, 1, i % 24), None if i % 5 == 0 else Decimal(i * 37 % 900 - 300) / 100, i * i,
+        f"n{i % 4}", i / 4, Decimal(i),
+    )
+    for i in range(200)
+]  # fmt: skip
+
+
+def switch(program: str, **properties: str) -> Device:
+    return Device(f"tor-{program}", "switch", properties=(("program", program), *properties.items()))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Dataflow:
+    return Lab(None, tmp_path).table(TYPES, ROWS, files=2)  # type: ignore[arg-type]
+
+
+def compiled(flow: Dataflow, *devices: Device, hosts: int = 1) -> JobPlan:
+    options = CompileOptions(prefer=("switch_aggregate", "switch_prune"))
+    return compile_dataflow(flow.root, (*(host(f"h{i}") for i in range(hosts)), *devices), default_registry(), options)
+
+
+AGGREGATES = {
+    "decimals": lambda t: t.aggregate(by=["item"], s=sum_("price"), n=count("price"), lo=min_("price"), m=avg("price")),
+    "dates": lambda t: t.aggregate(by=["day"], lo=min_("at"), hi=max_("at")),
+    "rows": lambda t: t.aggregate(by=["store"], n=count()),
+    "expressions": lambda t: t.aggregate(by=["price"], s=sum_(col("n") + 1), hi=max_(col("n") + 1)),
+    "below a filter": lambda t: t.filter(col("item") > 2).aggregate(by=["at"], hi=max_("item")).filter(col("hi") > 3),
+}
+PRUNINGS = {
+    "distinct": ("prune", lambda t: t.select("store", "day").distinct()),
+    "distinct long": ("prune", lambda t: t.select("n").distinct()),
+    "top": ("prune_topn", lambda t: t.top(9, col("price").desc())),
+    "bottom": ("prune_topn", lambda t: t.top(9, "n", "item", offset=3)),
+    "top days": ("prune_topn", lambda t: t.top(5, col("at").desc(), "n")),
+    "max": ("prune_groupby", lambda t: t.aggregate(by=["item"], hi=max_("price"))),
+    "min": ("prune_groupby", lambda t: t.aggregate(by=["store"], lo=min_("item"))),
+    "join": (
+        "prune_join",
+        lambda t: t.join(
+            t.filter(col("n") < 9).select(i=col("item"), x=col("n")), left_on=col("item"), right_on=col("i")
+        ),
+    ),
+    "semi": (
+        "prune",
+        lambda t: t.join(
+            t.filter(col("n") < 9).select(i=col("item")), left_on=col("item"), right_on=col("i"), how="semi"
+        ),
+    ),
+    "having": ("prune", lambda t: t.aggregate(by=["item"], s=sum_("price")).filter(col("s") > Decimal("5.25"))),
+    "having count": ("prune", lambda t: t.aggregate(by=["name", "item"], n=count()).filter(col("n") >= 8)),
+}
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("case", AGGREGATES)
+def test_partial_aggregates_are_completed(table: Dataflow, case: str, hosts: int) -> None:
+    flow = AGGREGATES[case](table)
+    plan = compiled(flow, switch("aggregate"), hosts=hosts)
+    (instance,) = (i for i in plan.instances if i.nca == "switch_aggregate")
+    assert len(plan.edge(instance.output).consumers) == 1
+    assert [e.transport for e in plan.edges].count(DATAGRAMS) == 2
+    assert oracle.difference(interpret(plan), flow.root) == ""
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("case", PRUNINGS)
+def test_what_is_pruned_runs_again(table: Dataflow, case: str, hosts: int) -> None:
+    program, make = PRUNINGS[case]
+    flow = make(table)
+    plan = compiled(flow, switch(program), hosts=hosts)
+    (instance,) = (i for i in plan.instances if i.nca == "switch_prune")
+    assert all(plan.edge(e).transport == DATAGRAMS for e in (*instance.inputs, instance.output))
+    assert oracle.difference(interpret(plan), flow.root) == ""
+
+
+def test_several_switches_share_the_rows_by_the_key(table: Dataflow) -> None:
+    pool = [Device(f"tor{i}", "switch", properties=(("program", "aggregate"), ("pool", "tors"))) for i in range(3)]
+    flow = AGGREGATES["decimals"](table)
+    plan = compiled(flow, *pool, hosts=2)
+    used = [i for i in plan.instances if i.nca == "switch_aggregate"]
+    assert [i.device.name for i in used] == ["tor0", "tor1", "tor2"]
+    arriving = plan.edge(used[0].inputs[0])
+    assert (arriving.partitioning.kind, arriving.partitioning.count) == ("hash", 3)
+    assert oracle.difference(interpret(plan), flow.root) == ""
+
+
+def test_build_keys_come_in_the_stage_before(table: Dataflow) -> None:
+    plan = compiled(PRUNINGS["join"][1](table), switch("prune_join"))
+    (instance,) = (i for i in plan.instances if i.nca == "switch_prune")
+    assert instance.input_stages == (2, 1)
+    task = PRUNE.task(instance)
+    probe, build = (dict(i.parameters) for i in task.inputs)
+    assert (probe["adds"], probe["side"], task.inputs[0].forwards) == (0, 0, True)
+    assert (build["adds"], build["side"], build["absorbs"], task.inputs[1].forwards) == (1, 1, 1, False)
+    assert build["algorithm"] == CODES["join_bf"] and task.registers == ("bf_",)
+
+
+def test_having_counts_first(table: Dataflow) -> None:
+    plan = compiled(PRUNINGS["having"][1](table), switch("prune"))
+    (instance,) = (i for i in plan.instances if i.nca == "switch_prune")
+    again, counted = PRUNE.task(instance).inputs
+    assert dict(again.parameters)["threshold"] == 525 and again.forwards
+    assert dict(counted.parameters)["adds"] == 1 and not counted.forwards
+
+
+def test_one_plan_uses_an_algorithm_of_a_switch_once(table: Dataflow) -> None:
+    """Its registers hold one aggregate at a time; the other one runs on a host."""
+    first = table.aggregate(by=["item"], s=sum_("price"))
+    both = first.join(
+        table.aggregate(by=["item"], n=count("price")).select(i=col("item"), n=col("n")),
+        left_on=col("item"),
+        right_on=col("i"),
+    )
+    plan = compiled(both, switch("aggregate"))
+    assert len([i for i in plan.instances if i.nca == "switch_aggregate"]) == 1
+    assert any("another part of the request uses its buckets" in r["answer"] for r in plan.explain["refused"])
+    assert oracle.difference(interpret(plan), both.root) == ""
+
+
+def test_explain_shows_what_the_program_takes(table: Dataflow) -> None:
+    plan = compiled(AGGREGATES["rows"](table), switch("aggregate"))
+    (fragment,) = (x for x in plan.explain["fragments"].values() if x["nca"] == "switch_aggregate")
+    source = Path(__file__).parents[2] / "p4" / "programs" / "aggregate.p4"
+    found = report(source.read_text(), "aggregate.p4").to_dict()
+    wanted = f"program aggregate: {found['stages_used']} of 12 stages, {found['totals']['stateful_alus']} stateful ALUs"
+    assert fragment["note"].startswith(wanted)
+
+
+REFUSED = [
+    ("aggregate", lambda t: t.aggregate(by=["item", "store"], s=sum_("price")), "groups by one key; there is 2 keys"),
+    ("aggregate", lambda t: t.aggregate(s=sum_("price")), "there is no key"),
+    ("aggregate", lambda t: t.aggregate(by=["name"], s=sum_("price")), "the key is string"),
+    ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("rate")), "is float64; the switch adds up integers"),
+    ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("wide")), r"is decimal\(38, 3\)"),
+    ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("price"), n=sum_("n")), "aggregates one value of a row"),
+    ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("price"), n=count()), r"count\(\*\) beside"),
+    ("aggregate", lambda t: t.aggregate(by=["item"], s=count_distinct("price")), "does not compute count_distinct"),
+    ("prune", lambda t: t.select("name").distinct(), "a fingerprint of them might lose a row"),
+    ("prune", lambda t: t.select("n", "item").distinct(), "keys of 64 bits apart"),
+    ("prune_distinct", lambda t: t.top(3, "item"), "no deterministic top-n"),
+    ("prune", lambda t: t.top(3, "item"), "success = 0.9999"),
+    ("prune_topn", lambda t: t.top(3, "name"), "orders numbers and dates, not string"),
+    ("prune", lambda t: t.aggregate(by=["item"], s=max_("n")), "the value is int64, more than 32 bits"),
+    ("prune", lambda t: t.aggregate(by=["n"], s=max_("item")), "the key is more"),
+    ("prune", lambda t: t.aggregate(by=["item"], s=max_("store"), r=min_("store")), "the max, or by the min, of one"),
+    (
+        "prune",
+        lambda t: t.join(t.select(i=col("item")), left_on=col("item"), right_on=col("i"), how="left"),
+        "a left join keeps rows",
+    ),
+    ("prune", lambda t: t.aggregate(by=["item"], s=sum_("n")).filter(col("s") < 5), "compares a sum or a count"),
+    ("prune", lambda t: t.aggregate(by=["item"], s=sum_("n")).filter(col("s") > -5), "the constant is -5"),
+    (
+        "prune_join",
+        lambda t: t.join(t.select(i=col("name")), left_on=col("name"), right_on=col("i")),
+        "keys of 64 bits, not string",
+    ),
+]
+
+
+@pytest.mark.parametrize(("program", "make", "reason"), REFUSED)
+def test_refusals_say_why(table: Dataflow, program: str, make: Any, reason: str) -> None:
+    nca = AGGREGATE if program == "aggregate" else PRUNE
+    answer = nca.match_operations(make(table).root, switch(program))
+    assert isinstance(answer, Unsupported)
+    assert re.search(reason, f"{answer.reason} {answer.remedy}"), answer
+
+
+def test_a_sum_must_overflow_as_the_dialect_says(table: Dataflow) -> None:
+    root = table.aggregate(by=["item"], s=sum_("n")).root
+    answer = AGGREGATE.match_operations(root, switch("aggregate"), Dialect(on_overflow="null"))
+    assert isinstance(answer, Unsupported) and answer.code == "overflow"
+
+
+def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> None:
+    root = table.top(100, "item").root
+    answer = PRUNE.match_operations(root, switch("prune_topn", success="0.999"))
+    assert isinstance(answer, Match)
+    deterministic = PRUNE.match_operations(root, switch("prune_topn"))
+    assert isinstance(deterministic, Match) and "topn_det" in deterministic.note
+
+
+# ---- words ---------------------------------------------------------------------------------------------------------
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "int8": st.integers(-128, 127),
+    "int32": st.integers(-(2**31), 2**31 - 1), "int64": st.integers(-(2**63), 2**63 - 1),
+    "decimal(7, 2)": st.decimals(-99999, 99999, places=2), "decimal(18, 18)": st.decimals(0, Decimal("0.9"), places=18),
+    "date": st.dates(), "timestamp": st.datetimes(), "bool": st.booleans(),
+}  # fmt: skip
+
+
+def ref(type: str, index: int = 0) -> ColumnRef:
+    return ColumnRef(parse_type(type).with_nullable(True), index)
+
+
+def as_unsigned(value: int) -> int:
+    assert -(2**31) <= value < 2**31
+    return value & 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("complement", [False, True])
+@pytest.mark.parametrize("type", VALUES)
+def test_words_never_fall(type: str, complement: bool) -> None:
+    made = number(ref(type))
+    assert made is not None
+    expression, exact = word(made, complement)
+
+    @given(VALUES[type], VALUES[type])
+    def holds(a: Any, b: Any) -> None:
+        x, y = (as_unsigned(evaluate(expression, (v,))) for v in (a, b))
+        if a < b:
+            assert x >= y if complement else x <= y
+            assert not exact or x != y
+        if a == b:
+            assert x == y
+
+    holds()
+    assert evaluate(expression, (None,)) is None
+
+
+@pytest.mark.parametrize(
+    "types", [("int32", "int32"), ("int8", "date"), ("decimal(7, 2)", "int32", "bool"), ("int64",)]
+)
+def test_keys_tell_all_values_apart(types: tuple[str, ...]) -> None:
+    columns = tuple(ref(t, i) for i, t in enumerate(types))
+    packed = key(columns)
+    assert packed is not None
+
+    @given(*(st.tuples(*(VALUES[t] for t in types)) for _ in range(2)))
+    def holds(a: tuple[Any, ...], b: tuple[Any, ...]) -> None:
+        x, y = evaluate(packed, a), evaluate(packed, b)
+        assert (x == y) == (a == b)
+        assert -(2**63) <= x < 2**63
+
+    holds()
+    assert evaluate(packed, (None,) * len(types)) is None
+
+
+def test_keys_that_do_not_fit() -> None:
+    assert key((ref("int64"), ref("int8", 1))) is None
+    assert key((ref("string"),)) is None
+    assert key((ref("timestamp"), ref("int8", 1))) is None  # a timestamp's number is its day
+    assert some_key((ref("string"), ref("int64", 1))) == ref("int64", 1)
+    assert some_key((ref("string"),)) is None
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_what_is_added_up_is_never_too_small(value: int) -> None:
+    n = number(ref("int64"))
+    assert n is not None
+    found = as_unsigned(evaluate(unsigned(n), (value,)))
+    assert found == min(max(value, 0), 2**32 - 1)
+
+
+def test_types_without_words() -> None:
+    for type in ("string", "float64", "decimal(38, 3)", "binary"):
+        assert number(ref(type)) is None
