@@ -214,7 +214,7 @@ class Interpreter:
                 return False
             signs = [(x < y) - (x > y) for x, y in zip(a, b, strict=True)]  # > 0: a is smaller
             signs = [-s if k.descending else s for s, k in zip(signs, node.keys, strict=True)]
-            return min(signs) >= 0 and max(signs) > 0
+            return bool(min(signs) >= 0 and max(signs) > 0)
 
         return [r for r, b in zip(rows, points, strict=True) if not any(dominates(a, b) for a in points)]
 

@@ -236,7 +236,7 @@ class Translator:
         def terms(better: str, worse: str) -> list[str]:
             found = []
             for k in node.keys:
-                mine, other = (self.expression(k.expression, lambda i, s=s: f"{s}.c{i}") for s in ("t", "u"))  # type: ignore[misc]
+                mine, other = (self.expression(k.expression, lambda i, s=s: f"{s}.c{i}") for s in ("t", "u"))
                 found.append(f"{other} {worse if k.descending else better} {mine}")
             return found
 
