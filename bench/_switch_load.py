@@ -23,7 +23,7 @@ def packets(keys: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], slots:
 
     A slot that runs out of tuples ends it: a few tuples at the end are left out, so that all packets are full.
     """
-    slot = (crc.hash_keys(crc.SLOT_POLYNOMIAL, keys) >> np.uint32(16)) % np.uint32(slots)
+    slot = (crc.hash_keys(crc.SLOT_POLYNOMIAL, keys) >> np.uint32(18)) % np.uint32(slots)
     chosen = [np.flatnonzero(slot == i) for i in range(slots)]
     count = min(map(len, chosen))
     columns = [(keys[which[:count]], values[which[:count]]) for which in chosen]

@@ -63,7 +63,7 @@ void topn_det(size_t n, const uint32_t* value, uint32_t wanted, uint32_t w, uint
     }
     pruned[i] = value[i] < least;
     for (uint32_t k = 0; k < w; ++k) {
-      if (value[i] >= least << k)
+      if (value[i] >= least << (k + 1))
         counts[k] += counts[k] != ~0u;
       else if (counts[k] >= wanted)
         pruned[i] = 1;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes as c
+import os
 import statistics
 import subprocess
 import sys
@@ -22,12 +23,19 @@ import numpy.typing as npt
 
 from bench import _switch_load as load
 from bench._measure import Figure, remark, report
+from jumpgate import client
+from jumpgate.client import count, max_, min_, sum_
+from jumpgate.client.session import Session
+from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import DATAGRAMS, Device
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, Switch
+from jumpgate.service import embedded
 from jumpgate.testing import cpp, switch_by_hand
+from jumpgate.tpcds.data import generate, path
 
 HERE = Path(__file__).parent
 SECONDS = 1.5
@@ -172,7 +180,47 @@ def _milliseconds(cached: bool) -> float:
     return statistics.median(times)
 
 
-FIGURES = (aggregate_tuples_per_core_s, distinct_tuples_per_core_s, udp_vs_echo, compile_ms, compile_cached_ms)
+def store_sales_reduction() -> Figure:
+    """Bytes of UDP payload that reach the host of the client, through a switch that forwards and one that adds up."""
+    directory = Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")).absolute() / "sf1"
+    if not path(directory, "store_sales", "parquet").exists():
+        remark(f"generating store_sales at scale 1 in {directory}")
+        generate(directory, 1.0, ["parquet"], ["store_sales"])
+    table = client.read(path(directory, "store_sales", "parquet"))
+    price = "ss_ext_sales_price"
+    flow = table.aggregate(
+        by=["ss_item_sk"], sum=sum_(price), count=count(price), least=min_(price), greatest=max_(price)
+    )
+    switch = Device("switch", "switch", properties=(("program", "aggregate"),))
+    service = embedded.start(Config(local_hosts(1).hosts, (switch,)))
+    try:
+        with Session(service.address, prefer=("switch_aggregate",)) as session:
+            answer = session.run(flow).to_arrow()
+            record = session.describe(session.jobs()[0].id).record
+    finally:
+        service.close()
+    with Session() as session:
+        if answer.sort_by("ss_item_sk") != session.run(flow).to_arrow().sort_by("ss_item_sk"):
+            raise SystemExit("the answer through the switch differs")
+    assert record is not None
+    to_switch, to_host = (e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS)
+    counters = record["counters"].values()
+    sent = sum(s["bytes"] for c in counters for s in c["sinks"] if s["edge"] == to_switch)
+    arrived = sum(s["bytes"] for c in counters for s in c["sources"] if s["name"] == to_host)
+    remark(f"{sent} bytes to the switch, {arrived} from it, for {answer.num_rows} groups")
+    return Figure(
+        "store_sales_reduction", sent / arrived, 40, "higher", "UDP payload to the client's host, without and with"
+    )
+
+
+FIGURES = (
+    aggregate_tuples_per_core_s,
+    distinct_tuples_per_core_s,
+    udp_vs_echo,
+    compile_ms,
+    compile_cached_ms,
+    store_sales_reduction,
+)
 
 
 def main() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -76,14 +78,20 @@ def check(context: click.Context, name: str, cases: int, as_json: bool) -> None:
     from jumpgate.dataflow.builder import Dataflow
     from jumpgate.hosts.config import load, this_machine
     from jumpgate.nca.conformance.kit import check as run_kit
+    from jumpgate.service import embedded
     from jumpgate.testing.live import agents
     from jumpgate.testing.rig import LocalRig
 
     found = registry()
     nca = found.get(name)
-    devices = (this_machine().device, *load().devices)
+    config = load()
+    samples = tuple(getattr(nca, "sample_devices", ()))  # of its own, where the configuration has none of their kind
+    if not {d.kind for d in samples} & {d.kind for d in config.devices}:
+        config = replace(config, devices=(*config.devices, *samples))
+    devices = (this_machine().device, *config.devices)
     with (
-        client.connect(prefer=(name,)) as session,
+        contextlib.closing(embedded.start(config, found)) as service,
+        client.connect(service.address, prefer=(name,)) as session,
         LocalRig(
             found, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents
         ) as rig,

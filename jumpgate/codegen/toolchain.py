@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -182,6 +181,8 @@ def _sources() -> Iterator[tuple[str, Path]]:
 
 def runtime_home(variant: str | None = None) -> Path:
     """The folder for the runtime that is built from the sources as they are now; it exists once that is built."""
+    from importlib.metadata import version  # takes 20 ms, and whoever only runs what is built needs none of it
+
     variant = variant or default_variant()
     digest = hashlib.sha256()
     for name, path in _sources():
@@ -189,7 +190,7 @@ def runtime_home(variant: str | None = None) -> Path:
         digest.update(path.read_bytes())
     for fact in (
         variant, *VARIANTS[variant], compiler_version(), _cpu_flags(), platform.machine(), str(_package("pyarrow")),
-        importlib.metadata.version("pyarrow"), importlib.metadata.version("pysimdjson"),
+        version("pyarrow"), version("pysimdjson"),
     ):  # fmt: skip
         digest.update(f"{fact}\0".encode())
     return cache.root() / "runtime" / f"{variant}-{digest.hexdigest()[:24]}"

@@ -27,7 +27,9 @@ path = "my_package.my_module:NCA"
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import ipaddress
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -125,9 +127,13 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
     for host in hosts:
         _check_agent(host, where)
-    for table in data.get("device", []):
-        if table["kind"] == "switch":
-            _check_switch(table, where)
+    switches = [t for t in data.get("device", []) if t["kind"] == "switch"]
+    for table in switches:
+        _check_switch(table, where)
+    for pool in {t["pool"] for t in switches if "pool" in t}:
+        programs = {t.get("program") for t in switches if t.get("pool") == pool}
+        if len(programs) > 1:
+            raise ConfigError(f"{where}: the switches of pool '{pool}' run different programs", file=where)
     return Config(hosts or local_hosts(1).hosts, devices, ncas, service)
 
 
@@ -202,13 +208,19 @@ def _check_switch(table: dict[str, Any], where: str) -> None:
         )
     wanted = {
         "p4runtime": ("HOST:PORT", _is_address),
-        "data": ("HOST:PORT, an IPv4 address", _is_address),
+        "data": ("ADDRESS:PORT with an IPv4 address", _is_ipv4),
         "jobs": ("a power of two up to 16", lambda v: v in (1, 2, 4, 8, 16) and not isinstance(v, bool)),
         "success": ("a probability above 0, at most 1", lambda v: isinstance(v, int | float) and 0 < v <= 1),
     }
     for key, (what, holds) in wanted.items():
         if key in table and not holds(table[key]):
             raise ConfigError(f"{where}: {key} of {place} is {table[key]!r}, not {what}", file=where, device=name)
+
+
+def _is_ipv4(value: object) -> bool:
+    with contextlib.suppress(ValueError):
+        return _is_address(value) and bool(ipaddress.IPv4Address(str(value).rpartition(":")[0]))
+    return False
 
 
 def _is_address(value: object) -> bool:

@@ -296,7 +296,11 @@ class Reaches(Protocol):
 
 
 class NCA(Protocol):
-    """A registered accelerator: the two halves under one name."""
+    """A registered accelerator: the two halves under one name.
+
+    One whose devices can be simulated may have `sample_devices`, a tuple of Device: the conformance kit runs on them
+    where the configuration names none.
+    """
 
     name: str
     operators: OperatorInterface

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Skyline, Sort, column
-from jumpgate.nca.interface import Completeness, Match, Unsupported
+from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Receive, Skyline, Sort, column
+from jumpgate.nca.interface import Completeness, Match, Unsupported, Wire
 
 
 def match_inputs(match: Match) -> tuple[Operator, ...]:
@@ -33,6 +33,21 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
         expected = node.schema
     if match.schema.types != expected.types:
         return Unsupported(f"its match would emit {match.schema}, {expected} is needed", "malformed_match")
+    return None if match.wire is None else _malformed_wire(match, match.wire)
+
+
+def _malformed_wire(match: Match, wire: Wire) -> Unsupported | None:
+    """What is wrong with how a match's rows travel."""
+    leaves = match_inputs(match)
+    arriving = {n.edge: n.schema for n in wire.body.walk() if isinstance(n, Receive)}
+    for i, w in enumerate(wire.inputs):
+        if w.leaf >= len(leaves):
+            return Unsupported(f"input {w.leaf} is sent, its match has {len(leaves)}", "malformed_match")
+        if arriving.get(str(i)) != w.schema or tuple(e.type for e in w.expressions) != w.schema.types:
+            return Unsupported(f"what is sent as input {i} is not what its body receives", "malformed_match")
+    back = tuple(e.type for e in wire.from_wire)
+    if len(back) != len(match.schema) or not all(a.same(b) for a, b in zip(back, match.schema.types, strict=True)):
+        return Unsupported(f"what comes back is not {match.schema}", "malformed_match")
     return None
 
 

@@ -57,7 +57,7 @@ class Engine:
         self.config, self.registry = config, registry
         self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
         self._hosts: dict[str, AgentHost] = {}
-        self._drivers: dict[str, Driver] = {}
+        self.drivers: dict[str, Driver] = {}  #: of devices without agents
         self.agents: dict[str, LocalAgent] = {}  #: our own, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
@@ -104,18 +104,18 @@ class Engine:
             phases.append(Phase("devices", time.time_ns()))
             await asyncio.gather(*(self._drive(d, wanted[d]) for d in missing))
             phases[-1].end_ns = time.time_ns()
-        return {d.name: self._drivers[d.name] for d in wanted}
+        return {d.name: self.drivers[d.name] for d in wanted}
 
     def _is_driven(self, device: Device) -> bool:
-        return device.name in self._drivers and self._drivers[device.name].alive
+        return device.name in self.drivers and self.drivers[device.name].alive
 
     async def _drive(self, device: Device, lifecycle: Reaches) -> None:
         async with self._reaching.setdefault(device.name, asyncio.Lock()):
             if self._is_driven(device):
                 return
-            if device.name in self._drivers:
-                await self._drivers.pop(device.name).close()
-            self._drivers[device.name] = await lifecycle.reach(device)
+            if device.name in self.drivers:
+                await self.drivers.pop(device.name).close()
+            self.drivers[device.name] = await lifecycle.reach(device)
 
     # ---- verbs ----
 
@@ -222,7 +222,7 @@ class Engine:
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
         for host in self._hosts.values():
             await host.close()
-        await asyncio.gather(*(driver.close() for driver in self._drivers.values()), return_exceptions=True)
+        await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
         for agent in self.agents.values():
             agent.hang_up()  # all at once
         for agent in self.agents.values():

@@ -361,3 +361,69 @@ class Statements:
             low, high = sorted((value, self._number(width)))
             return f"{low} .. {high}"
         return str(value)
+
+
+class Parsing:
+    """Random parsers: states in a row that extract, advance and look ahead, and select among those behind them."""
+
+    STATES = 12
+
+    def __init__(self, draws: random.Random) -> None:
+        self.draws = draws
+
+    def program(self) -> str:
+        headers, fields, states, lines = "", [], "", []
+        for i in range(self.STATES):
+            widths = self._widths()
+            headers += f"header h{i}_h {{ {' '.join(f'bit<{w}> f{j};' for j, w in enumerate(widths))} }}\n"
+            stack = self.draws.random() < 0.3
+            fields.append(f"h{i}_h{'[2]' if stack else ''} h{i};")
+            states += self._state(i, widths, stack)
+            last = f"hdr.h{i}{'[1]' if stack else ''}"
+            lines.append(f"if ({last}.isValid()) {{ hdr.seen.v{i} = 1; {last}.f0 = {last}.f0 ^ 1; }}")
+        padding = -self.STATES % 8
+        headers += (
+            f"header seen_h {{ {' '.join(f'bit<1> v{i};' for i in range(self.STATES))} bit<{padding}> padding; }}\n"
+        )
+        return source(
+            headers=f"{headers}struct headers_t {{ {' '.join(fields)} seen_h seen; }}",
+            states=states.replace("state s0 ", "state first "), apply="\n".join(["hdr.seen.setValid();", *lines]),
+        )  # fmt: skip
+
+    def frames(self, count: int) -> list[bytes]:
+        """Bytes of few bits, so that keys are met; some frames are too short."""
+        numbers = (0, 1, 2, 3, 0x80, 0xFF)
+        return [
+            bytes(self.draws.choice(numbers) for _ in range(self.draws.choice([0, 1, 5, 20, 80, 200])))
+            for _ in range(count)
+        ]
+
+    def _widths(self) -> list[int]:
+        widths = [self.draws.choice([1, 2, 3, 5, 8, 12, 16, 20, 33, 64]) for _ in range(self.draws.randint(1, 4))]
+        return widths + ([-sum(widths) % 8] if sum(widths) % 8 else [])
+
+    def _state(self, i: int, widths: list[int], stack: bool) -> str:
+        """Extracts header i; a stack may come back for its second (or, which is an error, third) element."""
+        body = f"pkt.extract(hdr.h{i}{'.next' if stack else ''});"
+        if self.draws.random() < 0.2:
+            body += f" pkt.advance({8 * self.draws.randint(1, 3)});"
+        subjects = [(f"hdr.h{i}{'.last' if stack else ''}.f{j}", w) for j, w in enumerate(widths)]
+        subjects = self.draws.sample(subjects, min(len(subjects), self.draws.randint(1, 2)))
+        if self.draws.random() < 0.3:
+            width = self.draws.choice([1, 4, 8, 13])
+            subjects[0] = (f"pkt.lookahead<bit<{width}>>()", width)
+        targets = [f"s{n}" for n in range(i + 1, min(self.STATES, i + 4))] + ["accept"]
+        choices = [*targets, *targets, "reject", *([f"s{i}"] if stack and i else [])]
+        cases = [
+            f"({', '.join(self._key(w) for _, w in subjects)}): {self.draws.choice(choices)};"
+            for _ in range(self.draws.randint(1, 4))
+        ]
+        if self.draws.random() < 0.8:
+            cases.append(f"default: {self.draws.choice(targets)};")
+        select = ", ".join(text for text, _ in subjects)
+        return f"    state s{i} {{ {body} transition select({select}) {{ {' '.join(cases)} }} }}\n"
+
+    def _key(self, width: int) -> str:
+        full = (1 << width) - 1
+        low, high = sorted(self.draws.choice([0, 1, 3, full, self.draws.getrandbits(width)]) & full for _ in range(2))
+        return self.draws.choice(["_", str(low), f"{low} &&& {high}", f"{low} .. {high}"])

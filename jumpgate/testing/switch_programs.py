@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import crc, render
@@ -66,11 +67,32 @@ def wrapped(body: bytes, hop: Hop) -> bytes:
     return ethernet + ip + struct.pack(">HHHH", source.udp_port, target.udp_port, 8 + len(body), 0) + body
 
 
+def words_of(answer: bytes) -> dict[int, tuple[int, ...]]:
+    """The words of each slot in the answer (a datagram's payload) to a READ."""
+    kind, present, _, _ = struct.unpack(">BBHI", answer[:8])
+    count = {READ_FIRST: 8, READ_SECOND: 3}[kind]
+    slots = [slot for slot in range(8) if present >> slot & 1]
+    words = struct.unpack(f">{count * len(slots)}I", answer[8:])
+    return {slot: words[count * i : count * (i + 1)] for i, slot in enumerate(slots)}
+
+
 @functools.cache
 def meeting(bits: int, rows: int) -> list[int]:
     """Keys whose CRC falls on the first `rows` of 2^bits rows."""
-    keys = np.arange(1 << 17, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    return [int(k) for k in keys[crc.hash_keys(0, keys) & np.uint32((1 << bits) - 1) < rows]][:24]
+    return _meeting(np.arange(1 << 17, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15), bits, rows)[:24]
+
+
+@functools.cache
+def alike(bits: int, rows: int) -> list[int]:
+    """Such that also agree with each other in their high or low words, and with the empty key in one."""
+    words = np.arange(1, 1 << 16, dtype=np.uint64)
+    high = words << np.uint64(32)
+    alike = (high + np.uint64(7), words + np.uint64(7 << 32), high, words + np.uint64(1 << 63))
+    return [key for keys in alike for key in _meeting(keys, bits, rows)[:2]]
+
+
+def _meeting(keys: npt.NDArray[np.uint64], bits: int, rows: int) -> list[int]:
+    return [int(k) for k in keys[crc.hash_keys(0, keys) & np.uint32((1 << bits) - 1) < rows]]
 
 
 class Random:

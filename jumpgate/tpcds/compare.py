@@ -29,7 +29,8 @@ def tables(directory: Path, format: str) -> Tables:
 def duckdb_over(
     directory: Path, format: str, names: Iterable[str] | None = None, threads: int = 0, suite: Suite = TPCDS
 ) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is. ORC: a pyarrow dataset."""
+    """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is. ORC: a pyarrow dataset.
+    CSV: a quoted nothing is an empty string, as it was when the file was written."""
     connection = connect(suite=suite)
     if threads:
         connection.execute(f"SET threads = {int(threads)}")
@@ -43,7 +44,8 @@ def duckdb_over(
         columns = ", ".join(f"{quoted(field.name)}: {quoted(_sql(field.type))}" for field in suite.schema(name))
         source = {
             "json": f"read_json({quoted(file)}, format = 'newline_delimited', columns = {{{columns}}})",
-            "csv": f"read_csv({quoted(file)}, header = true, auto_detect = false, columns = {{{columns}}})",
+            "csv": f"read_csv({quoted(file)}, header = true, auto_detect = false, allow_quoted_nulls = false, "
+            f"columns = {{{columns}}})",
             "parquet": f"read_parquet({quoted(file)})",
         }[format]
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}")

@@ -51,6 +51,10 @@ class Child:
                 raise
         return child
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     async def _line(self, prefix: str, name: str) -> str:
         assert self._process.stdout is not None
         line = (await self._process.stdout.readline()).decode()

@@ -73,7 +73,16 @@ class Client:
             raise ConfigError(
                 f"switch '{self.name}' at {self.address} runs no program: install one of p4/programs", device=self.name
             ) from None
-        self.schema = P4Schema(found.config.p4info)
+        known = found.config.p4info
+        kept = [t for t in known.tables if not t.is_const_table]  # nobody writes them, and Finsy refuses some names
+        del known.tables[:]
+        known.tables.extend(kept)
+        try:
+            self.schema = P4Schema(known)
+        except ValueError as error:
+            raise ConfigError(
+                f"switch '{self.name}' at {self.address} runs a program that cannot be used: {error}", device=self.name
+            ) from None
 
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = error.details() if isinstance(error, grpc.aio.AioRpcError) else "no answer"

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from finsy import P4RegisterEntry
+from finsy import P4RegisterEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from jumpgate.errors import CannotPlace, ConfigError, JumpgateError, Unreachable
@@ -15,10 +15,12 @@ from jumpgate.nca.interface import Device
 from jumpgate.ncas.switch import program_of
 from jumpgate.ncas.switch.child import Child
 from jumpgate.ncas.switch.client import DELETE, INSERT, MODIFY, Client
+from jumpgate.ncas.switch.task import Row
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes, PruneSizes
 
 #: for other jobs to give back what a job needs
 LEASE_TIMEOUT_S = 20.0
+FLOW_NUMBER_BITS = 16
 #: an algorithm with more rows is one job's at a time: to empty a part of them takes too long
 SHARED_BITS_MAX = 16
 #: registers that are divided among the flows; all others belong to an algorithm
@@ -47,7 +49,10 @@ class SwitchDriver:
         self.client = client
         self.child: Child | None = None
         self._shares = int(dict(device.properties).get("jobs", "1"))
+        self._held: set[str] = set()
+        self._holding = asyncio.Lock()
         self._leases: list[Lease] = []
+        self._uses = [0] * (1 << sizes.flow_bits)
         self._returned = asyncio.Condition()
 
     @staticmethod
@@ -119,14 +124,14 @@ class SwitchDriver:
             used = {x.region for x in self._leases if x.claims & wanted}
             return [r for r in range(shares) if r not in used]
 
-        def numbers() -> list[int]:
-            used = {n for x in self._leases for n in x.flows}
+        def cells() -> list[int]:
+            used = {n % every for x in self._leases for n in x.flows}
             return [n for n in range(every) if n not in used]
 
         try:
             async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
-                await self._returned.wait_for(lambda: regions() and len(numbers()) >= flows)
-                lease = Lease(job, instance, tuple(numbers()[:flows]), wanted, regions()[0], shares)
+                await self._returned.wait_for(lambda: regions() and len(cells()) >= flows)
+                lease = Lease(job, instance, tuple(map(self._number, cells()[:flows])), wanted, regions()[0], shares)
                 self._leases.append(lease)
                 return lease
         except TimeoutError:
@@ -136,6 +141,12 @@ class SwitchDriver:
                 "this one needs. Run it again later, or add a switch.",
                 device=self.device.name,
             ) from None
+
+    def _number(self, cell: int) -> int:
+        """A flow for the cells of that number; its upper bits differ from those of the flows before, whose packets may
+        still be on their way."""
+        self._uses[cell] = (self._uses[cell] + 1) % (1 << FLOW_NUMBER_BITS - self.sizes.flow_bits)
+        return self._uses[cell] << self.sizes.flow_bits | cell
 
     def is_alone(self, lease: Lease) -> bool:
         """Whether no other job uses what the lease claims."""
@@ -150,7 +161,7 @@ class SwitchDriver:
                 entries.append(P4RegisterEntry(name))
                 continue
             for flow in lease.flows:
-                first = flow << self.sizes.window_bits
+                first = flow % (1 << self.sizes.flow_bits) << self.sizes.window_bits
                 cells = range(first, first + (1 << self.sizes.window_bits))
                 entries += [P4RegisterEntry(name, index=i, data=0) for i in cells]
         await self.client.write(MODIFY, entries)
@@ -158,6 +169,13 @@ class SwitchDriver:
     def registers(self) -> list[str]:
         """The names of the program's registers."""
         return [register.alias for register in self.client.schema.registers]
+
+    async def hold(self, rows: Sequence[Row]) -> None:
+        """Writes what tables must hold, if they do not yet; it stays."""
+        async with self._holding:
+            missing = [row for row in rows if row.table not in self._held]
+            await self.client.write(INSERT, [_entry(row) for row in missing])
+            self._held |= {row.table for row in missing}
 
     async def install(self, lease: Lease, entries: Sequence[P4Entity]) -> None:
         """Writes table entries, which go with the lease."""
@@ -176,3 +194,8 @@ class SwitchDriver:
             self._leases.remove(lease)
             async with self._returned:
                 self._returned.notify_all()
+
+
+def _entry(row: Row) -> P4TableEntry:
+    action = P4TableAction(row.action, **dict(row.parameters))
+    return P4TableEntry(row.table, match=P4TableMatch(dict(row.match)), action=action)

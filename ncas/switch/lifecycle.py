@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,11 +10,11 @@ from typing import Any
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
-from jumpgate.errors import InternalError
+from jumpgate.errors import ConfigError, InternalError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.switch.clearing import clear_rows
 from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver
-from jumpgate.ncas.switch.task import Input, Row, Task
+from jumpgate.ncas.switch.task import Input, Task
 
 #: the switch's port that everything comes in and goes out by
 PORT = 1
@@ -71,10 +72,10 @@ class SwitchLifecycle:
         for number, edge in enumerate(instance.inputs):
             for sender in context.plan.edge(edge).producers:
                 flow, input = handle.flows[edge, sender], task.inputs[number]
-                entries += [_flow(handle, flow, input), *(_row(flow, row) for row in input.rows)]
-                entries.append(_route(flow, 1, context.datagrams[sender, edge]))
+                entries += [_flow(handle, flow, input), _route(flow, 1, context.datagrams[sender, edge])]
                 if input.forwards:
                     entries.append(_route(flow, 0, receiver))
+        await driver.hold(task.constants)
         await driver.install(handle.lease, entries)
         if not alone:
             await clear_rows(driver.data, handle.lease.flows[0], _region(handle)[1])
@@ -119,7 +120,7 @@ def _tell_ends(live: Live, context: JobContext) -> None:
         path = {"switch": driver.data, "flow": flow}
         payload = ""
         if task.inputs[instance.inputs.index(id)].forwards:
-            end["paths"].append(path)
+            end["paths"].append(dict(path))
             payload = leaving.ntf.text() if task.packets == "prune" else ""
         begin = context.paths.setdefault(id, {}).setdefault(
             sender,
@@ -148,14 +149,14 @@ def _region(live: Live) -> tuple[int, int]:
 def _route(flow: int, back: int, address: str) -> P4TableEntry:
     """Where packets of a flow go: towards the receiver, or `back` to the sender."""
     host, _, port = address.rpartition(":")
-    number = int.from_bytes(bytes(map(int, host.split("."))), "big")
+    try:
+        number = int(ipaddress.IPv4Address(host))
+    except ValueError:
+        raise ConfigError(
+            f"a switch sends to IPv4 addresses, not to {host!r}: write data_address of that host as one", host=host
+        ) from None
     return P4TableEntry(
         "route",
         match=P4TableMatch({FLOW: flow, TO_SENDER: back}),
         action=P4TableAction("send", port=PORT, mac=MAC_PREFIX | number, address=number, udp_port=int(port)),
     )
-
-
-def _row(flow: int, row: Row) -> P4TableEntry:
-    match = P4TableMatch({FLOW: flow, **dict(row.match)})
-    return P4TableEntry(row.table, match=match, action=P4TableAction(row.action), priority=row.priority)

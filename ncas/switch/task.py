@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: parameters of an action, or fields of a match (a pair is a range), by name
-Values = tuple[tuple[str, int | tuple[int, int]], ...]
+#: parameters of an action, or fields of a match, by name
+Values = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of a table whose key begins with the flow, which is added."""
+    """An entry of a table that is the same for all jobs."""
 
     table: str
     match: Values
     action: str
-    priority: int = 0
+    parameters: Values
 
 
 @dataclass(frozen=True)
 class Input:
-    """What is done with the flows of one input edge: the parameters of table `flow`'s action, and rows of other tables.
-    `forwards`: what is left of them goes on to the output edge."""
+    """What is done with the flows of one input edge: the parameters of table `flow`'s action. `forwards`: what is left
+    of them goes on to the output edge."""
 
-    parameters: tuple[tuple[str, int], ...] = ()
-    rows: tuple[Row, ...] = ()
+    parameters: Values = ()
     forwards: bool = True
 
 
@@ -32,7 +31,8 @@ class Input:
 class Task:
     """`packets` are those of aggregate or of prune. `inputs` are the instance's input edges, in order. `claims` are
     leased; registers whose names begin with one of `registers` are cleared, which have 2^`row_bits` rows. `outputs`:
-    which of a group's numbers each column of the output is; then the buckets are drained."""
+    which of a group's numbers each column of the output is; then the buckets are drained. `constants`: what the
+    algorithm's tables must hold."""
 
     packets: str
     inputs: tuple[Input, ...]
@@ -40,3 +40,4 @@ class Task:
     registers: tuple[str, ...]
     row_bits: int
     outputs: tuple[str, ...] = ()
+    constants: tuple[Row, ...] = ()

@@ -28,6 +28,7 @@ class SwitchAggregate(SwitchNCA):
     """Partial aggregates in the network: one key and one value of at most 64 bits, sum, count, min, max and avg."""
 
     name = "switch_aggregate"
+    sample_devices = (Device("switch", "switch", properties=(("program", PROGRAM),)),)
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT

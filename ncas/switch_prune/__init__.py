@@ -6,36 +6,44 @@ kind of query has a module, named as the algorithm's reference in p4/programs.
 
 from __future__ import annotations
 
+import functools
+
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Join, Operator, Prune, Receive, Sort
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
 from jumpgate.nca.matching import pruned_leaf
 from jumpgate.ncas.switch import SwitchNCA, program_of
 from jumpgate.ncas.switch.resources import summary
-from jumpgate.ncas.switch.task import Input, Task
+from jumpgate.ncas.switch.task import Input, Row, Task
 from jumpgate.ncas.switch_prune.distinct import prune_distinct
 from jumpgate.ncas.switch_prune.groupby import prune_groupby
 from jumpgate.ncas.switch_prune.having import prune_having, threshold_of
 from jumpgate.ncas.switch_prune.join import prune_join
 from jumpgate.ncas.switch_prune.pruning import Pruning, Setting
+from jumpgate.ncas.switch_prune.skyline import prune_skyline
 from jumpgate.ncas.switch_prune.topn import prune_topn, wanted
+from jumpgate.p4.programs.join import masks
 from jumpgate.p4.programs.render import CODES, PROGRAMS, PruneSizes
 
-KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having)
+KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having, prune_skyline)
 #: algorithm → how its registers' names begin, and the size that is log2 of their rows
 REGISTERS = {
     "distinct_lru": ("lru_", "distinct_bits"), "distinct_fifo": ("fifo_", "distinct_bits"),
     "topn_det": ("det_", ""), "topn_rand": ("rand_", "topn_bits"), "groupby": ("groupby_", "groupby_bits"),
     "join_bf": ("bf_", "bloom_bits"), "join_rbf": ("rbf_", "rbf_bits"), "having": ("having_", "having_bits"),
+    "skyline": ("sky_", ""),
 }  # fmt: skip
 #: of a row's fixed part; what a datagram carries beside the headers and the tuple
 ROW_BYTES_MAX = 1300
+#: entries of the table of register-Bloom filters
+RBF_MASKS = 8192
 
 
 class SwitchPrune(SwitchNCA):
-    """Drops rows on their way that cannot matter: distinct, top-n, max and min of groups, joins, having."""
+    """Drops rows on their way that cannot matter: distinct, top-n, max, min, joins, having, skylines."""
 
     name = "switch_prune"
+    sample_devices = tuple(Device(p, "switch", properties=(("program", p),)) for p in ("prune", "prune_topn"))
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -68,7 +76,10 @@ class SwitchPrune(SwitchNCA):
             for p in _parameters(body.input)
         )
         prefix, rows = REGISTERS[algorithm]
-        return Task("prune", inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0)
+        return Task(
+            "prune", inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
+            constants=_masks() if algorithm == "join_rbf" else (),
+        )  # fmt: skip
 
 
 def _refusal(found: Pruning, sizes: PruneSizes, dialect: Dialect) -> Unsupported | None:
@@ -92,6 +103,15 @@ def _algorithm(pruned: Operator, sizes: PruneSizes, device: Device) -> str:
     setting = Setting(sizes, float(dict(device.properties).get("success", "1")))
     found = next(f for kind in KINDS if isinstance(f := kind(pruned, setting), Pruning))
     return found.algorithm
+
+
+@functools.cache
+def _masks() -> tuple[Row, ...]:
+    """Which bits a key sets in its word of a register-Bloom filter."""
+    return tuple(
+        Row("rbf_masks_0", (("md.s0.rbf_mask", i),), "rbf_bits_0", (("high", bits >> 32), ("low", bits & 0xFFFFFFFF)))
+        for i, bits in enumerate(masks(RBF_MASKS))
+    )
 
 
 def _parameters(pruned: Operator) -> list[dict[str, int]]:

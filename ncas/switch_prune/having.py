@@ -8,17 +8,19 @@ The aggregate and its condition run again downstream.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Filter, Join, Measure, Operator, column, measure_type
 from jumpgate.nca.interface import Unsupported
-from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload, without_payload
-from jumpgate.ncas.switch_prune.words import Number, bits_of, literal, number, some_key, unsigned
+from jumpgate.ncas.switch_prune.pruning import NOTHING, Pruning, Setting, Tuple, pruned, with_payload, without_payload
+from jumpgate.ncas.switch_prune.words import Number, literal, number, some_key, unsigned
 
 #: counters saturate at 2^32 - 1, which must still exceed the constant
 THRESHOLD_MAX = (1 << 32) - 2
+ONE = replace(NOTHING, value=1)
 
 
 def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | None:
@@ -42,7 +44,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
         return Unsupported(f"the switch's keys are numbers of 64 bits, not {types}", "key",
                            "Group by an integer, a date or a short decimal as well.")  # fmt: skip
     leaf = groups.input
-    row = Tuple(carried, bind("coalesce", (value, bits_of(literal(0)))))
+    row = Tuple(carried, bind("coalesce", (value, NOTHING)) if value.type.nullable else value)
     again, left = with_payload(leaf, row)
     counted, right = without_payload(0, row, 1)
     total = column(right.schema, 1)
@@ -68,7 +70,7 @@ def _condition(term: Expression, groups: Aggregate) -> tuple[Expression, int] | 
         return None
     scale = 0
     if measure.function == "count_star":
-        value: Expression = bits_of(literal(1))
+        value: Expression = ONE
     elif measure.function == "count" and measure.argument is not None:
         from_value = bind("is_not_null", (measure.argument,))
         value = unsigned(Number(_as_integer(from_value), 1))

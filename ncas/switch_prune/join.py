@@ -30,7 +30,7 @@ def prune_join(node: Operator, setting: Setting) -> Pruning | Unsupported | None
         return Unsupported(f"the switch's filters hold keys of 64 bits, not {types}", "key",
                            "Join on an integer, a date or a short decimal.")  # fmt: skip
     probing, left = with_payload(node.left, Tuple(probe))
-    building, right = without_payload(1, Tuple(build), 1)
+    building, right = without_payload(0 if node.right is node.left else 1, Tuple(build), 1)
     # of what the switch sees of the join, its type and its keys
     keys = len(node.left.schema), 0
     body = Join(left, right, "semi", (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))

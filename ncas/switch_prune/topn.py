@@ -9,7 +9,7 @@ from __future__ import annotations
 from jumpgate.dataflow.operators import Operator, Sort
 from jumpgate.nca.interface import Unsupported
 from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload
-from jumpgate.ncas.switch_prune.words import number, word
+from jumpgate.ncas.switch_prune.words import number, unsigned, word
 from jumpgate.p4.programs import sizing
 
 WANTED_MAX = (1 << 32) - 1
@@ -27,7 +27,8 @@ def prune_topn(node: Operator, setting: Setting) -> Pruning | Unsupported | None
     if isinstance(found, Unsupported):
         return found
     algorithm, note = found
-    a, _ = word(ordered, complement=not first.descending)
+    # thresholds are doubled: numbers from zero on suit them
+    a = unsigned(ordered) if first.descending else word(ordered, complement=True)[0]
     sent, arriving = with_payload(node.input, Tuple(a=a))
     return Pruning(algorithm, (node,), pruned([sent], node.with_inputs((arriving,)), node.input), note)
 

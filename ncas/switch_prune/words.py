@@ -13,7 +13,7 @@ from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.types import date, decimal, int32, int64
 from jumpgate.ncas.switch.wire import DIGITS_MAX, converted, wide_type
 
-INTEGER_BITS = {"bool": 1, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+INTEGER_BITS = {"bool": 2, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
 KEY_BITS, WORD_BITS = 64, 32
 #: days as year · 512 + month · 32 + day; the years of 32 bits of days take so many bits
 DATE_BITS = 33
@@ -55,10 +55,10 @@ def word(n: Number, complement: bool = False) -> tuple[Expression, bool]:
     """The number as an unsigned word (the bits of an int32), and whether it is exact; numbers beyond 32 bits become the
     least or the greatest word. `complement`: in the opposite order."""
     value, exact = n.expression, n.exact
-    least, greatest = -(1 << WORD_BITS - 1), (1 << WORD_BITS - 1) - 1
+    least = -(1 << min(n.bits, WORD_BITS) - 1)
     if n.bits > WORD_BITS:
         exact = False
-        value = between(value, least, greatest)
+        value = between(value, least, -1 - least)
     if complement:
         value = bind("subtract", (literal(-1), value))
     return bits_of(bind("subtract", (value, literal(least)))), exact

@@ -34,13 +34,16 @@ def check_alus(program: ir.Program, profile: Profile, diagnostics: Diagnostics) 
 def _operations(program: ir.Program) -> Iterator[tuple[Position, ir.Binary]]:
     """Those of the stages, with the statements they are in; RegisterActions have ALUs of their own."""
     for s in (s for body in program.bodies for s in walk(body, registers=False)):
-        if isinstance(s, ir.Apply):
-            found = [k.value for k in program.tables[s.table].keys]
-        else:
-            found = list(expressions(s))
+        match s:
+            case ir.Apply():
+                found = [k.value for k in program.tables[s.table].keys]
+            case ir.Set() | ir.If() | ir.Execute() | ir.Count():
+                found = list(expressions(s))
+            case _:
+                continue
         for e in (x for whole in found for x in every(whole)):
             if isinstance(e, ir.Binary):
-                yield s.position, e  # type: ignore[union-attr]
+                yield s.position, e
 
 
 def _is_power(e: ir.Expr) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program that the hardware can run; its forms are made when they are asked for."""
+    """A program that obeys the rules; its forms are made when they are asked for."""
 
     program: ir.Program
     profile: str
@@ -50,9 +50,11 @@ class Compiled:
         return resources(self.program, load_profile(self.profile))
 
 
-def front_end(text: str, file: str, defines: Mapping[str, str] | None = None) -> ir.Program:
-    """Source → typed program. Raises P4Error with all mistakes that were found."""
-    diagnostics = Diagnostics({file: text.split("\n")})
+def front_end(
+    text: str, file: str, defines: Mapping[str, str] | None = None, diagnostics: Diagnostics | None = None
+) -> ir.Program:
+    """Source → typed program. Raises P4Error with all mistakes that were found. `diagnostics`: of later passes too."""
+    diagnostics = diagnostics or Diagnostics()
     try:
         tokens = Preprocessor(diagnostics, defines=dict(defines or {})).run(text, file)
         tree = parse(tokens, diagnostics)
@@ -75,13 +77,8 @@ def compile_source(
 
     Raises P4Error for what is wrong with it, and for what does not fit.
     """
-    limits = load_profile(profile)
-    program = front_end(text, file, defines)
-    diagnostics = Diagnostics({file: text.split("\n")})
-    check_alus(program, limits, diagnostics)
-    check_stateful(program, limits, diagnostics)
-    diagnostics.check()
-    compiled = Compiled(program, profile)
+    diagnostics = Diagnostics()
+    compiled = _checked(text, file, profile, defines, diagnostics)
     for position, problem in compiled.resources.problems:
         diagnostics.error(position, problem)
     diagnostics.check()
@@ -90,6 +87,15 @@ def compile_source(
 
 def report(text: str, file: str, profile: str = "tofino1") -> Resources:
     """What a program takes, whether it fits or not. Raises P4Error for what else is wrong with it."""
-    from jumpgate.p4.compiler.resources import resources
+    return _checked(text, file, profile, None, Diagnostics()).resources
 
-    return resources(front_end(text, file), load_profile(profile))
+
+def _checked(
+    text: str, file: str, profile: str, defines: Mapping[str, str] | None, diagnostics: Diagnostics
+) -> Compiled:
+    limits = load_profile(profile)
+    program = front_end(text, file, defines, diagnostics)
+    check_alus(program, limits, diagnostics)
+    check_stateful(program, limits, diagnostics)
+    diagnostics.check()
+    return Compiled(program, profile)

@@ -33,6 +33,7 @@ CRCS = {
 }
 KINDS = ("packets", "bytes", "both")
 PREFIX = {"action": 0x01, "table": 0x02, "counter": 0x12, "direct_counter": 0x13, "register": 0x16, "digest": 0x17}
+DIGEST_BYTES_MAX = 48
 HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
 
 
@@ -178,9 +179,11 @@ class Externs(Lower):
             case "Random", "get":
                 return self._kept(ir.Random(self.bits(base.type.arguments[0], node.position)), "random")
             case (("Counter" | "DirectCounter"), "count"):
-                index = ir.Get(self.entry) if self.entry and base.type.name == "DirectCounter" else None
+                index: ir.Expr | None = None
                 if base.type.name == "Counter" and len(inputs) == 1:
-                    index = inputs[0]  # type: ignore[assignment]
+                    index = inputs[0]
+                elif base.type.name == "DirectCounter" and self.entry:
+                    index = ir.Get(self.entry)
                 if index is None:
                     raise Mistake(node.position, "count(index), or count() in an action of a direct counter's table")
                 self.out.append(ir.Count(base.number, index, node.position))
@@ -198,6 +201,8 @@ class Externs(Lower):
                 self.out.append(ir.Resubmit(tuple(inputs)))
                 return None
             case "Digest", "pack":
+                if sum(e.type.width for e in inputs) > 8 * DIGEST_BYTES_MAX:
+                    raise Mistake(node.position, f"a digest carries {DIGEST_BYTES_MAX} bytes at most")
                 self.out.append(ir.Digest(base.number, tuple(inputs)))
                 return None
             case "ParserPriority", "set":

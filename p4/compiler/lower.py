@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from jumpgate.p4.compiler import ast, ir
@@ -201,14 +202,11 @@ class Lower(Expressions):
             subject = self.scalar(node.subject, scope)
         chain: list[tuple[ir.Expr | None, tuple[ir.Stmt, ...]]] = []
         for labels, block in node.cases:
-            condition: ir.Expr | None = ir.Const(0, ir.BOOL)
-            for label in labels:
-                if isinstance(label, ast.Anything):
-                    condition = None
-                    break
-                value = self._label(label, table, subject.type, scope)
-                one = ir.Binary("==", subject, value, ir.BOOL)
-                condition = one if isinstance(condition, ir.Const) else ir.Binary("||", condition, one, ir.BOOL)  # type: ignore[arg-type]
+            condition: ir.Expr | None = None
+            if not any(isinstance(label, ast.Anything) for label in labels):
+                values = [self._label(label, table, subject.type, scope) for label in labels]
+                tests = [ir.Binary("==", subject, value, ir.BOOL) for value in values]
+                condition = functools.reduce(lambda a, b: ir.Binary("||", a, b, ir.BOOL), tests)
             body = self.captured(lambda block=block: self.statement(block, scope))  # type: ignore[misc]
             chain.append((condition, body))
         otherwise: tuple[ir.Stmt, ...] = next((b for c, b in chain if c is None), ())

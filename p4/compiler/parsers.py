@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from jumpgate.p4.compiler import ast, ir
 from jumpgate.p4.compiler.lower import Lower
 from jumpgate.p4.compiler.names import Closure, ExternType, Group, Packet, Scope, StackValue, Value, scalars
-from jumpgate.p4.compiler.source import Mistake, Position
+from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
 
 STATES_MAX = 4096
 TARGETS = {"accept": ir.ACCEPT, "reject": ir.REJECT}
@@ -22,7 +22,7 @@ class Frame:
     states: dict[str, ast.State]
     scope: Scope
     back: tuple[Frame, str, int] | None = None
-    subs: dict[int, Frame] = field(default_factory=dict)
+    subs: dict[tuple[str, int], Frame] = field(default_factory=dict)
 
 
 Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
@@ -31,7 +31,7 @@ Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
 class Parsers(Lower):
     """`phase`: 0 before the intrinsic metadata, 1 before the port metadata, 2 in the packet."""
 
-    def __init__(self, program: ir.Program, diagnostics) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, program: ir.Program, diagnostics: Diagnostics) -> None:
         super().__init__(program, diagnostics)
         self.known: dict[Key, int] = {}
         self.queue: list[Key] = []
@@ -157,7 +157,7 @@ class Parsers(Lower):
         if depth > 16:
             raise Mistake(node.position, "sub-parsers nested too deep; recursion is not possible")
         sites = frame.subs
-        site = hash((name, at))
+        site = (name, at)
         if site not in sites:
             arguments = [self.expression(a, scope) for a in node.call.arguments]
             if len(arguments) != len(found.node.parameters):

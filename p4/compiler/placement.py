@@ -9,7 +9,7 @@ strict: a table does not spread over stages, and conditions over hits and action
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
@@ -54,7 +54,8 @@ class Stage:
         guards = {(u.gress, u.guard) for u in self.units if u.kind not in ("table", "gateway")}
         gateways = [u for u in self.units if u.kind == "gateway" and u.crossbar]
         deciding = {u.guard[-1][0] for u in self.units if u.guard}
-        alone = sum(g.number not in deciding for g in gateways)
+        needed = {g.number: _gateways(g, profile) for g in gateways}
+        alone = sum(count - (number in deciding) for number, count in needed.items())
         hashes = {(u.gress, value): bits for u in self.units for value, bits in u.hashes}
         return {
             "stateful_alus": len(registers),
@@ -66,7 +67,7 @@ class Stage:
             "exact_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.crossbar}),
             "ternary_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.ternary}),
             "hash_slices": sum(-(-bits // 16) for bits in hashes.values()),
-            "gateways": sum(_gateways(u, profile) for u in gateways),
+            "gateways": sum(needed.values()),
         }
 
 
@@ -188,7 +189,7 @@ def _places(units: Sequence[Unit]) -> dict[int, Place]:
     return places
 
 
-def _join_cycles(units: Sequence[Unit], find, root: dict[int, int]) -> None:  # type: ignore[no-untyped-def]
+def _join_cycles(units: Sequence[Unit], find: Callable[[int], int], root: dict[int, int]) -> None:
     """Places that must each not come before the other share a stage."""
     changed = True
     while changed:

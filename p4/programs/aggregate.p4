@@ -35,11 +35,12 @@ const bit<8> OTHER = 0;    // the bucket belongs to another key
 const bit<8> SAME = 1;
 const bit<8> CLAIMED = 2;  // it was empty
 
-// One bucket's words: in a reply to READ_FIRST the first of each pair, else the second.
-header group_h {
-    bit<32> key_low; bit<32> key_high; bit<32> count; bit<32> sum_low; bit<32> sum_high;
+// The words of a bucket that is occupied, in answers to READ_FIRST and READ_SECOND.
+header first_h {
+    bit<32> key_high; bit<32> count; bit<32> sum_low; bit<32> sum_high;
     bit<32> min_high; bit<32> min_low; bit<32> max_high; bit<32> max_low;
 }
+header second_h { bit<32> key_low; bit<32> carries_low; bit<32> carries_high; }
 struct headers_t {
     ethernet_h ethernet;
     ipv4_h ipv4;
@@ -49,14 +50,19 @@ struct headers_t {
     tuple_h tuple_1;
     tuple_h tuple_2;
     tuple_h tuple_3;
-    group_h group_0;
-    group_h group_1;
-    group_h group_2;
-    group_h group_3;
+    first_h first_0;
+    first_h first_1;
+    first_h first_2;
+    first_h first_3;
+    second_h second_0;
+    second_h second_1;
+    second_h second_2;
+    second_h second_3;
 }
 struct slot_t {
     bit<14> bucket;
     bit<8> key;        // OTHER, SAME, CLAIMED
+    bit<1> read;       // the answer holds the slot's bucket
     bit<8> high_key;   // 1: the high word is this key's too
     bit<8> min_is;     // 1: the high word is a new minimum, 2: equal
     bit<8> max_is;
@@ -156,29 +162,44 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.left: ternary; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.left: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
-            (_, 0, 0): acknowledge(0);
-            (_, 1, 0): acknowledge(17);
+            (0, 0, 0): acknowledge(0);
+            (0, 1, 0): acknowledge(17);
+            (0, 2, 0): acknowledge(17);
+            (0, 3, 0): acknowledge(34);
+            (0, 4, 0): acknowledge(17);
+            (0, 5, 0): acknowledge(34);
+            (0, 6, 0): acknowledge(34);
+            (0, 7, 0): acknowledge(51);
+            (0, 8, 0): acknowledge(17);
+            (0, 9, 0): acknowledge(34);
+            (0, 10, 0): acknowledge(34);
+            (0, 11, 0): acknowledge(51);
+            (0, 12, 0): acknowledge(34);
+            (0, 13, 0): acknowledge(51);
+            (0, 14, 0): acknowledge(51);
+            (0, 15, 0): acknowledge(68);
+            (1, 0, 0): acknowledge(0);
             (1, 1, 1): forward(1, 0);
-            (_, 2, 0): acknowledge(17);
+            (1, 1, 0): acknowledge(17);
             (1, 2, 2): forward(2, 0);
-            (_, 3, 0): acknowledge(34);
+            (1, 2, 0): acknowledge(17);
             (1, 3, 3): forward(3, 0);
             (1, 3, 2): forward(2, 17);
             (1, 3, 1): forward(1, 17);
-            (_, 4, 0): acknowledge(17);
+            (1, 3, 0): acknowledge(34);
             (1, 4, 4): forward(4, 0);
-            (_, 5, 0): acknowledge(34);
+            (1, 4, 0): acknowledge(17);
             (1, 5, 5): forward(5, 0);
             (1, 5, 4): forward(4, 17);
             (1, 5, 1): forward(1, 17);
-            (_, 6, 0): acknowledge(34);
+            (1, 5, 0): acknowledge(34);
             (1, 6, 6): forward(6, 0);
             (1, 6, 4): forward(4, 17);
             (1, 6, 2): forward(2, 17);
-            (_, 7, 0): acknowledge(51);
+            (1, 6, 0): acknowledge(34);
             (1, 7, 7): forward(7, 0);
             (1, 7, 6): forward(6, 17);
             (1, 7, 5): forward(5, 17);
@@ -186,17 +207,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             (1, 7, 3): forward(3, 17);
             (1, 7, 2): forward(2, 34);
             (1, 7, 1): forward(1, 34);
-            (_, 8, 0): acknowledge(17);
+            (1, 7, 0): acknowledge(51);
             (1, 8, 8): forward(8, 0);
-            (_, 9, 0): acknowledge(34);
+            (1, 8, 0): acknowledge(17);
             (1, 9, 9): forward(9, 0);
             (1, 9, 8): forward(8, 17);
             (1, 9, 1): forward(1, 17);
-            (_, 10, 0): acknowledge(34);
+            (1, 9, 0): acknowledge(34);
             (1, 10, 10): forward(10, 0);
             (1, 10, 8): forward(8, 17);
             (1, 10, 2): forward(2, 17);
-            (_, 11, 0): acknowledge(51);
+            (1, 10, 0): acknowledge(34);
             (1, 11, 11): forward(11, 0);
             (1, 11, 10): forward(10, 17);
             (1, 11, 9): forward(9, 17);
@@ -204,11 +225,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             (1, 11, 3): forward(3, 17);
             (1, 11, 2): forward(2, 34);
             (1, 11, 1): forward(1, 34);
-            (_, 12, 0): acknowledge(34);
+            (1, 11, 0): acknowledge(51);
             (1, 12, 12): forward(12, 0);
             (1, 12, 8): forward(8, 17);
             (1, 12, 4): forward(4, 17);
-            (_, 13, 0): acknowledge(51);
+            (1, 12, 0): acknowledge(34);
             (1, 13, 13): forward(13, 0);
             (1, 13, 12): forward(12, 17);
             (1, 13, 9): forward(9, 17);
@@ -216,7 +237,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             (1, 13, 5): forward(5, 17);
             (1, 13, 4): forward(4, 34);
             (1, 13, 1): forward(1, 34);
-            (_, 14, 0): acknowledge(51);
+            (1, 13, 0): acknowledge(51);
             (1, 14, 14): forward(14, 0);
             (1, 14, 12): forward(12, 17);
             (1, 14, 10): forward(10, 17);
@@ -224,7 +245,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             (1, 14, 6): forward(6, 17);
             (1, 14, 4): forward(4, 34);
             (1, 14, 2): forward(2, 34);
-            (_, 15, 0): acknowledge(68);
+            (1, 14, 0): acknowledge(51);
             (1, 15, 15): forward(15, 0);
             (1, 15, 14): forward(14, 17);
             (1, 15, 13): forward(13, 17);
@@ -240,15 +261,56 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             (1, 15, 3): forward(3, 34);
             (1, 15, 2): forward(2, 51);
             (1, 15, 1): forward(1, 51);
+            (1, 15, 0): acknowledge(68);
         }
         const default_action = refuse();
-        size = 81;
+        size = 97;
     }
-    action answer_read() {
-        hdr.jumpgate.present = 15;
-        hdr.ipv4.total_len = 180;
-        hdr.udp.length = 160;
+    action answer_read(bit<8> read, bit<16> ip_bytes, bit<16> udp_bytes) {
+        hdr.jumpgate.present = read;
+        hdr.ipv4.total_len = ip_bytes;
+        hdr.udp.length = udp_bytes;
         answer();
+    }
+    table reads {
+        key = { hdr.jumpgate.kind: exact; md.s0.read: exact; md.s1.read: exact; md.s2.read: exact; md.s3.read: exact; }
+        actions = { answer_read; refuse; }
+        const entries = {
+            (KIND_READ_FIRST, 0, 0, 0, 0): answer_read(0, 36, 16);
+            (KIND_READ_FIRST, 1, 0, 0, 0): answer_read(1, 68, 48);
+            (KIND_READ_FIRST, 0, 1, 0, 0): answer_read(2, 68, 48);
+            (KIND_READ_FIRST, 1, 1, 0, 0): answer_read(3, 100, 80);
+            (KIND_READ_FIRST, 0, 0, 1, 0): answer_read(4, 68, 48);
+            (KIND_READ_FIRST, 1, 0, 1, 0): answer_read(5, 100, 80);
+            (KIND_READ_FIRST, 0, 1, 1, 0): answer_read(6, 100, 80);
+            (KIND_READ_FIRST, 1, 1, 1, 0): answer_read(7, 132, 112);
+            (KIND_READ_FIRST, 0, 0, 0, 1): answer_read(8, 68, 48);
+            (KIND_READ_FIRST, 1, 0, 0, 1): answer_read(9, 100, 80);
+            (KIND_READ_FIRST, 0, 1, 0, 1): answer_read(10, 100, 80);
+            (KIND_READ_FIRST, 1, 1, 0, 1): answer_read(11, 132, 112);
+            (KIND_READ_FIRST, 0, 0, 1, 1): answer_read(12, 100, 80);
+            (KIND_READ_FIRST, 1, 0, 1, 1): answer_read(13, 132, 112);
+            (KIND_READ_FIRST, 0, 1, 1, 1): answer_read(14, 132, 112);
+            (KIND_READ_FIRST, 1, 1, 1, 1): answer_read(15, 164, 144);
+            (KIND_READ_SECOND, 0, 0, 0, 0): answer_read(0, 36, 16);
+            (KIND_READ_SECOND, 1, 0, 0, 0): answer_read(1, 48, 28);
+            (KIND_READ_SECOND, 0, 1, 0, 0): answer_read(2, 48, 28);
+            (KIND_READ_SECOND, 1, 1, 0, 0): answer_read(3, 60, 40);
+            (KIND_READ_SECOND, 0, 0, 1, 0): answer_read(4, 48, 28);
+            (KIND_READ_SECOND, 1, 0, 1, 0): answer_read(5, 60, 40);
+            (KIND_READ_SECOND, 0, 1, 1, 0): answer_read(6, 60, 40);
+            (KIND_READ_SECOND, 1, 1, 1, 0): answer_read(7, 72, 52);
+            (KIND_READ_SECOND, 0, 0, 0, 1): answer_read(8, 48, 28);
+            (KIND_READ_SECOND, 1, 0, 0, 1): answer_read(9, 60, 40);
+            (KIND_READ_SECOND, 0, 1, 0, 1): answer_read(10, 60, 40);
+            (KIND_READ_SECOND, 1, 1, 0, 1): answer_read(11, 72, 52);
+            (KIND_READ_SECOND, 0, 0, 1, 1): answer_read(12, 60, 40);
+            (KIND_READ_SECOND, 1, 0, 1, 1): answer_read(13, 72, 52);
+            (KIND_READ_SECOND, 0, 1, 1, 1): answer_read(14, 72, 52);
+            (KIND_READ_SECOND, 1, 1, 1, 1): answer_read(15, 84, 64);
+        }
+        const default_action = refuse();
+        size = 32;
     }
     // What was left of the packet with that number: a repetition has the same fate.
     Register<bit<8>, bit<14>>(16384, 0) outcome;
@@ -275,11 +337,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             }
         }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_first_0 = {
+    RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_key_0 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_second_0 = {
-        void apply(inout owner_t value, out bit<32> rv) { rv = value.occupied; }
+    RegisterAction<owner_t, bit<14>, bit<1>>(owner_0) owner_occupied_0 = {
+        void apply(inout owner_t value, out bit<1> rv) {
+            rv = 0;
+            if (value.occupied == 1) { rv = 1; }
+        }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_clear_0 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = 0; value.key_low = 0; value.occupied = 0; }
@@ -420,11 +485,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             }
         }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_first_1 = {
+    RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_key_1 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_second_1 = {
-        void apply(inout owner_t value, out bit<32> rv) { rv = value.occupied; }
+    RegisterAction<owner_t, bit<14>, bit<1>>(owner_1) owner_occupied_1 = {
+        void apply(inout owner_t value, out bit<1> rv) {
+            rv = 0;
+            if (value.occupied == 1) { rv = 1; }
+        }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_clear_1 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = 0; value.key_low = 0; value.occupied = 0; }
@@ -565,11 +633,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             }
         }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_first_2 = {
+    RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_key_2 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_second_2 = {
-        void apply(inout owner_t value, out bit<32> rv) { rv = value.occupied; }
+    RegisterAction<owner_t, bit<14>, bit<1>>(owner_2) owner_occupied_2 = {
+        void apply(inout owner_t value, out bit<1> rv) {
+            rv = 0;
+            if (value.occupied == 1) { rv = 1; }
+        }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_clear_2 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = 0; value.key_low = 0; value.occupied = 0; }
@@ -710,11 +781,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             }
         }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_first_3 = {
+    RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_key_3 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_second_3 = {
-        void apply(inout owner_t value, out bit<32> rv) { rv = value.occupied; }
+    RegisterAction<owner_t, bit<14>, bit<1>>(owner_3) owner_occupied_3 = {
+        void apply(inout owner_t value, out bit<1> rv) {
+            rv = 0;
+            if (value.occupied == 1) { rv = 1; }
+        }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_clear_3 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = 0; value.key_low = 0; value.occupied = 0; }
@@ -977,65 +1051,86 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 if (md.left[3:3] == 0) { hdr.tuple_3.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                hdr.group_0.setValid();
-                hdr.group_0.key_low = owner_first_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.key_high = key_high_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.count = count_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.sum_low = sum_low_first_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.sum_high = sum_high_first_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.min_high = min_high_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.min_low = min_low_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.max_high = max_high_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.max_low = max_low_read_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_1.setValid();
-                hdr.group_1.key_low = owner_first_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.key_high = key_high_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.count = count_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.sum_low = sum_low_first_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.sum_high = sum_high_first_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.min_high = min_high_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.min_low = min_low_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.max_high = max_high_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.max_low = max_low_read_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_2.setValid();
-                hdr.group_2.key_low = owner_first_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.key_high = key_high_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.count = count_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.sum_low = sum_low_first_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.sum_high = sum_high_first_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.min_high = min_high_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.min_low = min_low_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.max_high = max_high_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.max_low = max_low_read_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_3.setValid();
-                hdr.group_3.key_low = owner_first_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.key_high = key_high_read_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.count = count_read_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.sum_low = sum_low_first_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.sum_high = sum_high_first_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.min_high = min_high_read_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.min_low = min_low_read_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.max_high = max_high_read_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.max_low = max_low_read_3.execute(md.s3.bucket ^ md.base);
-                answer_read();
+                md.s0.read = owner_occupied_0.execute(md.s0.bucket ^ md.base);
+                if (md.s0.read == 1) {
+                    hdr.first_0.setValid();
+                    hdr.first_0.key_high = key_high_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.count = count_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.sum_low = sum_low_first_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.sum_high = sum_high_first_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.min_high = min_high_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.min_low = min_low_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.max_high = max_high_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.max_low = max_low_read_0.execute(md.s0.bucket ^ md.base);
+                }
+                md.s1.read = owner_occupied_1.execute(md.s1.bucket ^ md.base);
+                if (md.s1.read == 1) {
+                    hdr.first_1.setValid();
+                    hdr.first_1.key_high = key_high_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.count = count_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.sum_low = sum_low_first_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.sum_high = sum_high_first_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.min_high = min_high_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.min_low = min_low_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.max_high = max_high_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.max_low = max_low_read_1.execute(md.s1.bucket ^ md.base);
+                }
+                md.s2.read = owner_occupied_2.execute(md.s2.bucket ^ md.base);
+                if (md.s2.read == 1) {
+                    hdr.first_2.setValid();
+                    hdr.first_2.key_high = key_high_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.count = count_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.sum_low = sum_low_first_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.sum_high = sum_high_first_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.min_high = min_high_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.min_low = min_low_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.max_high = max_high_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.max_low = max_low_read_2.execute(md.s2.bucket ^ md.base);
+                }
+                md.s3.read = owner_occupied_3.execute(md.s3.bucket ^ md.base);
+                if (md.s3.read == 1) {
+                    hdr.first_3.setValid();
+                    hdr.first_3.key_high = key_high_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.count = count_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.sum_low = sum_low_first_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.sum_high = sum_high_first_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.min_high = min_high_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.min_low = min_low_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.max_high = max_high_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.max_low = max_low_read_3.execute(md.s3.bucket ^ md.base);
+                }
+                reads.apply();
             } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                hdr.group_0.setValid();
-                hdr.group_0.key_low = owner_second_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.sum_low = sum_low_second_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_0.sum_high = sum_high_second_0.execute(md.s0.bucket ^ md.base);
-                hdr.group_1.setValid();
-                hdr.group_1.key_low = owner_second_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.sum_low = sum_low_second_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_1.sum_high = sum_high_second_1.execute(md.s1.bucket ^ md.base);
-                hdr.group_2.setValid();
-                hdr.group_2.key_low = owner_second_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.sum_low = sum_low_second_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_2.sum_high = sum_high_second_2.execute(md.s2.bucket ^ md.base);
-                hdr.group_3.setValid();
-                hdr.group_3.key_low = owner_second_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.sum_low = sum_low_second_3.execute(md.s3.bucket ^ md.base);
-                hdr.group_3.sum_high = sum_high_second_3.execute(md.s3.bucket ^ md.base);
-                answer_read();
+                // An ALU gives one word a pass, so the request says which slots READ_FIRST found occupied.
+                md.s0.read = hdr.jumpgate.present[0:0];
+                if (md.s0.read == 1) {
+                    hdr.second_0.setValid();
+                    hdr.second_0.key_low = owner_key_0.execute(md.s0.bucket ^ md.base);
+                    hdr.second_0.carries_low = sum_low_second_0.execute(md.s0.bucket ^ md.base);
+                    hdr.second_0.carries_high = sum_high_second_0.execute(md.s0.bucket ^ md.base);
+                }
+                md.s1.read = hdr.jumpgate.present[1:1];
+                if (md.s1.read == 1) {
+                    hdr.second_1.setValid();
+                    hdr.second_1.key_low = owner_key_1.execute(md.s1.bucket ^ md.base);
+                    hdr.second_1.carries_low = sum_low_second_1.execute(md.s1.bucket ^ md.base);
+                    hdr.second_1.carries_high = sum_high_second_1.execute(md.s1.bucket ^ md.base);
+                }
+                md.s2.read = hdr.jumpgate.present[2:2];
+                if (md.s2.read == 1) {
+                    hdr.second_2.setValid();
+                    hdr.second_2.key_low = owner_key_2.execute(md.s2.bucket ^ md.base);
+                    hdr.second_2.carries_low = sum_low_second_2.execute(md.s2.bucket ^ md.base);
+                    hdr.second_2.carries_high = sum_high_second_2.execute(md.s2.bucket ^ md.base);
+                }
+                md.s3.read = hdr.jumpgate.present[3:3];
+                if (md.s3.read == 1) {
+                    hdr.second_3.setValid();
+                    hdr.second_3.key_low = owner_key_3.execute(md.s3.bucket ^ md.base);
+                    hdr.second_3.carries_low = sum_low_second_3.execute(md.s3.bucket ^ md.base);
+                    hdr.second_3.carries_high = sum_high_second_3.execute(md.s3.bucket ^ md.base);
+                }
+                reads.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 owner_clear_0.execute(md.s0.bucket ^ md.base);
                 count_clear_0.execute(md.s0.bucket ^ md.base);

@@ -55,5 +55,9 @@ def hash_keys(which: int, keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint32
 
 
 def slot_of(key: int, slots: int) -> int:
-    """In which of a packet's slots a key travels: each slot has registers of its own."""
-    return (hash_key(SLOT_POLYNOMIAL, key) >> 16) % slots
+    """In which of a packet's slots a key travels: each slot has registers of its own.
+
+    Slot and bucket are linear in the key's bits. These bits of the slot's hash make the map of 16-bit keys to 4 slots
+    of 2^14 buckets one to one: dense surrogate keys never share a bucket.
+    """
+    return (hash_key(SLOT_POLYNOMIAL, key) >> 18) % slots

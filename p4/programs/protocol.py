@@ -11,9 +11,14 @@ from jumpgate.errors import Unreachable
 
 #: a packet that was sent so often without an answer ends the job
 SENDS_MAX = 30
-TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.002, 2.0
+#: the least is what it may take until a host's thread gets the processor
+TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.01, 0.5
 WINDOW_FIRST = 16.0
-SEQUENCE_MAX = (1 << 32) - 1
+#: the number of the ACK of a receiver that has no room: nothing was taken
+BUSY = (1 << 32) - 1
+#: between repetitions for such a receiver
+BUSY_S = 0.02
+SEQUENCE_MAX = BUSY - 1
 
 
 @dataclass
@@ -39,15 +44,17 @@ class Sender:
         self.mean: float | None = None
         self.deviation = 0.0
         self.timeout = TIMEOUT_FIRST_S
+        self.is_busy = False  # the receiver
         self.ended = False
 
     def due(self, now: float) -> list[int]:
         """Numbers to send now: timed out ones first, then new ones as far as the windows allow; 0 is END."""
-        out = [n for n, sent in self.on_the_way.items() if sent.timeout_at <= now]
+        waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
+        out = [n for n, sent in self.on_the_way.items() if sent.timeout_at <= now and n in waiting]
         for number in out:
             self._repeat(number, now)
         last = min(self.packets, self.oldest + self.window - 1)
-        while self.next <= last and len(self.on_the_way) < int(self.congestion):
+        while not self.is_busy and self.next <= last and len(self.on_the_way) < int(self.congestion):
             self.on_the_way[self.next] = _Sent(now, now + self.timeout)
             out.append(self.next)
             self.next += 1
@@ -58,7 +65,8 @@ class Sender:
 
     def wake_at(self) -> float | None:
         """When `due` may have something again without an ACK; None once the flow has ended."""
-        return min((sent.timeout_at for sent in self.on_the_way.values()), default=None)
+        waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
+        return min((sent.timeout_at for n, sent in self.on_the_way.items() if n in waiting), default=None)
 
     def acknowledged(self, number: int, now: float) -> None:
         """An ACK; one for a packet that is not on its way changes nothing."""
@@ -67,12 +75,22 @@ class Sender:
             return
         if sent.sends == 1:
             self._measure(now - sent.sent_at)
+        if self.is_busy:
+            self.is_busy = False
+            self.halved_before = self.next  # what was lost meanwhile is not the network's fault
         if number == 0:
             self.ended = True
             return
         self.congestion += 1 if self.congestion < self.threshold else 1 / self.congestion
         self.congestion = min(self.congestion, float(self.window))
         self.oldest = min((n for n in self.on_the_way if n), default=self.next)
+
+    def busy(self) -> None:
+        """The receiver has no room: until it acknowledges something, only the oldest packet (or END) is repeated, and
+        however often."""
+        self.is_busy = True
+        for sent in self.on_the_way.values():
+            sent.sends = min(sent.sends, 2)
 
     def _repeat(self, number: int, now: float) -> None:
         sent = self.on_the_way[number]
@@ -83,12 +101,12 @@ class Sender:
                 "the receiver end? Run the job again.",
                 flow=self.flow,
             )
-        if number >= self.halved_before:
+        if not self.is_busy and number >= self.halved_before:
             self.threshold = self.congestion = max(self.congestion / 2, 1.0)
             self.halved_before = self.next
-        self.timeout = min(self.timeout * 2, TIMEOUT_MAX_S) if sent.sends > 1 else self.timeout
+        timeout = max(self.timeout, BUSY_S) if self.is_busy else self.timeout
+        sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0 ** (sent.sends - 1), TIMEOUT_MAX_S)
         sent.sends += 1
-        sent.sent_at, sent.timeout_at = now, now + self.timeout
 
     def _measure(self, trip: float) -> None:
         if self.mean is None:
@@ -108,7 +126,8 @@ class Receiver:
         self.ended = False
 
     def data(self, number: int) -> bool:
-        """True if the packet's tuples are to be delivered. An ACK goes back in any case."""
+        """True if the packet's tuples are to be delivered. An ACK goes back in any case. Not to be asked where there is
+        no room: then the ACK's number is BUSY."""
         at = number & self.mask
         if self.ended or number <= self.cells[at]:
             return False

@@ -146,17 +146,23 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
-            (_, 0, 1, _): acknowledge(0);
-            (_, 0, 0, 0): acknowledge(0);
-            (_, 1, 1, _): acknowledge(17);
+            (0, 0, 0, 0): acknowledge(0);
+            (0, 0, 1, 0): acknowledge(0);
+            (0, 1, 1, 0): acknowledge(17);
+            (0, 1, 0, 1): acknowledge(17);
+            (0, 1, 1, 1): acknowledge(17);
+            (1, 0, 0, 0): acknowledge(0);
+            (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (_, 1, 0, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(17);
+            (1, 1, 0, 1): acknowledge(17);
+            (1, 1, 1, 1): acknowledge(17);
         }
         const default_action = refuse();
-        size = 5;
+        size = 11;
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<4> base,
                bit<4> mask) {

@@ -148,17 +148,23 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: ternary; hdr.jumpgate.present: ternary; md.absorbs: ternary; md.s0.pruned[0:0]: ternary; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
-            (_, 0, 1, _): acknowledge(0);
-            (_, 0, 0, 0): acknowledge(0);
-            (_, 1, 1, _): acknowledge(17);
+            (0, 0, 0, 0): acknowledge(0);
+            (0, 0, 1, 0): acknowledge(0);
+            (0, 1, 1, 0): acknowledge(17);
+            (0, 1, 0, 1): acknowledge(17);
+            (0, 1, 1, 1): acknowledge(17);
+            (1, 0, 0, 0): acknowledge(0);
+            (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (_, 1, 0, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(17);
+            (1, 1, 0, 1): acknowledge(17);
+            (1, 1, 1, 1): acknowledge(17);
         }
         const default_action = refuse();
-        size = 5;
+        size = 11;
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<12> base,
                bit<12> mask) {
@@ -323,19 +329,19 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                         } else {
                             md.s0.det_least = det_get_0.execute(md.base[3:0]);
                             md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
-                            md.s0.det_t0 = md.s0.det_least << 0;
+                            md.s0.det_t0 = md.s0.det_least << 1;
                             md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
                             if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(md.base[3:0]); }
                             else { md.s0.det_full0 = det_check_0_0.execute(md.base[3:0]); }
-                            md.s0.det_t1 = md.s0.det_least << 1;
+                            md.s0.det_t1 = md.s0.det_least << 2;
                             md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
                             if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(md.base[3:0]); }
                             else { md.s0.det_full1 = det_check_1_0.execute(md.base[3:0]); }
-                            md.s0.det_t2 = md.s0.det_least << 2;
+                            md.s0.det_t2 = md.s0.det_least << 3;
                             md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
                             if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(md.base[3:0]); }
                             else { md.s0.det_full2 = det_check_2_0.execute(md.base[3:0]); }
-                            md.s0.det_t3 = md.s0.det_least << 3;
+                            md.s0.det_t3 = md.s0.det_least << 4;
                             md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
                             if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(md.base[3:0]); }
                             else { md.s0.det_full3 = det_check_3_0.execute(md.base[3:0]); }

@@ -8,6 +8,7 @@ equal bytes.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -82,12 +83,13 @@ class PruneSizes:
     @property
     def row_bits(self) -> int:
         """Width of `base` and `mask` in a flow's entry: that of the widest index."""
-        return max([REGION_BITS, *(getattr(self, _ROWS[a][0]) for a in self.algorithms if a in _ROWS)])
+        widths: list[int] = [getattr(self, _ROWS[a][0]) for a in self.algorithms if a in _ROWS]
+        return max([REGION_BITS, *widths])
 
     @property
     def rows(self) -> tuple[int | str, ...]:
         """Which rows of a tuple the program computes: hashes by polynomial, or `random`."""
-        found = dict.fromkeys(which for a in self.algorithms if a in _ROWS for which in _ROWS[a][1])
+        found = {which for a in self.algorithms if a in _ROWS for which in _ROWS[a][1]}
         return tuple(sorted(found, key=str))
 
     def __post_init__(self) -> None:
@@ -117,33 +119,44 @@ PROGRAMS: dict[str, AggregateSizes | PruneSizes] = {
 
 
 @dataclass(frozen=True)
-class Fate:
-    """An entry of table `leave`: its key (routed, present, …) and action."""
+class Entry:
+    """A constant entry of a table, as P4 source."""
 
     key: str
     action: str
 
 
-def _fates(slots: int, is_aggregate: bool, tuple_bytes: int) -> list[Fate]:
-    """What becomes of DATA, for each set of tuples that came and of those that are left.
+def _fates(slots: int, is_aggregate: bool, tuple_bytes: int) -> list[Entry]:
+    """Table `leave`: what becomes of DATA, for each set of tuples that came and of those that are left.
 
     Aggregate's key ends with the set that is left; prune's with `absorbs` and for each slot whether it was pruned.
     """
     out = []
-    for present in range(1 << slots):
-        acknowledge = f"acknowledge({tuple_bytes * present.bit_count()})"
-        if is_aggregate:
-            out.append(Fate(f"_, {present}, 0", acknowledge))
-        else:
-            out.append(Fate(f"_, {present}, 1{', _' * slots}", acknowledge))
-        for gone in (gone for gone in range(1 << slots) if gone & ~present == 0):
+    for routed, present in itertools.product(range(2), range(1 << slots)):
+        for gone, absorbs in itertools.product(range(1 << slots), range(1 if is_aggregate else 2)):
+            if gone & ~present:
+                continue
             left = present & ~gone
-            key = f"{left}" if is_aggregate else ", ".join(["0", *(str(gone >> i & 1) for i in range(slots))])
-            if left:
-                removed = tuple_bytes * gone.bit_count()
-                out.append(Fate(f"1, {present}, {key}", f"forward({left}, {removed})"))
-            elif not is_aggregate:
-                out.append(Fate(f"_, {present}, {key}", acknowledge))
+            key = [routed, present, left] if is_aggregate else [routed, present, absorbs]
+            key += [] if is_aggregate else [gone >> i & 1 for i in range(slots)]
+            if absorbs or not left:
+                action = f"acknowledge({tuple_bytes * present.bit_count()})"
+            elif routed:
+                action = f"forward({left}, {tuple_bytes * gone.bit_count()})"
+            else:
+                continue
+            out.append(Entry(", ".join(map(str, key)), action))
+    return out
+
+
+def _answers(slots: int) -> list[Entry]:
+    """Table `reads`: lengths of the answers to READ_FIRST and READ_SECOND, for each set of slots in them."""
+    out = []
+    for kind, words in (("KIND_READ_FIRST", 8), ("KIND_READ_SECOND", 3)):
+        for read in range(1 << slots):
+            key = ", ".join([kind, *(str(read >> i & 1) for i in range(slots))])
+            udp = 8 + 8 + 4 * words * read.bit_count()
+            out.append(Entry(key, f"answer_read({read}, {20 + udp}, {udp})"))
     return out
 
 
@@ -152,10 +165,12 @@ def render(sizes: AggregateSizes | PruneSizes) -> str:
     is_aggregate = isinstance(sizes, AggregateSizes)
     row = AGGREGATE_TUPLE if is_aggregate else PRUNE_TUPLE
     context = asdict(sizes)
+    if is_aggregate:
+        context["answers"] = _answers(sizes.slots)
     if isinstance(sizes, PruneSizes):
-        pruned = (f"md.s{i}.pruned[0:0]: ternary;" for i in range(sizes.slots))
+        pruned = (f"md.s{i}.pruned[0:0]: exact;" for i in range(sizes.slots))
         context |= {
-            "keys": " ".join(("md.absorbs: ternary;", *pruned)),
+            "keys": " ".join(("md.absorbs: exact;", *pruned)),
             "region_bits": REGION_BITS,
             "row_bits": sizes.row_bits,
             "rows": sizes.rows,

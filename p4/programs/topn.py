@@ -12,9 +12,10 @@ WORD = 0xFFFFFFFF
 
 
 class Deterministic:
-    """Thresholds t_i = 2^i t_0 with counters, t_0 being the minimum of the first n values (w thresholds, i = 0 … w-1).
+    """Thresholds t_i = 2^i t_0, t_0 being the minimum of the first n values; w of them have counters, i = 1 … w.
 
-    t_i wraps at 32 bits. That is harmless: n counted values at or above any constant make it a valid threshold.
+    t_0 needs none: the first n values are above it. t_i wraps at 32 bits. That is harmless: n counted values at or
+    above any constant make it a valid threshold.
     """
 
     def __init__(self, n: int, thresholds: int) -> None:
@@ -30,7 +31,7 @@ class Deterministic:
             return False
         pruned = value < self.least
         for i in range(len(self.counts)):
-            threshold = self.least << i & WORD
+            threshold = self.least << i + 1 & WORD
             if value >= threshold:
                 self.counts[i] = min(self.counts[i] + 1, WORD)
             elif self.counts[i] >= self.n:

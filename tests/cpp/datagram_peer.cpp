@@ -1,4 +1,7 @@
 // One end of an edge through a switch, as a process of its own.
+//   datagram_peer flow WINDOW_BITS PACKETS
+//     reads lines "due NOW", "ack NUMBER NOW" and "busy NOW"; answers each "due" with the numbers to send now, or with
+//     "given up NUMBER"
 //   datagram_peer send|receive WORD=VALUE…
 //     ntf=FILE        canonical text of the edge's format
 //     slots=N tuple=aggregate|prune window_bits=N threads=N
@@ -7,8 +10,8 @@
 //                     program reads)
 //     receive:        into=FILE (the rows, as a payload), outputs=key,sum,…, drains=HOST:PORT/FIRST/BUCKETS,…,
 //                     pause_ms=N (after each batch)
-// It prints "port N" and reads a line: "paths HOST:PORT/FLOW …" starts it; "cancel" ends it early, from then on. It ends
-// with "ok WORD N …" or "error CODE MESSAGE"; a receiver answers senders until its input ends.
+// It prints "port N" and reads a line: "paths HOST:PORT/FLOW …" starts it; "cancel" ends it early, from then on. It
+// ends with "ok WORD N …" or "error CODE MESSAGE"; a receiver answers senders until its input ends.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -23,6 +26,7 @@
 #include <thread>
 
 #include "datagram_edge.h"
+#include "datagram_flow.h"
 #include "datagram_socket.h"
 #include "jg/ntf.h"
 
@@ -128,8 +132,8 @@ Status receive(const jg::EdgeOptions& edge, jg::DatagramOptions options, jg::net
   options.outputs = split(word("outputs", ""), ',');
   for (const std::string& drain : split(word("drains", ""), ',')) {
     const auto parts = split(drain, '/');
-    options.drains.push_back({parts.at(0), static_cast<uint32_t>(std::stoul(parts.at(1))),
-                              static_cast<uint32_t>(std::stoul(parts.at(2)))});
+    options.drains.push_back(
+        {parts.at(0), static_cast<uint32_t>(std::stoul(parts.at(1))), static_cast<uint32_t>(std::stoul(parts.at(2)))});
   }
   const int threads = std::stoi(word("threads", "2")), pause_ms = std::stoi(word("pause_ms", "0"));
   jg::ntf::Descriptor descriptor;
@@ -169,6 +173,25 @@ Status receive(const jg::EdgeOptions& edge, jg::DatagramOptions options, jg::net
   return {};
 }
 
+int follow(int window_bits, uint32_t packets) {
+  jg::datagram::FlowSender sender(window_bits);
+  std::vector<uint32_t> numbers;
+  for (std::string line; std::getline(std::cin, line);) {
+    const auto said = split(line, ' ');
+    const double now = std::strtod(said.back().c_str(), nullptr);
+    if (said[0] == "ack") sender.acknowledged(static_cast<uint32_t>(std::stoul(said[1])), now);
+    if (said[0] == "busy") sender.busy(now);
+    if (said[0] != "due") continue;
+    numbers.clear();
+    if (!sender.due(now, packets, true, &numbers))
+      std::printf("given up %u", sender.given_up());
+    else
+      for (const uint32_t number : numbers) std::printf("%u ", number);
+    std::printf("\n");
+  }
+  return 0;
+}
+
 Status run(bool sends, std::string* ok) {
   jg::EdgeOptions edge;
   jg::DatagramOptions options;
@@ -199,6 +222,7 @@ Status run(bool sends, std::string* ok) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "flow") == 0) return follow(std::atoi(argv[2]), std::atoi(argv[3]));
   for (int i = 2; i < argc; i++) {
     const char* equals = std::strchr(argv[i], '=');
     if (equals == nullptr) return 2;
@@ -210,5 +234,5 @@ int main(int argc, char** argv) {
   const int result = finish(status, ok);
   if (!sends && status.ok())
     while (true) std::this_thread::sleep_for(std::chrono::seconds(1));  // until the input ends
-  std::_Exit(result);  // a thread still reads the input
+  std::_Exit(result);                                                   // a thread still reads the input
 }

@@ -15,7 +15,18 @@ import pytest
 from jumpgate.p4.programs import crc, render
 from jumpgate.p4.programs.protocol import Receiver, Sender
 from jumpgate.p4.switch.switch import PortSpec
-from jumpgate.testing.switch_programs import ACK, CLEAR, DATA, END, READ_FIRST, READ_SECOND, Bench, Host, region
+from jumpgate.testing.switch_programs import (
+    ACK,
+    CLEAR,
+    DATA,
+    END,
+    READ_FIRST,
+    READ_SECOND,
+    Bench,
+    Host,
+    region,
+    words_of,
+)
 
 SLOTS, BUCKET_BITS, FLOW, PORT = 2, 3, 5, 1
 WAIT_S = 30.0
@@ -80,14 +91,14 @@ class Ends:
                     self.send(self.receiver, ACK, 0, number)
         return delivered
 
-    def ask(self, kind: int, bucket: int) -> bytes:
-        """READ or CLEAR, until an answer comes."""
+    def ask(self, kind: int, bucket: int, present: int = 0) -> bytes:
+        """READ or CLEAR, until an answer comes: the whole of it."""
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
-            self.send(self.receiver, kind, 0, bucket)
-            for end, answer, _, number, body in self.arrived(0.1):
+            self.send(self.receiver, kind, present, bucket)
+            for end, answer, slots, number, body in self.arrived(0.1):
                 if (end, answer, number) == (self.receiver, kind, bucket):
-                    return body
+                    return struct.pack(">BBHI", kind, slots, FLOW, number) + body
         raise AssertionError("no answer")
 
     def close(self) -> None:
@@ -131,15 +142,13 @@ def test_sums_are_exact(aggregate: Ends) -> None:
             counts[key] += 1
             forwarded += 1
     for bucket in range(1 << BUCKET_BITS):
-        first, second = (
-            struct.unpack(f">{9 * SLOTS}I", aggregate.ask(kind, bucket)) for kind in (READ_FIRST, READ_SECOND)
-        )
-        for at in range(0, 9 * SLOTS, 9):
-            if second[at]:
-                low, high, count, sum_low, sum_high = first[at : at + 5]
-                key = low | high << 32
-                sums[key] += sum_low + (second[at + 3] + sum_high << 32) + (second[at + 4] << 64) - (count << 63)
-                counts[key] += count
+        firsts = words_of(aggregate.ask(READ_FIRST, bucket))
+        seconds = words_of(aggregate.ask(READ_SECOND, bucket, sum(1 << slot for slot in firsts)))
+        for slot, (key_high, count, sum_low, sum_high, *_) in firsts.items():
+            key_low, carries_low, carries_high = seconds[slot]
+            key = key_low | key_high << 32
+            sums[key] += sum_low + (carries_low + sum_high << 32) + (carries_high << 64) - (count << 63)
+            counts[key] += count
         aggregate.ask(CLEAR, bucket)
     wanted = Counter[int]()
     for key, value in tuples:

@@ -38,20 +38,24 @@ from jumpgate.testing.switch_programs import (
     Bench,
     Row,
     Rows,
+    alike,
     frame,
     meeting,
     region,
+    words_of,
     wrapped,
 )  # fmt: skip
 
-FLOWS = (1, 2)
+#: the upper bits of a flow number choose no cell
+FLOWS = (1, 2 + (5 << 6))
 EXAMPLES = settings(
     max_examples=25, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 
 
 @functools.cache
-def bench(name: str) -> Bench:
+def bench(name: str, use: str = "") -> Bench:
+    """`use`: one switch for each; what draws random numbers wants one to itself."""
     if name == "fifo":
         return Bench(render.PruneSizes(("distinct_fifo",), slots=2, distinct_bits=6, distinct_columns=3))
     return Bench(render.PROGRAMS[name])
@@ -81,12 +85,12 @@ def word_of(draws: random.Random) -> int:
     return draws.randint(0, 60) if kind < 0.8 else draws.choice((*CORNERS, draws.randint(0, WORD)))
 
 
-def row_of(draws: random.Random, keys: Sequence[int]) -> Row | None:
+def row_of(draws: random.Random, keys: Sequence[int], word: Callable[[random.Random], int]) -> Row | None:
     if draws.random() < 0.1:
         return None
     key = draws.choice(keys)
     nulls = draws.randint(1, 7) if draws.random() < 0.1 else 0
-    return nulls, key >> 32, key & WORD, word_of(draws), word_of(draws)
+    return nulls, key >> 32, key & WORD, word(draws), word(draws)
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,9 @@ class Packet:
         return frame(DATA, self.flow, self.sequence, self.rows, payload=self.payload, trailer=self.trailer)
 
 
-def packets(keys: Sequence[int], slots: int) -> st.SearchStrategy[list[Packet]]:
+def packets(
+    keys: Sequence[int], slots: int, word: Callable[[random.Random], int] = word_of
+) -> st.SearchStrategy[list[Packet]]:
     """Arrivals: fresh ones, repetitions with the same content, more or less in order, and numbers that share a cell."""
 
     def arrivals(start: int) -> list[Packet]:
@@ -110,7 +116,7 @@ def packets(keys: Sequence[int], slots: int) -> st.SearchStrategy[list[Packet]]:
         made = []
         for flow in FLOWS:
             for number in sorted(draws.sample(NUMBERS, draws.randint(1, len(NUMBERS)))):
-                rows = tuple(row_of(draws, keys) for _ in range(slots))
+                rows = tuple(row_of(draws, keys, word) for _ in range(slots))
                 payload = draws.choice((b"", b"a row", b"r" * 99)) if slots == 1 else b""
                 made.append(Packet(flow, number, rows, payload, draws.choice((b"", b"padding"))))
         made += draws.choices(made, k=len(made) // 4)
@@ -143,7 +149,7 @@ def as_tuple(row: Row | None) -> aggregate.Tuple | None:
 
 @seed(1)
 @EXAMPLES
-@given(packets(meeting(14, 2), 4))
+@given(packets(meeting(14, 2)[:8] + alike(14, 2), 4))
 def test_aggregate(arrivals: list[Packet]) -> None:
     made = bench("aggregate")
     made.start(dict.fromkeys(FLOWS, (0, (1 << 14) - 1)))
@@ -158,42 +164,49 @@ def test_aggregate(arrivals: list[Packet]) -> None:
     for bucket in (0, 1):
         check_bucket(made, reference, bucket)
     for (flow, cell), highest in reference.window.items():
-        at = flow << 8 | cell
+        at = (flow & 63) << 8 | cell
         assert made.words("window", [at]) == [highest]
         assert made.words("outcome", [at]) == [reference.outcome[flow, cell]]
 
 
 def check_bucket(made: Bench, reference: aggregate.Aggregate, bucket: int) -> None:
     """Draining returns the groups, changes nothing, and clearing empties the bucket."""
-    first, second = drained(made, READ_FIRST, bucket), drained(made, READ_SECOND, bucket)
-    assert drained(made, READ_FIRST, bucket) == first
-    for slot, (one, two) in enumerate(zip(first, second, strict=True)):
-        group = reference.slots[slot].get(bucket)
-        assert two[0] == int(group is not None)
-        if group is None:
-            continue
-        key = group.key & (1 << 64) - 1
-        assert one == [
-            key & WORD, key >> 32, group.count, group.low[0], group.high[0], group.least >> 32, group.least & WORD,
-            group.least_complement >> 32, group.least_complement & WORD,
-        ]  # fmt: skip
-        assert (two[3], two[4]) == (group.low[1], group.high[1])
+    groups = {slot: held[bucket] for slot, held in enumerate(reference.slots) if bucket in held}
+    every = sum(1 << slot for slot in groups)
+    for _ in range(2):
+        assert drained(made, READ_FIRST, bucket) == {
+            slot: (
+                group.key >> 32 & WORD, group.count, group.low[0], group.high[0], group.least >> 32, group.least & WORD,
+                group.least_complement >> 32, group.least_complement & WORD,
+            )
+            for slot, group in groups.items()
+        }  # fmt: skip
+        for wanted in {every, every & 5}:
+            assert drained(made, READ_SECOND, bucket, wanted) == {
+                slot: (group.key & WORD, group.low[1], group.high[1])
+                for slot, group in groups.items()
+                if wanted >> slot & 1
+            }
     assert made.process(frame(CLEAR, 1, bucket)) == [(SENDER.port, frame(CLEAR, 1, bucket, hop=BACK))]
-    assert [words[0] for words in drained(made, READ_SECOND, bucket)] == [0] * 4
-    empty = [0, 0, 0, 0, WORD, WORD, WORD, WORD]
-    assert [[words[0], *words[2:]] for words in drained(made, READ_FIRST, bucket)] == [empty] * 4
+    assert drained(made, READ_FIRST, bucket) == {}
+    for slot in range(4):
+        assert made.cells(f"owner_{slot}", [bucket]) == [(0, 0)]
+        assert [made.cells(f"sum_{limb}_{slot}", [bucket])[0] for limb in ("low", "high")] == [(0, 0)] * 2
+        ends = [f"{end}_{half}_{slot}" for end in ("min", "max") for half in ("high", "low")]
+        assert [made.words(name, [bucket])[0] for name in (f"count_{slot}", *ends)] == [0, WORD, WORD, WORD, WORD]
 
 
-def drained(made: Bench, kind: int, bucket: int) -> list[list[int]]:
-    """The words of a bucket in each slot."""
-    [(port, reply)] = made.process(frame(kind, 2, bucket))
+def drained(made: Bench, kind: int, bucket: int, slots: int = 0) -> dict[int, tuple[int, ...]]:
+    """The words of a bucket in each slot of the answer; `slots`: what READ_SECOND asks for."""
+    request = bytearray(frame(kind, FLOWS[1], bucket))
+    request[43] = slots
+    [(port, reply)] = made.process(bytes(request))
     packet = Ether(reply)
     assert port == SENDER.port and packet[UDP].dport == 4000
     body = bytes(packet[UDP].payload)
-    assert body[:8] == struct.pack(">BBHI", kind, 15, 2, bucket) and len(body) == 8 + 4 * 36
+    assert body[2:8] == struct.pack(">HI", FLOWS[1], bucket)
     assert packet[UDP].len == 8 + len(body) and packet[IP].len == 28 + len(body)
-    words = struct.unpack(">36I", body[8:])
-    return [list(words[9 * i : 9 * i + 9]) for i in range(4)]
+    return words_of(body)
 
 
 # ---- prune ----
@@ -238,7 +251,7 @@ def check_prune(
         wanted.append(answer(p, (None,) * len(kept) if p.flow in absorbing else kept))
     assert left == wanted
     for (flow, cell_number), number in highest.items():
-        assert made.words("window", [flow << 8 | cell_number]) == [number]
+        assert made.words("window", [(flow & 63) << 8 | cell_number]) == [number]
 
 
 @pytest.mark.parametrize(("name", "bits", "slots"), [("prune_distinct", 10, 4), ("prune", 12, 1)])
@@ -246,7 +259,7 @@ def check_prune(
 @EXAMPLES
 @given(data=st.data())
 def test_distinct_lru(name: str, bits: int, slots: int, data: st.DataObject) -> None:
-    arrivals = data.draw(packets(meeting(bits, 2)[:7] + [distinct.EMPTY], slots))
+    arrivals = data.draw(packets(alike(bits, 2) + [distinct.EMPTY], slots) | packets(meeting(bits, 2)[:4], slots))
     made, caches = bench(name), [distinct.Lru(1 << bits, 2) for _ in range(slots)]
     start_prune(made, "distinct_lru")
     check_prune(made, arrivals, lambda _, slot, row: caches[slot].process(key_of(row)))
@@ -258,7 +271,7 @@ def test_distinct_lru(name: str, bits: int, slots: int, data: st.DataObject) -> 
 
 @seed(3)
 @EXAMPLES
-@given(packets(meeting(6, 2)[:7] + [distinct.EMPTY], 2))
+@given(packets(alike(6, 2) + [distinct.EMPTY], 2) | packets(meeting(6, 2)[:4], 2))
 def test_distinct_fifo(arrivals: list[Packet]) -> None:
     made, caches = bench("fifo"), [distinct.Fifo(64, 3) for _ in range(2)]
     start_prune(made, "distinct_fifo")
@@ -277,7 +290,7 @@ def test_distinct_fifo(arrivals: list[Packet]) -> None:
 def test_topn_randomised(name: str, data: st.DataObject) -> None:
     # 4096 rows are too many to fill from few packets: the first rows start with values already there.
     arrivals, filled = data.draw(packets([1, 2], 1)), data.draw(st.lists(WORDS, min_size=4, max_size=4))
-    made = bench(name)
+    made = bench(name, "random")
     columns = sorted(filled, reverse=True)
     start_prune(made, "topn_rand")
     for column, word in enumerate(columns):
@@ -296,7 +309,7 @@ def test_topn_randomised(name: str, data: st.DataObject) -> None:
 
 @seed(5)
 @EXAMPLES
-@given(packets([1, 2], 1), st.integers(0, 6))
+@given(packets([1, 2], 1) | packets([1, 2], 1, lambda draws: draws.randint(8, 40)), st.integers(0, 6))
 def test_topn_deterministic(arrivals: list[Packet], n: int) -> None:
     made, reference = bench("prune_topn"), topn.Deterministic(n, 4)
     start_prune(made, "topn_det", n)
@@ -436,6 +449,24 @@ def test_filter(arrivals: list[Packet], ranges: list[Range], formula: object) ->
             if not passes:
                 made.enter("filter_truth_0", "filter_prune_0", (flow, *(bits >> k & 1 for k in range(3))), ())
     check_prune(made, arrivals, lambda _, slot, row: reference.process(row[3:]))
+
+
+@pytest.mark.parametrize("name", ["aggregate", "prune_distinct"])
+def test_every_set_of_tuples(name: str) -> None:
+    """Each set that comes, and each part of it that stays with the switch."""
+    made, number = bench(name), 1
+    whole = (1 << 14) - 1 if name == "aggregate" else 0
+    made.start({1: (0, whole) if name == "aggregate" else region(made.sizes, "distinct_lru")})  # type: ignore[arg-type]
+    made.process(frame(DATA, 1, number, tuple((0, 0, 7, 0, 0) for _ in range(4))))
+    for present in range(16):
+        for gone in (gone for gone in range(16) if gone & ~present == 0):
+            number += 1
+            rows: Rows = tuple(
+                None if not present >> i & 1 else (0, 0, 7, 0, 0) if gone >> i & 1 else (1, 0, 7, 0, 0)
+                for i in range(4)
+            )
+            left = tuple(None if gone >> i & 1 else row for i, row in enumerate(rows))
+            assert made.process(frame(DATA, 1, number, rows)) == [answer(Packet(1, number, rows, b"", b""), left)]
 
 
 # ---- what is no tuple ----

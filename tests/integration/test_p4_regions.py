@@ -26,6 +26,7 @@ from jumpgate.testing.switch_programs import (
     Row,
     frame,
     region,
+    words_of,
 )  # fmt: skip
 
 ROWS = 4  # of a job's region
@@ -77,8 +78,8 @@ def reference(algorithm: str) -> Prunes:
     return found[algorithm]
 
 
-BUILD = (3, 17, 1 << 40)
-KEYS = st.integers(0, 12) | st.sampled_from([1 << 40, (1 << 63) + 5])
+BUILD = (1, 3, 4)  # two of them share a word of RBF
+KEYS = st.integers(0, 12) | st.integers(0, 40) | st.sampled_from([1 << 40, (1 << 63) + 5])
 TUPLES = st.lists(st.tuples(KEYS, st.integers(0, 90), st.integers(0, 90)), max_size=90)
 JOBS = st.lists(TUPLES, min_size=3, max_size=3)
 
@@ -90,12 +91,13 @@ def interleaved(jobs: list[list[Drawn]], data: st.DataObject) -> Iterator[tuple[
     return ((job, next(waiting[job])) for job in order)
 
 
-def entry(algorithm: str, job: int, adds: int = 0) -> tuple[int, ...]:
+def entry(algorithm: str, job: int, adds: int = 0, absorbs: int = 0, side: int = 0) -> tuple[int, ...]:
     """The last job has the last rows; random rows are pinned down by a region of one."""
     if algorithm in ("topn_det", "skyline"):
         return region(SIZES, algorithm, base=5 * job, threshold=THRESHOLD if algorithm == "topn_det" else 0)
     rows = 1 if algorithm == "topn_rand" else ROWS
-    return region(SIZES, algorithm, base=(1, 2, 3)[job] * rows, rows=rows, threshold=THRESHOLD, adds=adds)
+    base = (1, 2, 3)[job] * rows
+    return region(SIZES, algorithm, base, rows, THRESHOLD, side, adds, absorbs)
 
 
 def row_of(key: int, a: int, b: int) -> Row:
@@ -106,8 +108,8 @@ def run_jobs(algorithm: str, arrivals: list[tuple[int, tuple[int, int, int]]]) -
     """The port by which each packet left; flow is job + 1, and job + 11 builds the filters."""
     made = bench()
     adds = int(algorithm == "having")
-    flows = {job + 1: entry(algorithm, job, adds) for job in range(3)}
-    builds = {job + 11: (*entry(algorithm, job)[:2], 1, 1, 1, *entry(algorithm, job)[5:]) for job in range(3)}
+    flows = {job + 1: entry(algorithm, job, adds, side=job % 2) for job in range(3)}
+    builds = {job + 11: entry(algorithm, job, adds=1, absorbs=1, side=1 - job % 2) for job in range(3)}
     made.start({**flows, **(builds if algorithm.startswith("join") else {})})
     used = {job for job, _ in arrivals}
     if algorithm.startswith("join"):
@@ -217,13 +219,12 @@ def drained(made: Bench, flow: int) -> dict[tuple[int, int], tuple[int, int]]:
     """(slot, bucket within the region) → key and count."""
     out = {}
     for bucket in range(BUCKETS):
-        halves = []
-        for kind in (READ_FIRST, READ_SECOND):
-            [(_, answer)] = made.process(frame(kind, flow, bucket))
-            halves.append(struct.unpack(f">{9 * SLOTS}I", answer[50:]))
-        for slot in range(SLOTS):
-            first, second = (half[9 * slot : 9 * slot + 9] for half in halves)
-            if second[0]:
-                [key] = struct.unpack(">q", struct.pack(">II", first[1], first[0]))
-                out[slot, bucket] = key, first[2]
+        [(_, answer)] = made.process(frame(READ_FIRST, flow, bucket))
+        request = bytearray(frame(READ_SECOND, flow, bucket))
+        request[43] = answer[43]
+        [(_, more)] = made.process(bytes(request))
+        seconds = words_of(more[42:])
+        for slot, (high, count, *_) in words_of(answer[42:]).items():
+            [key] = struct.unpack(">q", struct.pack(">II", high, seconds[slot][0]))
+            out[slot, bucket] = key, count
     return out

@@ -20,6 +20,7 @@ from jumpgate.testing.p4_random import (
     STATES,
     Expressions,
     Headers,
+    Parsing,
     Statements,
     check,
     frames_of,
@@ -54,7 +55,7 @@ def test_random_expressions(start: int) -> None:
 
 
 @seed(12)
-@BATCHES
+@settings(BATCHES, max_examples=2)
 @given(st.integers(0, 1 << 32))
 def test_random_statements(start: int) -> None:
     """Blocks of ifs, tables with entries of every kind, actions with data, and registers, many in one program."""
@@ -64,6 +65,16 @@ def test_random_statements(start: int) -> None:
 
 
 # ---- parsers, tables, registers ----
+
+
+@seed(13)
+@settings(BATCHES, max_examples=8)
+@given(st.integers(0, 1 << 32))
+def test_random_parsers(start: int) -> None:
+    made = Parsing(random.Random(start))
+    compiled = compile_source(made.program(), "parsers.p4", profile="none")
+    check(compiled.program, compiled.cpp, made.frames(400))
+
 
 STRUCTURES = source(
     headers="""
@@ -264,10 +275,11 @@ for program, frames in pickle.load(sys.stdin.buffer):
 
 def test_generated_code_is_clean_under_the_sanitizers() -> None:
     draws = random.Random(14)
-    given_batch, hashes = batch(draws, 12), hash_program()[0]
+    given_batch, statements, hashes = batch(draws, 12), Statements(draws).program(6), hash_program()[0]
     work = []
     for text, frames in (
-        (given_batch, frames_of(draws)), (STRUCTURES, structure_frames(400)), (hashes, [b"123456789", b"1"]),
+        (given_batch, frames_of(draws)), (statements, frames_of(draws)), (STRUCTURES, structure_frames(400)),
+        (hashes, [b"123456789", b"1"]),
     ):  # fmt: skip
         cpp = compile_source(text, "clean.p4", profile="none").cpp
         work.append((str(library.build_program("clean.p4", cpp, "asan")), frames))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 import jumpgate.p4.compiler
 from jumpgate.cli.main import cli
 from jumpgate.errors import ConfigError
+from jumpgate.p4.compiler import P4Error
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.device import program_of
@@ -78,6 +80,17 @@ def test_compile(source: Path, compiled: list[str], tmp_path: Path) -> None:
     made = json.loads(done.output)
     assert made["tables"] == 5 and program_of(blob.read_bytes()) == Path(made["program"])
     assert 'name: "Ingress.exact_table"' in info.read_text()
+
+
+def test_a_program_that_does_not_fit_is_compiled_when_asked(tmp_path: Path) -> None:
+    source = tmp_path / "large.p4"
+    source.write_text(render.render(render.PruneSizes(("join_bf",), bloom_bits=24)))
+    done = CliRunner().invoke(cli, ["switch", "compile", str(source)])
+    assert isinstance(done.exception, P4Error)
+    assert re.search(rf"{source}:\d+:\d+: error: .*needs 128 stateful blocks in one stage", done.exception.message)
+    done = CliRunner().invoke(cli, ["switch", "compile", str(source), "--profile", "none"], catch_exceptions=False)
+    with Switch(Path(done.output.strip())) as switch:
+        assert switch.register("bf_0_0_0").size == 1 << 24
 
 
 def test_resources_are_shown_whether_a_program_fits_or_not(tmp_path: Path) -> None:

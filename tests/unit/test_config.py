@@ -73,7 +73,11 @@ def test_everything_that_a_file_can_say() -> None:
         ({"device": [{"name": "x", "kind": "switch", "p4runtime": "h:1"}]}, "needs p4runtime .* and data .* together"),
         ({"device": [{"name": "x", "kind": "switch", "jobs": 3}]}, "jobs of .* is 3, not a power of two up to 16"),
         ({"device": [{"name": "x", "kind": "switch", "success": 1.5}]}, "success of .* is 1.5, not a probability"),
-        ({"device": [{"name": "x", "kind": "switch", "data": "h", "p4runtime": "h:1"}]}, "data of .* not HOST:PORT"),
+        ({"device": [{"name": "x", "kind": "switch", "data": "h", "p4runtime": "h:1"}]}, "data of .* not ADDRESS:PORT"),
+        (
+            {"device": [{"name": n, "kind": "switch", "pool": "p", "program": n} for n in "ab"]},
+            "the switches of pool 'p' run different programs",
+        ),
         ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
         ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
         ({"host": [{"name": 5}]}, r"name in \[\[host\]\] is 5, not a text"),

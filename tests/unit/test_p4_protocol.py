@@ -121,7 +121,7 @@ def test_a_switch_that_forgot_the_flow_fails_the_job() -> None:
             sender.due(now)
             now = sender.wake_at() or now
     assert error.value.is_unreachable
-    assert now < 60
+    assert now < 20
 
 
 def test_a_flow_without_tuples_ends() -> None:
@@ -139,5 +139,5 @@ def test_no_more_than_a_window_is_on_the_way() -> None:
 
 
 def test_a_flow_that_has_too_many_packets_is_refused() -> None:
-    with pytest.raises(ValueError, match="flow 1 has 4294967296 packets; its numbers end at 4294967295"):
-        Sender(1, 2**32)
+    with pytest.raises(ValueError, match="flow 1 has 4294967295 packets; its numbers end at 4294967294"):
+        Sender(1, 2**32 - 1)

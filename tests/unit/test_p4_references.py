@@ -24,6 +24,14 @@ def test_crc_is_the_one_of_zlib() -> None:
         assert crc.hash_keys(which, keys).tolist() == [crc.hash_key(which, int(k)) for k in keys]
 
 
+@pytest.mark.parametrize("first", [0, 5 << 16, 1 << 63])
+def test_dense_keys_never_share_a_bucket(first: int) -> None:
+    keys = np.arange(first, first + (1 << 16), dtype=np.uint64)
+    slot = (crc.hash_keys(crc.SLOT_POLYNOMIAL, keys) >> np.uint32(18)) % np.uint32(4)
+    assert slot[:100].tolist() == [crc.slot_of(first + k, 4) for k in range(100)]
+    assert len(np.unique(slot << np.uint32(14) | crc.hash_keys(0, keys) & np.uint32((1 << 14) - 1))) == 1 << 16
+
+
 @given(SMALL, st.booleans())
 def test_distinct_keeps_every_value(rows: list[tuple[int, int]], lru: bool) -> None:
     cache = distinct.Lru(4, 2) if lru else distinct.Fifo(4, 2)

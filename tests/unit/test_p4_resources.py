@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jumpgate.errors import ConfigError
 from jumpgate.p4.compiler import P4Error, compile_source, front_end, report
+from jumpgate.p4.compiler.phv import Containers
 from jumpgate.p4.compiler.placement import place
 from jumpgate.p4.compiler.profile import load_profile
 from jumpgate.p4.compiler.source import Diagnostics
 from jumpgate.p4.programs.render import PROGRAMS, PruneSizes, render
+
+CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"
 
 
 def test_a_program_that_is_too_long_says_where() -> None:
@@ -42,6 +46,47 @@ def test_the_report_is_consistent(name: str) -> None:
         assert 0 < used <= data["phv_containers_max"][size]
     assert f"{data['stages_used']} of 12 stages" in made.text()
     assert "does not fit" not in made.text()
+
+
+# ---- the packet header vector ----
+
+BY_TURNS = """
+    first = hdr.data.a + 1; hdr.data.b = all.get({ first });
+    second = hdr.data.b + 1; hdr.data.c = all.get({ second });
+"""
+TOGETHER = """
+    first = hdr.data.a + 1; second = hdr.data.a + 2;
+    hdr.data.b = all.get({ first, second }); hdr.data.c = all.get({ second, first });
+"""
+CONDITIONAL = BY_TURNS.replace("second = ", "if (hdr.data.flag == 1) { second = ").replace(
+    "+ 1; hdr.data.c", "+ 1; } hdr.data.c"
+)
+
+
+def containers(apply: str) -> Containers:
+    """Of a program with that body around tests/cases/p4/include; `first`, `second` are fields of the metadata."""
+    text = f"""
+    #include "include/frame.p4h"
+    INGRESS {{
+        Hash<bit<32>>(HashAlgorithm_t.CRC32) all;
+        apply {{ {apply.replace("first", "md.x").replace("second", "md.y")} }}
+    }}
+    #include "include/rest.p4h"
+    """
+    return report(text, str(CASES / "x.p4")).phv
+
+
+def test_headers_that_only_pass_are_tagalong() -> None:
+    idle = containers("")
+    assert idle.tagalong_bits == 24 * 8 and idle.used == {8: 1, 16: 0, 32: 0}  # one says what is valid
+    assert containers("hdr.data.long = 0;").tagalong_bits == 16 * 8
+
+
+def test_metadata_share_containers_by_turns() -> None:
+    bits = {name: sum(size * n for size, n in containers(body).used.items()) for name, body in (
+        ("turns", BY_TURNS), ("together", TOGETHER), ("conditional", CONDITIONAL))}  # fmt: skip
+    assert bits["together"] == bits["turns"] + 32
+    assert bits["conditional"] > bits["turns"]  # read on a path that did not write it: it lives from the parser on
 
 
 # ---- Cheetah's Table 2 ----

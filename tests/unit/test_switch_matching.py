@@ -74,6 +74,7 @@ PRUNINGS = {
     "top": ("prune_topn", lambda t: t.top(9, col("price").desc())),
     "bottom": ("prune_topn", lambda t: t.top(9, "n", "item", offset=3)),
     "top days": ("prune_topn", lambda t: t.top(5, col("at").desc(), "n")),
+    "skyline": ("prune_skyline", lambda t: t.skyline(col("price").desc(), "item")),
     "max": ("prune_groupby", lambda t: t.aggregate(by=["item"], hi=max_("price"))),
     "min": ("prune_groupby", lambda t: t.aggregate(by=["store"], lo=min_("item"))),
     "join": (
@@ -81,6 +82,10 @@ PRUNINGS = {
         lambda t: t.join(
             t.filter(col("n") < 9).select(i=col("item"), x=col("n")), left_on=col("item"), right_on=col("i")
         ),
+    ),
+    "self join": (
+        "prune_join",
+        lambda t: t.select("n", "day").join(t.select("n", "day"), left_on=col("n"), right_on=col("n"), suffix="_r"),
     ),
     "semi": (
         "prune",
@@ -182,6 +187,8 @@ REFUSED = [
     ("prune_distinct", lambda t: t.top(3, "item"), "no deterministic top-n"),
     ("prune", lambda t: t.top(3, "item"), "success = 0.9999"),
     ("prune_topn", lambda t: t.top(3, "name"), "orders numbers and dates, not string"),
+    ("prune_skyline", lambda t: t.skyline("item", "n"), "a key is int64; the switch compares 32 bits"),
+    ("prune_skyline", lambda t: t.skyline("item"), "two keys, not by 1"),
     ("prune", lambda t: t.aggregate(by=["item"], s=max_("n")), "the value is int64, more than 32 bits"),
     ("prune", lambda t: t.aggregate(by=["n"], s=max_("item")), "the key is more"),
     ("prune", lambda t: t.aggregate(by=["item"], s=max_("store"), r=min_("store")), "the max, or by the min, of one"),

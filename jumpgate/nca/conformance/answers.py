@@ -62,8 +62,9 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
         if not cost.throughput > 0 or not all(math.isfinite(n) and n >= 0 for n in numbers):
             yield f"its cost for inputs of {rows} rows is no estimate: {cost}"
     descriptor, transport = nca.operators.match_output(match, 1)
-    if descriptor.schema.types != match.schema.types:
-        yield f"would emit {descriptor.schema} where it matched {match.schema}"
+    emitted = match.schema if match.wire is None else match.wire.body.schema
+    if descriptor.schema.types != emitted.types:
+        yield f"would emit {descriptor.schema} where it matched {emitted}"
     if not transport:
         yield "names no transport"
     for leaf in inputs:  # it must be able to read what its own kind emits

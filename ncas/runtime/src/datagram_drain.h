@@ -24,17 +24,24 @@ class Drain {
   bool done() const { return kind_ == CLEAR && number() > wanted_.size(); }
 
  private:
-  // READ_SECOND tells which buckets are occupied; only those are asked for the rest and cleared.
+  struct Answered {
+    uint8_t present = 0;
+    uint32_t at = 0;  // in firsts_
+  };
+
+  // READ_FIRST tells which slots are occupied; only those are asked for the rest, and only such buckets are cleared.
   void next_phase();
+  const Answered& of(uint32_t bucket) const { return answered_[bucket - first_]; }
   size_t number() const { return sender_->oldest(); }
 
   const int slots_;
   const uint16_t flow_;
   const uint32_t first_;
-  Kind kind_ = READ_SECOND;
+  Kind kind_ = READ_FIRST;
   std::optional<FlowSender> sender_;  // of this phase: packet i is the request for wanted_[i - 1]
   std::vector<uint32_t> wanted_;      // buckets, ascending
-  std::vector<GroupWords> seconds_;   // by bucket and slot
+  std::vector<Answered> answered_;    // by bucket
+  std::vector<FirstWords> firsts_;
   std::vector<uint32_t> numbers_;
 };
 

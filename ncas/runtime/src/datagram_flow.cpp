@@ -6,7 +6,7 @@
 namespace jg::datagram {
 namespace {
 
-constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.002, TIMEOUT_MAX_S = 2.0, BUSY_S = 0.02;
+constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.01, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
 constexpr double WINDOW_FIRST = 16;
 
 }  // namespace

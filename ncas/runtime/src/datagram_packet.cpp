@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <iterator>
 
 #include "ntf_row.h"
 
@@ -33,7 +34,20 @@ constexpr Tables make_tables(uint32_t polynomial) {
 
 constexpr Tables SLOT_TABLES = make_tables(0x814141AB);
 
-uint32_t word(const uint8_t* at) { return ntf::load<uint32_t>(at, SWAP); }
+template <class Words>
+bool parse_words(const uint8_t* packet, size_t size, const Header& header, int slots, Words* out) {
+  static_assert(sizeof(Words) % sizeof(uint32_t) == 0 && alignof(Words) == alignof(uint32_t));
+  const auto count = static_cast<size_t>(std::popcount(header.present));
+  if (header.present >> slots != 0 || size != HEADER_BYTES + count * sizeof(Words)) return false;
+  for (size_t i = 0; i < count; i++) {
+    uint32_t words[sizeof(Words) / sizeof(uint32_t)];
+    for (size_t k = 0; k < std::size(words); k++) {
+      words[k] = ntf::load<uint32_t>(packet + HEADER_BYTES + i * sizeof(Words) + k * sizeof(uint32_t), SWAP);
+    }
+    out[i] = std::bit_cast<Words>(words);
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -52,7 +66,7 @@ void put_tuple(uint8_t* at, const Tuple& tuple) {
 
 bool parse_header(const uint8_t* packet, size_t size, Header* out) {
   if (size < HEADER_BYTES) return false;
-  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, SWAP), word(packet + 4)};
+  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, SWAP), ntf::load<uint32_t>(packet + 4, SWAP)};
   return true;
 }
 
@@ -70,25 +84,23 @@ bool parse_data(const uint8_t* packet, size_t size, const Header& header, int sl
   return true;
 }
 
-bool parse_groups(const uint8_t* packet, size_t size, const Header& header, int slots, GroupWords* out) {
-  if (header.present != (1u << slots) - 1 || size != HEADER_BYTES + GROUP_BYTES * slots) return false;
-  for (int i = 0; i < slots; i++) {
-    const uint8_t* at = packet + HEADER_BYTES + GROUP_BYTES * i;
-    out[i] = {word(at),      word(at + 4),  word(at + 8),  word(at + 12), word(at + 16),
-              word(at + 20), word(at + 24), word(at + 28), word(at + 32)};
-  }
-  return true;
+bool parse_first(const uint8_t* packet, size_t size, const Header& header, int slots, FirstWords* out) {
+  return parse_words(packet, size, header, slots, out);
 }
 
-Group group_of(const GroupWords& first, const GroupWords& second) {
+bool parse_second(const uint8_t* packet, size_t size, const Header& header, int slots, SecondWords* out) {
+  return parse_words(packet, size, header, slots, out);
+}
+
+Group group_of(const FirstWords& first, const SecondWords& second) {
   constexpr uint64_t BIAS = 1ull << 63;
   const auto wide = [](uint32_t high, uint32_t low) { return static_cast<uint64_t>(high) << 32 | low; };
   const auto count = static_cast<int64_t>(first.count);
   jg_i128 sum = first.sum_low;
-  sum += (static_cast<jg_i128>(second.sum_low) + first.sum_high) << 32;
-  sum += static_cast<jg_i128>(second.sum_high) << 64;
+  sum += (static_cast<jg_i128>(second.carries_low) + first.sum_high) << 32;
+  sum += static_cast<jg_i128>(second.carries_high) << 64;
   sum -= static_cast<jg_i128>(BIAS) * count;
-  return {static_cast<int64_t>(wide(first.key_high, first.key_low)), count,
+  return {static_cast<int64_t>(wide(first.key_high, second.key_low)), count,
           static_cast<int64_t>(wide(first.min_high, first.min_low) ^ BIAS),
           static_cast<int64_t>(~wide(first.max_high, first.max_low) ^ BIAS), sum};
 }
@@ -101,7 +113,7 @@ int slot_of(uint64_t key, int slots) {
     out ^= SLOT_TABLES[i][(byte ^ crc) & 0xFF];
     crc = i < 3 ? crc >> 8 : 0;
   }
-  return static_cast<int>(((out ^ 0xFFFFFFFF) >> 16) % static_cast<uint32_t>(slots));
+  return static_cast<int>(((out ^ 0xFFFFFFFF) >> 18) % static_cast<uint32_t>(slots));
 }
 
 }  // namespace jg::datagram

@@ -9,7 +9,7 @@ namespace jg::datagram {
 
 enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6 };
 
-inline constexpr size_t HEADER_BYTES = 8, TUPLE_BYTES = 17, GROUP_BYTES = 36, SLOTS_MAX = 8;
+inline constexpr size_t HEADER_BYTES = 8, TUPLE_BYTES = 17, SLOTS_MAX = 8;
 inline constexpr size_t PACKET_BYTES_MAX = 1400;  // passes every network that carries Ethernet frames
 
 inline constexpr uint32_t BUSY = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
@@ -35,12 +35,13 @@ struct Data {
   size_t payload_bytes = 0;
 };
 
-// One bucket's registers as READ_FIRST and READ_SECOND answer them, in the order of `group_h` in
-// templates/p4/aggregate.p4.j2.
-struct GroupWords {
-  uint32_t key_low, key_high, count, sum_low, sum_high, min_high, min_low, max_high, max_low;
+// One bucket's registers, in two answers: `first_h` and `second_h` in templates/p4/aggregate.p4.j2.
+struct FirstWords {
+  uint32_t key_high, count, sum_low, sum_high, min_high, min_low, max_high, max_low;
 };
-static_assert(sizeof(GroupWords) == GROUP_BYTES);
+struct SecondWords {
+  uint32_t key_low, carries_low, carries_high;
+};
 
 // A bucket's group. Sum, least and greatest value mean nothing where the count is 0.
 struct Group {
@@ -54,10 +55,11 @@ bool parse_header(const uint8_t* packet, size_t size, Header* out);
 // A DATA packet whose header was parsed; false unless it has exactly the tuples that it announces, at least one and
 // none beyond `slots`, and a payload only with one slot.
 bool parse_data(const uint8_t* packet, size_t size, const Header& header, int slots, Data* out);
-// The answer to a READ; `out` has room for `slots` groups.
-bool parse_groups(const uint8_t* packet, size_t size, const Header& header, int slots, GroupWords* out);
-// Of the two answers for one bucket.
-Group group_of(const GroupWords& first, const GroupWords& second);
+// Answers to READ_FIRST and READ_SECOND: the words of each slot of header.present, in order. False unless there are
+// exactly those and none beyond `slots`.
+bool parse_first(const uint8_t* packet, size_t size, const Header& header, int slots, FirstWords* out);
+bool parse_second(const uint8_t* packet, size_t size, const Header& header, int slots, SecondWords* out);
+Group group_of(const FirstWords& first, const SecondWords& second);
 
 // The slot that a key travels in (p4/programs/crc.py).
 int slot_of(uint64_t key, int slots);

@@ -1,10 +1,11 @@
 // The row layout: tuples with a null bit vector and fields at known offsets, then one section of all their strings.
+#include "ntf_row.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "jg/ntf.h"
 #include "ntf_bytes.h"
-#include "ntf_row.h"
 
 namespace jg::ntf {
 namespace {

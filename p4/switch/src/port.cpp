@@ -286,7 +286,13 @@ uint32_t Port::send_batch(size_t& at) {
   return count;
 }
 
+// Packets of one destination keep their order; side by side they make long messages.
 void Port::flush(BufferPool& pool) {
+  if (kind_ == PortKind::datagrams && peer_.sin_port == 0) {
+    std::stable_sort(queue_.begin(), queue_.end(), [](const Buffer* a, const Buffer* b) {
+      return std::memcmp(a->packet.data + 30, b->packet.data + 30, 8) < 0;  // IPv4 address; UDP ports
+    });
+  }
   for (size_t at = 0; at < queue_.size();) send_batch(at);
   for (Buffer* buffer : queue_) pool.give(buffer);
   queue_.clear();

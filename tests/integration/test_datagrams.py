@@ -1,0 +1,570 @@
+"""Edges through a switch: senders and receivers with the switch's programs between them, over networks that behave and
+networks that do not. Answers are compared with a plain computation over what was sent."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jumpgate.dataflow.operators import Emit, Partitioning, Read, Receive
+from jumpgate.dataflow.types import Schema, decimal, int32, int64, string
+from jumpgate.errors import Unreachable
+from jumpgate.nca.interface import DATAGRAMS, Device, Edge, InstancePlan, JobContext, JobPlan
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
+from jumpgate.ntf.codec import arrow_schema
+from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.ntf.receive import Endpoint
+from jumpgate.p4.programs import crc, protocol, render
+from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX
+from jumpgate.testing import live
+from jumpgate.testing.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
+from jumpgate.testing.switch_programs import ACK, DATA, END, region
+
+AGGREGATE = render.AggregateSizes()
+PRUNE = render.PruneSizes(("distinct_lru", "join_bf"), distinct_bits=8, bloom_bits=12)
+KEYS = Descriptor.row(Schema.of(key=int64, value=int64), byte_order="big", packed=True)
+GROUPS = Descriptor.row(
+    Schema.of(key=int64, count=int64, sum=decimal(38, 0), min=int64, max=int64), byte_order="big", packed=True
+)
+OUTPUTS = "key,count,sum,min,max"
+#: what pruning passes on, and with what it is decided
+ROWS = Schema.of(id=int64.with_nullable(False), name=string, note=string.with_nullable(False))
+PAYLOAD = Descriptor.row(ROWS, byte_order="big", packed=True)
+CARRYING = Descriptor.row(
+    Schema((*ROWS.fields, *Schema.of(key=int64, a=int32, b=int32).fields)), byte_order="big", packed=True
+)
+LEAST, MOST = -(2**63), 2**63 - 1
+Pairs = Sequence[tuple[int | None, int | None]]
+Group = tuple[int, int | None, int | None, int | None]  # count, sum, min, max
+
+
+@pytest.fixture(scope="module")
+def aggregates() -> Iterator[Line]:
+    line = Line(AGGREGATE)
+    yield line
+    line.close()
+
+
+@pytest.fixture(scope="module")
+def prunes() -> Iterator[Line]:
+    line = Line(PRUNE)
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def peers(tmp_path: Path) -> Iterator[Peers]:
+    started = Peers(tmp_path)
+    yield started
+    started.close()
+
+
+# ---- what is expected ----
+
+
+def grouped(pairs: Pairs) -> dict[int | None, Group]:
+    values: dict[int | None, list[int | None]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    out: dict[int | None, Group] = {}
+    for key, listed in values.items():
+        some = [v for v in listed if v is not None]
+        out[key] = (len(some), sum(some), min(some), max(some)) if some else (0, None, None, None)
+    return out
+
+
+def merged(partial: pa.RecordBatch) -> dict[int | None, Group]:
+    """The final aggregate over what a receiver delivered, in which a key may occur several times."""
+    out: dict[int | None, Group] = {}
+    for row in partial.to_pylist():
+        key, count, total, least, most = row.values()
+        before = out.get(key, (0, None, None, None))
+        total = None if total is None else int(total)
+
+        def both(pick: Callable[[list[int]], int], *numbers: int | None) -> int | None:
+            some = [n for n in numbers if n is not None]
+            return pick(some) if some else None
+
+        out[key] = (before[0] + count, both(sum, before[1], total), both(min, before[2], least),
+                    both(max, before[3], most))  # fmt: skip
+    return out
+
+
+def batch_of(descriptor: Descriptor, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
+    schema = arrow_schema(descriptor.schema)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([row[i] for row in rows], f.type) for i, f in enumerate(schema)], schema=schema
+    )
+
+
+def uniform(r: random.Random) -> Pairs:
+    return [(r.randrange(-500, 500), r.randrange(-(10**6), 10**6)) for _ in range(20_000)]
+
+
+def skewed(r: random.Random) -> Pairs:
+    return [(int(r.paretovariate(0.7)) % 10_000, r.randrange(100)) for _ in range(20_000)]
+
+
+def all_equal(r: random.Random) -> Pairs:
+    return [(7, 3)] * 5_000
+
+
+def extremes(r: random.Random) -> Pairs:
+    corners = [LEAST, LEAST + 1, -(2**32), -(2**31), -1, 0, 1, 2**31, 2**32 - 1, 2**32, MOST - 1, MOST]
+    return [(r.choice(corners), r.choice(corners)) for _ in range(8_000)]
+
+
+def nulls(r: random.Random) -> Pairs:
+    return [(r.choice([None, 0, 1, 2, 3]), r.choice([None, None, 0, -5, 9])) for _ in range(4_000)] + [(99, None)] * 3
+
+
+def many(r: random.Random) -> Pairs:
+    return [(r.randrange(6_000), r.randrange(100)) for _ in range(12_000)]
+
+
+def none(r: random.Random) -> Pairs:
+    return []
+
+
+class Run:
+    """Senders of one job, each a flow over each switch, and the receiver, over relays if the network is bad."""
+
+    def __init__(self, peers: Peers, lines: Sequence[Line], buckets: int = 1 << 14, chaos: Chaos | None = None) -> None:
+        self.peers, self.lines, self.buckets = peers, lines, buckets
+        self.relays: list[Relay] = []
+        self._chaos = chaos
+
+    def aggregate(self, inputs: Sequence[Pairs], threads: int = 2) -> tuple[list[Answer], Answer, pa.RecordBatch]:
+        """Answers of the senders and of the receiver, and what it delivered."""
+        for line in self.lines:
+            line.clear()
+        words = {"partitioning": "hash" if len(self.lines) > 1 else "single", "threads": threads}
+        senders = [self.peers.sender(KEYS, batch_of(KEYS, pairs), **words) for pairs in inputs]
+        to_receiver = [self._relay(line) for line in self.lines]
+        drains = ",".join(f"127.0.0.1:{near}/0/{self.buckets}" for near, _ in to_receiver)
+        receiver = self.peers.receiver(GROUPS, outputs=OUTPUTS, drains=drains)
+        arriving: list[tuple[int, int]] = []
+        for i, sender in enumerate(senders):
+            paths = []
+            for line, (near, far) in zip(self.lines, to_receiver, strict=True):
+                own_near, own_far = self._relay(line, sender)
+                line.join(i, (0, self.buckets - 1), own_far or sender.port, far or receiver.port)
+                paths.append((own_near, i))
+                arriving.append((near, i))
+            sender.start(*paths)
+        for relay in self.relays:
+            relay.end = relay.end or receiver.port
+            relay.start()
+        receiver.start(*arriving)
+        answers = [sender.answer() for sender in senders]
+        answer = receiver.answer()
+        for relay in self.relays:
+            relay.close()
+        rows = self.peers.received(receiver, answer.counted["delivered"]) if answer.counted else None
+        return answers, answer, rows
+
+    def _relay(self, line: Line, end: Peer | None = None) -> tuple[int, int]:
+        """Where an end finds the switch, and where the switch finds the end (0: where it is)."""
+        if self._chaos is None:
+            return line.port, 0
+        seed = self._chaos.seed * 100 + len(self.relays)
+        relay = Relay(line.port, Chaos(self._chaos.loss, self._chaos.repeat, self._chaos.delay, seed=seed))
+        relay.end = end.port if end else 0
+        self.relays.append(relay)
+        return relay.port, relay.far_port
+
+
+@pytest.mark.parametrize("make", [uniform, skewed, all_equal, extremes, nulls, many, none])
+def test_aggregation_is_exact(aggregates: Line, peers: Peers, make: Callable[[random.Random], Pairs]) -> None:
+    pairs = make(random.Random(1))
+    buckets = 256 if make is many else 1 << 14
+    [sent], answer, rows = Run(peers, [aggregates], buckets).aggregate([pairs])
+    assert sent.counted["rows"] == len(pairs)
+    assert merged(rows) == grouped(pairs)
+    assert answer.counted["rows"] == answer.counted["delivered"] == rows.num_rows
+    if make is many:  # those that found a bucket of their own, and tuples of others
+        assert 1024 < rows.num_rows < len(pairs)
+    elif make is nulls:  # keys that are NULL go on one by one
+        assert rows.num_rows == sum(key is None for key, _ in pairs) + 5
+    elif make in (uniform, all_equal):  # the switch has them all
+        assert rows.num_rows == len(dict(pairs))
+
+
+def test_packets_are_full(aggregates: Line, peers: Peers) -> None:
+    pairs = uniform(random.Random(2))
+    [sent], _, _ = Run(peers, [aggregates]).aggregate([pairs])
+    assert sent.counted["batches"] < len(pairs) / 3.6
+
+
+def test_tuples_travel_in_the_slots_of_their_keys(fake: Fake, peers: Peers) -> None:
+    r = random.Random(7)
+    keys = [r.choice([r.randrange(100), r.randrange(LEAST, MOST)]) for _ in range(300)]
+    sender = peers.sender(KEYS, batch_of(KEYS, [(key, i) for i, key in enumerate(keys)]))
+    sender.start((fake.port, 3))
+    sent: dict[int, bytes] = {}
+    while (data := fake.receive())[0] == DATA:
+        sent[struct.unpack(">I", data[4:8])[0]] = data
+        fake.send(sender.port, bytes([ACK, 0]) + data[2:8])
+    fake.send(sender.port, packet(ACK, 0, 3, 0))
+    assert data == packet(END, 0, 3, len(sent))
+    arrived = []
+    for data in sent.values():
+        slots = [slot for slot in range(8) if data[1] >> slot & 1]
+        for slot, (nulls, key, value) in zip(slots, struct.iter_unpack(">BQq", data[8:]), strict=True):
+            assert nulls == 0 and crc.slot_of(key, AGGREGATE.slots) == slot
+            arrived.append((value, key))
+    assert sorted(arrived) == [(i, key & 2**64 - 1) for i, key in enumerate(keys)]
+
+
+def test_several_senders_over_several_switches(aggregates: Line, peers: Peers) -> None:
+    second = Line(AGGREGATE)
+    try:
+        inputs = [uniform(random.Random(3)), skewed(random.Random(4)), nulls(random.Random(5))]
+        _, _, rows = Run(peers, [aggregates, second]).aggregate(inputs)
+        assert merged(rows) == grouped([pair for pairs in inputs for pair in pairs])
+    finally:
+        second.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("loss", "count"), [(0.0, 8_000), (0.02, 6_000), (0.3, 150)])
+def test_aggregation_over_a_bad_network(aggregates: Line, peers: Peers, loss: float, count: int, seed: int) -> None:
+    r = random.Random(seed)
+    inputs = [[(r.choice([None, *range(300)]), r.choice([None, LEAST, MOST, 5])) for _ in range(count)] for _ in "ab"]
+    chaos = Chaos(loss, repeat=r.choice([0, 0.1, 0.3]), delay=r.choice([0, 0.1, 0.5]), seed=seed)
+    _, _, rows = Run(peers, [aggregates], 64, chaos).aggregate(inputs)
+    assert merged(rows) == grouped([pair for pairs in inputs for pair in pairs])
+
+
+# ---- pruning ----
+
+
+def carrying(keys: Sequence[int | None], seed: int = 1) -> list[tuple[object, ...]]:
+    r = random.Random(seed)
+    names = [None, "", "a", "n" * 40]
+    return [(i, r.choice(names), "note " * (i % 9), key, i % 5, -1) for i, key in enumerate(keys)]
+
+
+def pruned(
+    peers: Peers, line: Line, rows: Sequence[tuple[object, ...]], data: Sequence[int], chaos: Chaos | None = None,
+    flow: int = 3,
+) -> tuple[Answer, list[tuple[object, ...]]]:  # fmt: skip
+    """What of the rows arrives behind the switch."""
+    sender = peers.sender(CARRYING, batch_of(CARRYING, rows), slots=1, tuple="prune",
+                          payload=_written(peers, PAYLOAD))  # fmt: skip
+    receiver = peers.receiver(PAYLOAD, slots=1, tuple="prune")
+    relays = [Relay(line.port, chaos) for _ in range(2)] if chaos else []
+    for relay, end in zip(relays, (sender, receiver), strict=False):
+        relay.end = end.port
+        relay.start()
+    ports = [relay.port for relay in relays] or [line.port] * 2
+    ends = [relay.far_port for relay in relays] or [sender.port, receiver.port]
+    line.join(flow, data, *ends)
+    receiver.start((ports[1], flow))
+    sender.start((ports[0], flow))
+    assert sender.answer().counted["rows"] == len(rows)
+    answer = receiver.answer()
+    for relay in relays:
+        relay.close()
+    return answer, [tuple(row.values()) for row in peers.received(receiver, answer.counted["delivered"]).to_pylist()]
+
+
+def _written(peers: Peers, descriptor: Descriptor) -> Path:
+    path = peers.folder / "payload.ntf"
+    path.write_text(descriptor.text())
+    return path
+
+
+@pytest.mark.parametrize("chaos", [None, Chaos(0.1, 0.1, 0.3)])
+def test_distinct_keeps_a_row_of_each_key(prunes: Line, peers: Peers, chaos: Chaos | None) -> None:
+    r = random.Random(6)
+    rows = carrying([r.choice([None, LEAST, MOST, *range(50)]) for _ in range(1_500 if chaos else 6_000)])
+    prunes.clear()
+    _, left = pruned(peers, prunes, rows, region(PRUNE, "distinct_lru"), chaos)
+    sent = {row[:3]: row[3] for row in rows}
+    assert len(set(left)) == len(left), "a row was delivered twice"
+    assert {sent[row] for row in left} == set(sent.values())
+    assert {row for row in left if sent[row] is None} == {row for row, key in sent.items() if key is None}
+    assert len(left) < len(rows)
+
+
+def test_a_join_forwards_what_may_have_a_partner(prunes: Line, peers: Peers) -> None:
+    prunes.clear()
+    build = [(key, 0, 0) for key in range(0, 300, 3)]
+    only_keys = Descriptor.row(Schema.of(key=int64, a=int32, b=int32), byte_order="big", packed=True)
+    sender = peers.sender(only_keys, batch_of(only_keys, build), slots=1, tuple="prune")
+    prunes.join(5, region(PRUNE, "join_bf", side=0, adds=1, absorbs=1), sender.port, None)
+    sender.start((prunes.port, 5))
+    assert sender.answer().counted["rows"] == 100  # the switch acknowledged them, and the end
+    rows = carrying(range(3_000))
+    _, left = pruned(peers, prunes, rows, region(PRUNE, "join_bf", side=1), flow=6)
+    kept = {row[0] for row in left}
+    assert {key for key, _, _ in build} <= kept and len(kept) < 400
+    assert set(left) <= {row[:3] for row in rows}
+
+
+# ---- failures ----
+
+
+def test_the_sender_is_the_reference(peers: Peers) -> None:
+    """Both are given the same packets, losses and answers; they send the same numbers at the same times."""
+    for seed in range(12):
+        r = random.Random(seed)
+        bits, packets = r.choice([1, 3, 6]), r.choice([0, 1, 40, 300])
+        sender = protocol.Sender(1, packets, bits)
+        lines, wanted, now = [], [], 0.0
+        busy = seed % 3 == 0
+        on_the_way: list[int] = []
+        while not sender.ended and len(wanted) < 3_000:
+            lines.append(f"due {now!r}")
+            try:
+                due = sender.due(now)
+            except Unreachable as error:
+                wanted.append(f"given up {error.message.split('packet ')[1].split()[0]}")
+                break
+            wanted.append("".join(f"{n} " for n in due))
+            on_the_way += [n for n in due if r.random() > 0.2 and seed % 4 < 3]
+            now += r.choice([0.0, 0.0004, 0.003])
+            if busy and r.random() < 0.05:
+                sender.busy()
+                lines.append(f"busy {now!r}")
+            for number in r.sample(on_the_way, min(len(on_the_way), r.randrange(6))):
+                on_the_way.remove(number)
+                sender.acknowledged(number, now)
+                lines.append(f"ack {number} {now!r}")
+            if not on_the_way:
+                now = max(now, sender.wake_at() or now)
+        done = subprocess.run([str(peers.program), "flow", str(bits), str(packets)], input="\n".join(lines) + "\n",
+                              capture_output=True, text=True, check=True, timeout=60)  # fmt: skip
+        assert done.stdout.split("\n")[:-1] == wanted, f"seed {seed}"
+
+
+class Fake:
+    """A switch that the test plays."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.settimeout(20)
+        self.port: int = self._socket.getsockname()[1]
+
+    def send(self, port: int, *packets: bytes) -> None:
+        for packet in packets:
+            self._socket.sendto(packet, ("127.0.0.1", port))
+
+    def take(self) -> tuple[int, int, int, int]:
+        """Kind, present, flow and sequence of the next packet."""
+        kind, present, flow, sequence = struct.unpack(">BBHI", self.receive()[:8])
+        return kind, present, flow, sequence
+
+    def receive(self) -> bytes:
+        return self._socket.recv(2048)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    made = Fake()
+    yield made
+    made.close()
+
+
+def packet(
+    kind: int, present: int, flow: int, sequence: int, *tuples: tuple[int, int, int], more: bytes = b""
+) -> bytes:
+    head = struct.pack(">BBHI", kind, present, flow, sequence)
+    return head + b"".join(struct.pack(">Bqq", *row) for row in tuples) + more
+
+
+def test_a_silent_switch_is_given_up(aggregates: Line, fake: Fake, peers: Peers) -> None:
+    """One that does not know the flow, and one that does not read its buckets."""
+    aggregates.clear()
+    started = time.monotonic()
+    lost = peers.sender(KEYS, batch_of(KEYS, [(1, 1)] * 10))
+    lost.start((aggregates.port, 40))
+    receiver = peers.receiver(GROUPS, outputs=OUTPUTS, drains=f"127.0.0.1:{fake.port}/0/4")
+    receiver.start((fake.port, 3))
+    fake.send(receiver.port, packet(END, 0, 3, 0))
+    again = "Did the switch restart, or the receiver end? Run the job again."
+    assert lost.answer() == Answer(
+        {}, "unreachable", f"edge 'e1': flow 40: packet 1 was sent {SENDS_MAX} times without an answer. {again}"
+    )
+    assert receiver.answer() == Answer(
+        {}, "unreachable", f"edge 'e1': the switch did not answer when its buckets were read, though it was asked "
+        f"{SENDS_MAX} times. Did it restart? Run the job again.",
+    )  # fmt: skip
+    assert time.monotonic() - started < 60
+
+
+def test_hostile_packets_are_dropped_and_counted(fake: Fake, peers: Peers) -> None:
+    receiver = peers.receiver(GROUPS, outputs=OUTPUTS)
+    receiver.start((fake.port, 3))
+    row = (0, 5, -7)
+    bad = [
+        b"", b"\1", packet(DATA, 0, 3, 1), packet(DATA, 1, 3, 1), packet(DATA, 16, 3, 1, row),
+        packet(DATA, 3, 3, 1, row),
+        packet(DATA, 1, 3, 1, row, more=b"?"), packet(DATA, 1, 3, 1, row)[:-1], packet(DATA, 1, 9, 1, row),
+        packet(DATA, 1, 3, 0, row), packet(DATA, 1, 3, BUSY, row), packet(ACK, 0, 3, 1), packet(9, 1, 3, 1, row),
+        packet(3, 15, 3, 0, more=bytes(128)), packet(5, 0, 3, 0), packet(END, 0, 9, 0), bytes(1400), b"\xff" * 1400,
+    ]  # fmt: skip
+    stranger = Fake()
+    stranger.send(receiver.port, packet(DATA, 1, 3, 1, row), packet(END, 0, 3, 0))
+    fake.send(receiver.port, *bad)
+    good = packet(DATA, 5, 3, 1, row, (1, 0, 1))
+    fake.send(receiver.port, good, good, packet(DATA, 8, 3, 2, (2, 6, 0)))
+    assert [fake.take() for _ in range(3)] == [(ACK, 0, 3, 1), (ACK, 0, 3, 1), (ACK, 0, 3, 2)]
+    fake.send(receiver.port, packet(END, 0, 3, 2), packet(END, 0, 3, 2), packet(DATA, 1, 3, 3, row))
+    assert [fake.take() for _ in range(3)] == [(ACK, 0, 3, 0), (ACK, 0, 3, 0), (ACK, 0, 3, 3)]
+    answer = receiver.answer()
+    stranger.close()
+    assert answer.counted["dropped"] == len(bad) + 2
+    rows = [tuple(r.values()) for r in peers.received(receiver, 3).to_pylist()]
+    assert sorted(rows, key=str) == [(5, 1, Decimal(-7), -7, -7), (6, 0, None, None, None), (None, 1, Decimal(1), 1, 1)]
+
+
+def test_hostile_acknowledgements_change_nothing(fake: Fake, peers: Peers) -> None:
+    sender = peers.sender(KEYS, batch_of(KEYS, [(1, 1), (1, 2)]))
+    sender.start((fake.port, 3))
+    assert {fake.take(), fake.take()} == {(DATA, 1 << slot_of_one(), 3, 1), (DATA, 1 << slot_of_one(), 3, 2)}
+    stranger = Fake()
+    stranger.send(sender.port, packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 2))
+    fake.send(sender.port, b"", b"\2", packet(ACK, 0, 4, 1), packet(DATA, 0, 3, 1), packet(9, 0, 3, 1), b"\xff" * 1400)
+    fake.send(sender.port, packet(ACK, 0, 3, 0), packet(ACK, 0, 3, 7), packet(ACK, 0, 3, BUSY - 1))  # of nothing
+    fake.send(sender.port, packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 2, more=b"the rest"))
+    while (arrived := fake.take())[0] == DATA:  # repetitions
+        pass
+    assert arrived == (END, 0, 3, 2)
+    fake.send(sender.port, packet(ACK, 0, 3, 0))
+    answer = sender.answer()
+    stranger.close()
+    assert answer.counted["rows"] == 2 and answer.counted["dropped"] == 8
+
+
+def slot_of_one() -> int:
+    return crc.slot_of(1, AGGREGATE.slots)
+
+
+def test_a_slow_reader_is_waited_for(aggregates: Line, peers: Peers) -> None:
+    """The receiver's memory is bounded: packets wait with the sender, who does not lose patience."""
+    aggregates.clear()
+    pairs = [(None, i) for i in range(60_000)]  # the switch keeps none of them
+    sender = peers.sender(KEYS, batch_of(KEYS, pairs))
+    receiver = peers.receiver(GROUPS, outputs=OUTPUTS, pause_ms=30, threads=1)
+    aggregates.join(3, (0, 3), sender.port, receiver.port)
+    receiver.start((aggregates.port, 3))
+    sender.start((aggregates.port, 3))
+    assert sender.answer().counted["repeated"] > 0
+    rows = peers.received(receiver, receiver.answer().counted["delivered"])
+    assert merged(rows) == grouped(pairs)
+
+
+@pytest.mark.parametrize("rows", [10, 40_000])  # the end is waited for; or room in the line
+def test_a_sender_can_be_cancelled(fake: Fake, peers: Peers, rows: int) -> None:
+    sender = peers.sender(KEYS, batch_of(KEYS, [(1, 1)] * rows))
+    sender.start((fake.port, 3))
+    fake.take()
+    sender.say("cancel")
+    assert sender.answer() == Answer({}, "cancelled", "edge 'e1': cancelled")
+
+
+def test_a_receiver_can_be_cancelled(fake: Fake, peers: Peers) -> None:
+    receiver = peers.receiver(GROUPS, outputs=OUTPUTS)
+    receiver.start((fake.port, 3))
+    fake.send(receiver.port, packet(DATA, 1, 3, 1, (0, 5, 7)))
+    fake.take()
+    receiver.say("cancel")
+    assert receiver.answer() == Answer({}, "cancelled", "edge 'e1': cancelled")
+
+
+def test_a_sum_that_does_not_fit_is_an_error(aggregates: Line, peers: Peers) -> None:
+    narrow = Descriptor.row(Schema.of(key=int64, total=int64), byte_order="big", packed=True)
+    aggregates.clear()
+    sender = peers.sender(KEYS, batch_of(KEYS, [(1, MOST)] * 4))
+    receiver = peers.receiver(narrow, outputs="key,sum", drains=f"127.0.0.1:{aggregates.port}/0/4")
+    aggregates.join(3, (0, 3), sender.port, receiver.port)
+    receiver.start((aggregates.port, 3))
+    sender.start((aggregates.port, 3))
+    answer = receiver.answer()
+    assert (answer.code, answer.message) == (
+        "overflow", "edge 'e1': a number from the switch does not fit column 'total'",
+    )  # fmt: skip
+
+
+def test_a_row_that_fits_no_packet_is_an_error(fake: Fake, peers: Peers) -> None:
+    rows = [(1, "x" * 2_000, "", 1, 0, 0)]
+    sender = peers.sender(CARRYING, batch_of(CARRYING, rows), slots=1, tuple="prune", payload=_written(peers, PAYLOAD))
+    sender.start((fake.port, 3))
+    answer = sender.answer()
+    assert answer.code == "overflow"
+    assert answer.message.startswith(
+        "edge 'e1': a row of 2025 bytes; one that travels through a switch has at most 1375."
+    )
+
+
+# ---- through instances ----
+
+
+def test_instances_send_and_receive_datagrams(aggregates: Line, tmp_path: Path) -> None:
+    """The life-cycle of software NCAs, with an edge over datagrams on both sides of the switch."""
+    pairs = [*uniform(random.Random(8)), *nulls(random.Random(9))]
+    file = tmp_path / "input.parquet"
+    pq.write_table(pa.Table.from_batches([batch_of(KEYS, pairs)]), file)
+    aggregates.clear()
+    counters, table = asyncio.run(_through_instances(aggregates, file))
+    assert merged(table.combine_chunks().to_batches()[0]) == grouped(pairs)
+    sink, source = counters["p"]["sinks"][0], counters["c"]["sources"][0]
+    assert sink["edge"] == "e1" and sink["rows"] == len(pairs) and sink["bytes"] >= 17 * len(pairs)
+    assert source["name"] == "e2" and source["rows"] == table.num_rows < len(pairs)
+    assert source["dropped_packets"] == sink["dropped_packets"] == 0
+
+
+async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str, Any]], pa.Table]:
+    device, result = Device("here"), Descriptor.columnar(GROUPS.schema)
+    read = Read((str(file),), "parquet", KEYS.schema, (0, 1))
+    producer = InstancePlan("p", "f0", "scan", device, Emit(read, "e1", Partitioning()), threads=2, output="e1")
+    consumer = InstancePlan("c", "f1", "scan", device, Emit(Receive("e2", GROUPS.schema), "e0", Partitioning()),
+                            threads=2, inputs=("e2",), input_stages=(1,), output="e0")  # fmt: skip
+    with Endpoint.open() as endpoint:
+        edges = (
+            Edge("e1", KEYS, Partitioning(), ("p",), ("s",), transport=DATAGRAMS),
+            Edge("e2", GROUPS, Partitioning(), ("s",), ("c",), transport=DATAGRAMS),
+            Edge("e0", result, Partitioning(), ("c",), endpoints=(endpoint.address,)),
+        )
+        plan = JobPlan((producer, consumer), edges, 1, "e0")
+        endpoint.expect(job="job", edge="e0", token="token", descriptor=result, producers=1)
+        async with live.agents([device]) as agents:
+            context = JobContext("job", "token", plan, dict(agents.hosts))
+            lifecycle = SoftwareLifecycle()
+            handles = {i.id: await lifecycle.allocate(i, context) for i in plan.instances}
+            ends = [int(context.datagrams[at].rpartition(":")[2]) for at in (("p", "e1"), ("c", "e2"))]
+            line.join(3, (0, 1023), *ends)
+            path = {"switch": f"127.0.0.1:{line.port}", "flow": 3}
+            alike = {"paths": [path], "window_bits": 8, "slots": 4, "tuple": "aggregate"}
+            context.paths["e1"] = {"p": {**alike, "payload_ntf": "", "ends": True}}
+            outputs = [{"from": name} for name in OUTPUTS.split(",")]
+            drains = [{"switch": path["switch"], "first": 0, "buckets": 1024}]
+            context.paths["e2"] = {"c": {**alike, "outputs": outputs, "drains": drains}}
+            host = context.hosts[device.name]
+            for i in plan.instances:
+                await lifecycle.configure(handles[i.id], i, await lifecycle.compile(i, host), context)
+            table = asyncio.to_thread(lambda: pa.Table.from_batches(endpoint, arrow_schema(GROUPS.schema)))
+            done, *counters = await asyncio.gather(
+                table, *(lifecycle.execute(handles[i.id], 1) for i in plan.instances)
+            )
+            for handle in handles.values():
+                await lifecycle.destroy(handle)
+    return dict(zip(handles, counters, strict=True)), done

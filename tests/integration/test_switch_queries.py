@@ -1,0 +1,260 @@
+"""Queries through switches, end to end: software fragments, a software switch for each program, DuckDB's answers."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate.client import avg, col, count, max_, min_, sum_
+from jumpgate.client.session import Session
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.errors import InstanceFailed
+from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
+from jumpgate.ncas.switch.task import Task
+from jumpgate.ncas.switch_aggregate import SwitchAggregate
+from jumpgate.service import embedded
+from jumpgate.service.embedded import Embedded
+from jumpgate.testing import oracle
+from jumpgate.testing.datagrams import Chaos, Relay
+from jumpgate.testing.lab import Lab
+from jumpgate.testing.leaks import wait_until
+
+PROGRAMS = ("aggregate", "prune", "prune_topn", "prune_groupby", "prune_join", "prune_skyline")
+PREFER = ("switch_aggregate", "switch_prune")
+ROWS = 20_000
+TYPES = {
+    "item": "int32", "store": "int16", "day": "date", "at": "timestamp", "price": "decimal(7, 2)", "n": "int64",
+    "name": "string",
+}  # fmt: skip
+
+
+def rows(count: int, items: int, seed: int = 1) -> list[tuple[Any, ...]]:
+    r = random.Random(seed)
+    return [
+        (
+            None if r.random() < 0.02 else r.randrange(items),
+            r.randrange(-5, 5),
+            datetime.date(2020, 1, 1) + datetime.timedelta(r.randrange(300)),
+            datetime.datetime(2020, 1, 1) + datetime.timedelta(microseconds=r.randrange(10**12)),
+            None if r.random() < 0.05 else Decimal(r.randrange(-100000, 999999)) / 100,
+            r.randrange(-(2**60), 2**60),
+            f"n{r.randrange(40)}" * r.randrange(4),
+        )
+        for _ in range(count)
+    ]
+
+
+def config(hosts: int, **properties: str) -> Config:
+    devices = tuple(
+        Device(f"tor-{p}", "switch", properties=(("program", p), ("jobs", "2"), *properties.items())) for p in PROGRAMS
+    )
+    return Config(local_hosts(hosts).hosts, devices)
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def switched(request: pytest.FixtureRequest) -> Iterator[Session]:
+    """A session with switches of all programs, which are used wherever they match."""
+    service = embedded.start(config(request.param))
+    with Session(service.address, parallelism=request.param, prefer=PREFER) as session:
+        yield session
+    service.close()
+
+
+@pytest.fixture
+def table(switched: Session, tmp_path: Path) -> tuple[Lab, Dataflow]:
+    lab = Lab(switched, tmp_path)
+    return lab, lab.table(TYPES, rows(ROWS, 3000), files=4)
+
+
+Make = Callable[[Dataflow], Dataflow]
+AGGREGATES: dict[str, Make] = {
+    "all measures": lambda t: t.aggregate(
+        by=["item"], s=sum_("price"), n=count("price"), lo=min_("price"), hi=max_("price"), m=avg("price")
+    ),
+    "by day": lambda t: t.aggregate(by=["day"], lo=min_("at"), hi=max_("at"), n=count("at")),
+    "by decimals": lambda t: t.aggregate(by=["price"], lo=min_("n"), hi=max_("n")),
+    "rows": lambda t: t.aggregate(by=["store"], n=count()),
+    "few rows": lambda t: t.filter(col("item") == 7).aggregate(by=["at"], n=count()),
+    "no rows": lambda t: t.filter(col("item") < 0).aggregate(by=["item"], s=sum_("price")),
+}
+PRUNINGS: dict[str, Make] = {
+    "distinct": lambda t: t.select("store", "day").distinct(),
+    "distinct keys with nulls": lambda t: t.select("item").distinct(),
+    "top": lambda t: t.select("price", "n", "name").top(50, col("price").desc(), "n"),
+    "bottom": lambda t: t.select("at", "n").top(20, "at", "n", offset=5),
+    "nulls first": lambda t: t.select("item", "n").top(500, col("item").asc(nulls_first=True), "n"),
+    "skyline": lambda t: t.select("price", "item", "name").skyline(col("price").desc(), "item"),
+    "max": lambda t: t.aggregate(by=["item"], hi=max_("price")),
+    "min": lambda t: t.aggregate(by=["store"], lo=min_("item")),
+    "join": lambda t: t.join(
+        t.filter(col("n") > 2**60 - 2**53).select(i=col("item"), x=col("n")), left_on=col("item"), right_on=col("i")
+    ).aggregate(by=["store"], n=count(), s=sum_("price")),
+    "semi join": lambda t: t.join(
+        t.filter(col("n") > 2**60 - 2**53).select(d=col("day"), s=col("store")),
+        left_on=[col("day"), col("store")], right_on=[col("d"), col("s")], how="semi",
+    ).select("item", "name", "n"),
+    "having sum": lambda t: t.aggregate(by=["item"], s=sum_("price")).filter(col("s") > Decimal("60000.25")),
+    "having count": lambda t: t.aggregate(by=["day"], n=count()).filter(col("n") >= 75),
+}  # fmt: skip
+
+#: the deterministic top-n does little where values are below zero, or the smallest are wanted
+HARDLY = ("top", "bottom", "nulls first")
+
+
+def passed(session: Session) -> tuple[int, int]:
+    """Rows that the last job sent to switches, and rows that came from them."""
+    record = session.describe(session.jobs()[0].id).record
+    assert record is not None
+    arriving = {e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS}
+    sent = sum(s["rows"] for c in record["counters"].values() for s in c["sinks"] if s["edge"] in arriving)
+    got = sum(s["rows"] for c in record["counters"].values() for s in c["sources"] if s["name"] in arriving)
+    return sent, got
+
+
+@pytest.mark.parametrize("case", AGGREGATES)
+def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
+    lab, flow = table
+    answer = lab.check(AGGREGATES[case](flow))
+    sent, got = passed(lab.session)
+    if "few" not in case and "no rows" not in case:
+        assert sent == ROWS, "all rows pass the switch"
+    assert answer.num_rows <= got <= max(sent, 1), "each group comes once at least"
+
+
+@pytest.mark.parametrize("case", PRUNINGS)
+def test_pruning(table: tuple[Lab, Dataflow], case: str) -> None:
+    lab, flow = table
+    lab.check(PRUNINGS[case](flow))
+    sent, got = passed(lab.session)
+    assert sent >= ROWS and got <= ROWS
+    assert case in HARDLY or got < 0.6 * sent, "many rows were pruned"
+
+
+# ---- bad networks, switches that die, several jobs and switches ----------------------------------------------------
+
+
+class Lossy(SwitchLifecycle):
+    """Puts a bad network between the switch and each of its hosts."""
+
+    def __init__(self, task_of: Callable[[InstancePlan], Task], chaos: Chaos) -> None:
+        super().__init__(task_of)
+        self.chaos = chaos
+        self.relays: dict[tuple[str, str], Relay] = {}
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
+        live = await super().allocate(instance, context)
+        for edge in (*instance.inputs, instance.output):
+            for end, told in context.paths[edge].items():
+                relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
+                self.relays[end, edge] = relay
+                for path in (*told["paths"], *told.get("drains", ())):
+                    path["switch"] = f"127.0.0.1:{relay.port}"
+        return live
+
+    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
+        for end, relay in self.relays.items():
+            relay.end = int(context.datagrams[end].rpartition(":")[2])
+            context.datagrams[end] = f"127.0.0.1:{relay.far_port}"
+            relay.start()
+        await super().configure(handle, instance, artifact, context)
+
+    def close(self) -> None:
+        for relay in self.relays.values():
+            relay.close()
+        self.relays.clear()
+
+
+@pytest.fixture(scope="module")
+def bad_network() -> Iterator[tuple[Session, Lossy, Embedded]]:
+    """A session with one switch that aggregates, behind a network of the test's choice."""
+    nca = SwitchAggregate()
+    nca.__dict__["lifecycle"] = lossy = Lossy(nca.task, Chaos())
+    registry = Registry([*(n for n in default_registry() if n.name != nca.name), nca])
+    devices = (Device("tor1", "switch", properties=(("program", "aggregate"),)),)
+    service = embedded.start(Config(local_hosts(1).hosts, devices), registry)
+    with Session(service.address, prefer=PREFER) as session:
+        yield session, lossy, service
+    service.close()
+
+
+def test_answers_are_exact_though_packets_are_lost(
+    bad_network: tuple[Session, Lossy, Embedded], tmp_path: Path
+) -> None:
+    session, lossy, _ = bad_network
+    lossy.chaos = Chaos(loss=0.05, repeat=0.03, delay=0.1)
+    lab = Lab(session, tmp_path)
+    try:
+        lab.check(AGGREGATES["all measures"](lab.table(TYPES, rows(5000, 900))))
+        assert sum(relay.lost for relay in lossy.relays.values()) > 50
+    finally:
+        lossy.close()
+
+
+def test_a_switch_that_dies_fails_its_jobs_and_the_next_one_runs(
+    bad_network: tuple[Session, Lossy, Embedded], tmp_path: Path
+) -> None:
+    session, lossy, service = bad_network
+    lossy.chaos = Chaos(loss=1.0)  # a job that cannot end by itself
+    lab = Lab(session, tmp_path)
+    flow = AGGREGATES["all measures"](lab.table(TYPES, rows(100, 9)))
+
+    def kill() -> None:
+        assert wait_until(lambda: any(relay.lost for relay in lossy.relays.values()))
+        driver = service.engine.drivers["tor1"]
+        assert isinstance(driver, SwitchDriver) and driver.child is not None
+        os.kill(driver.child.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with pytest.raises(InstanceFailed, match="switch 'tor1' at .* ended while jobs used it"):
+            lab.run(flow)
+    finally:
+        killer.join()
+        lossy.close()
+    lossy.chaos = Chaos()
+    try:
+        lab.check(flow)
+    finally:
+        lossy.close()
+
+
+def test_several_jobs_at_once(switched: Session, tmp_path: Path) -> None:
+    """Two share the registers, the others wait for them."""
+    lab = Lab(switched, tmp_path)
+    flows = [AGGREGATES["all measures"](lab.table(TYPES, rows(2000, 300, seed))) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lab.run, flows))
+    for answer, flow in zip(answers, flows, strict=True):
+        oracle.assert_same(answer, lab.truth(flow.root))
+
+
+def test_several_switches(tmp_path: Path) -> None:
+    devices = tuple(
+        Device(f"tor{i}", "switch", properties=(("program", "aggregate"), ("pool", "tors"))) for i in range(2)
+    )
+    service = embedded.start(Config(local_hosts(2).hosts, devices))
+    try:
+        with Session(service.address, parallelism=2, prefer=PREFER) as session:
+            lab = Lab(session, tmp_path)
+            lab.check(AGGREGATES["all measures"](lab.table(TYPES, rows(5000, 900), files=4)))
+            record = session.describe(session.jobs()[0].id).record
+            assert record is not None
+            used = {i["host"] for i in record["instances"]}
+            assert {"tor0", "tor1"} <= used
+    finally:
+        service.close()
