@@ -119,7 +119,8 @@ main(sys.argv[1:])
 
 def run(source: Path, *options: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", RUN, str(Path(__file__).parent), "switch", "run", str(source), *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def test_run_until_stopped(source: Path) -> None:
@@ -139,6 +140,14 @@ def test_run_until_stopped(source: Path) -> None:
         assert "ingress_passes=1 sent=1" in out
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
         again.bind(("127.0.0.1", port))  # nothing is left behind
+
+
+def test_run_until_its_input_ends(source: Path) -> None:
+    with run(source, "--p4runtime", "127.0.0.1:0", "--until-eof") as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline().startswith("P4Runtime: port ")
+        process.stdin.close()
+        assert process.wait(20) == 0
 
 
 def test_run_with_a_port_in_use(source: Path) -> None:

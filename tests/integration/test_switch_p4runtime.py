@@ -361,6 +361,15 @@ def test_counters_and_registers(primary: Client, server: Server) -> None:
     found_registers = [e.register_entry for e in primary.read(p4r.Entity(register_entry={}))]
     assert len(found_registers) == 24 and register in found_registers and pair in found_registers
 
+    def elements() -> set[bytes]:
+        wanted = p4r.Entity(register_entry={"register_id": register.register_id})
+        return {e.register_entry.data.bitstring for e in primary.read(wanted)}
+
+    register.ClearField("index")  # all of them
+    assert primary.write((MODIFY, p4r.Entity(register_entry=register))) == [OK] and elements() == {b"\x01\x00"}
+    register.ClearField("data")  # as they were at first
+    assert primary.write((MODIFY, p4r.Entity(register_entry=register))) == [OK] and elements() == {b"\x00"}
+
 
 def test_packet_in_and_digest(primary: Client) -> None:
     def packet_out(operation: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import random
 import signal
@@ -42,6 +43,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@functools.cache
 def rows(count: int, items: int, seed: int = 1) -> list[tuple[Any, ...]]:
     r = random.Random(seed)
     return [

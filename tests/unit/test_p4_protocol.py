@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jumpgate.errors import Unreachable
 from jumpgate.p4.programs.aggregate import Aggregate, Tuple
 from jumpgate.p4.programs.distinct import Lru
-from jumpgate.p4.programs.protocol import SENDS_MAX, Receiver, Sender
+from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX, Receiver, Sender
 
 WINDOW_BITS = 3
 Packet = tuple[Tuple | None, ...]
@@ -21,10 +21,11 @@ Switch = Callable[[int, int, Packet], Packet]
 
 
 class Network:
-    """Delivers after a random delay, so that packets overtake each other; loses and repeats some."""
+    """Delivers after a random delay, so that packets overtake each other; loses and repeats some. `busy`: how often a
+    receiver has no room."""
 
-    def __init__(self, seed: int, loss: float, repeats: float) -> None:
-        self.random, self.loss, self.repeats = random.Random(seed), loss, repeats
+    def __init__(self, seed: int, loss: float, repeats: float, busy: float = 0.0) -> None:
+        self.random, self.loss, self.repeats, self.busy = random.Random(seed), loss, repeats, busy
         self.queue: list[tuple[float, int, str, int, int, Packet]] = []
         self.now, self.count = 0.0, 0
 
@@ -56,8 +57,12 @@ def run(flows: list[list[Packet]], switch: Switch, network: Network) -> list[Tup
             network.send("sender" if empty else "receiver", flow, number, () if empty else left)
         elif to == "switch":
             network.send("receiver", flow, 0)
+        elif to == "sender" and number == BUSY:
+            senders[flow].busy()
         elif to == "sender":
             senders[flow].acknowledged(number, network.now)
+        elif number and network.random.random() < network.busy:
+            network.send("sender", flow, BUSY)
         else:
             if number == 0:
                 receivers[flow].end()
@@ -70,14 +75,21 @@ def run(flows: list[list[Packet]], switch: Switch, network: Network) -> list[Tup
 
 TUPLES = st.builds(Tuple, st.integers(0, 12), st.integers(-(2**63), 2**63 - 1) | st.none())
 FLOWS = st.lists(st.lists(st.tuples(TUPLES, TUPLES), max_size=60), min_size=1, max_size=2)
-CHAOS = {"loss": st.floats(0, 0.3), "repeats": st.floats(0, 0.3), "seed": st.integers(0, 2**32)}
+CHAOS = {
+    "loss": st.floats(0, 0.3),
+    "repeats": st.floats(0, 0.3),
+    "busy": st.floats(0, 0.5),
+    "seed": st.integers(0, 2**32),
+}
 
 
 @settings(deadline=None, max_examples=60)
 @given(flows=FLOWS, **CHAOS)
-def test_aggregation_counts_every_tuple_once(flows: list[list[Packet]], loss: float, repeats: float, seed: int) -> None:
+def test_aggregation_counts_every_tuple_once(
+    flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int
+) -> None:
     program = Aggregate(2, bucket_bits=2, window_bits=WINDOW_BITS)
-    delivered = run(flows, lambda f, n, p: program.process(f, n, p).left, Network(seed, loss, repeats))
+    delivered = run(flows, lambda f, n, p: program.process(f, n, p).left, Network(seed, loss, repeats, busy))
     sums, counts = Counter[int](), Counter[int]()
     for t in delivered:
         if t.key is not None and t.value is not None:
@@ -94,7 +106,7 @@ def test_aggregation_counts_every_tuple_once(flows: list[list[Packet]], loss: fl
 
 @settings(deadline=None, max_examples=60)
 @given(flows=FLOWS, **CHAOS)
-def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats: float, seed: int) -> None:
+def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats: float, busy: float, seed: int) -> None:
     caches = [Lru(4, 2), Lru(4, 2)]
     highest: dict[tuple[int, int], int] = {}
 
@@ -108,7 +120,7 @@ def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats:
             for t, cache in zip(packet, caches, strict=True)
         )
 
-    delivered = run(flows, switch, Network(seed, loss, repeats))
+    delivered = run(flows, switch, Network(seed, loss, repeats, busy))
     sent = Counter(t for packets in flows for p in packets for t in p if t is not None)
     assert {t.key for t in delivered} == {t.key for t in sent}
     assert not Counter(delivered) - sent
@@ -122,6 +134,18 @@ def test_a_switch_that_forgot_the_flow_fails_the_job() -> None:
             now = sender.wake_at() or now
     assert error.value.is_unreachable
     assert now < 20
+
+
+def test_a_busy_receiver_is_waited_for() -> None:
+    """Only the oldest packet is repeated, more often than SENDS_MAX, and then the rest at once."""
+    sender, now = Sender(5, 9, window_bits=3), 0.0
+    assert sender.due(now) == [1, 2, 3, 4, 5, 6, 7, 8]
+    for _ in range(2 * SENDS_MAX):
+        sender.busy()
+        now = sender.wake_at() or now
+        assert sender.due(now) == [1]
+    sender.acknowledged(1, now)
+    assert sender.due(now) == [2, 3, 4, 5, 6, 7, 8, 9]
 
 
 def test_a_flow_without_tuples_ends() -> None:

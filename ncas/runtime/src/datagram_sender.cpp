@@ -141,11 +141,11 @@ class DatagramEmitter : public Emitter {
   Status given_up(const Flow& flow) const {
     const uint32_t packet = flow.protocol.given_up();
     const std::string what = packet == 0 ? "its end" : "packet " + std::to_string(packet);
-    Status status = named("unreachable", "flow " + std::to_string(flow.number) + ": " + what + " was sent " +
-                                             std::to_string(datagram::SENDS_MAX) +
-                                             " times without an answer. Did the switch restart, or the receiver end? "
-                                             "Run the job again.");
-    return status;
+    return {"unreachable",
+            "edge '" + edge_.edge + "': flow " + std::to_string(flow.number) + ": " + what + " was sent " +
+                std::to_string(datagram::SENDS_MAX) +
+                " times without an answer. Did the switch restart, or the receiver end? Run the job again.",
+            {{"edge", edge_.edge}, {"flow", std::to_string(flow.number)}}};
   }
 
   // ---- the thread ----
