@@ -120,7 +120,9 @@ class Engine:
     # ---- verbs ----
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
-        """Pure but for the statistics, which look into the files."""
+        """Pure but for the statistics, which look into the files. Raises NotFound for a preferred NCA that is none."""
+        for name in options.prefer:
+            self.registry.get(name)
         compile_options = CompileOptions(
             parallelism=options.parallelism,
             threads=options.threads,

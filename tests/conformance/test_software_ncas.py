@@ -115,6 +115,7 @@ class Changed(SoftwareLifecycle):
     """Generates another program than the one that was matched."""
 
     def __init__(self, change: Callable[[Operator], Operator]) -> None:
+        super().__init__()
         self._change = change
 
     async def compile(self, instance: InstancePlan, host: Host) -> Artifact:

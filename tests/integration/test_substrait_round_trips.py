@@ -20,6 +20,9 @@ from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import ALL_KINDS, Generator
 from jumpgate.testing.shapes import shape
 
+#: what Substrait has a relation for
+SAID = tuple(kind for kind in ALL_KINDS if kind != "skyline")
+
 SEEDS = range(40)
 #: of which DataFusion takes the plans: no extract (of a word), no NULL marks, no names that repeat in one relation
 DATAFUSION_SEEDS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 15, 16, 17, 18, 19, 20)
@@ -55,7 +58,7 @@ def _read(plan: Plan, tables: Mapping[str, Operator]) -> Operator:
 def test_random_dataflows_read_back_and_compute_the_same(seed: int, tmp_path: Path) -> None:
     """What is read back may hold one operator as others (a condition of an inner join as a filter): it gives the same
     rows, and written once more it stays as it is."""
-    root = Generator(seed, tmp_path, ("parquet", "orc", "csv"), ALL_KINDS).dataflow(1 + seed % 5)
+    root = Generator(seed, tmp_path, ("parquet", "orc", "csv"), SAID).dataflow(1 + seed % 5)
     once = from_plan(to_plan(root), {})
     assert once.schema.names == root.schema.names
     assert shape(from_plan(to_plan(once), {})) == shape(once)
