@@ -128,7 +128,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
     spans = [Span(p["name"], seconds(p["start_ns"]), seconds(p["end_ns"] or end)) for p in record["phases"]]
     fragments = record["explain"].get("fragments", {})
     fragment_of = {i["id"]: i["fragment"] for i in record["instances"]}
-    sent = _sent(record["counters"])
+    crossed = _crossed(record["counters"])
     return Timeline(
         job=record["job"],
         state=record["state"],
@@ -146,8 +146,8 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
                 target=fragment_of[e["consumers"][0]] if e["consumers"] else "client",
                 layout=e["layout"],
                 partitioning=e["partitioning"],
-                rows=sum(flow["rows"] for flow in sent.get(e["id"], ())),
-                bytes=sum(flow["bytes"] for flow in sent.get(e["id"], ())),
+                rows=sum(flow["rows"] for flow in crossed.get(e["id"], ())),
+                bytes=sum(flow["bytes"] for flow in crossed.get(e["id"], ())),
             )
             for e in record["edges"]
         ),
@@ -157,13 +157,16 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
     )
 
 
-def _sent(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
-    """What each edge's producers sent, by edge."""
+def _crossed(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """What each edge's producers sent; what its consumers received where producers count nothing, as a switch does."""
     found: dict[str, list[Mapping[str, Any]]] = {}
+    received: dict[str, list[Mapping[str, Any]]] = {}
     for counted in counters.values():
         for sink in counted.get("sinks", ()):
             found.setdefault(sink["edge"], []).append(sink)
-    return found
+        for source in counted.get("sources", ()):
+            received.setdefault(source["name"], []).append(source)
+    return received | found
 
 
 def _instance(

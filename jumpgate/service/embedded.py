@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import difflib
 import threading
 
+from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import Config, load
+from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.service.server import serve
 
@@ -58,9 +61,26 @@ def start(config: Config | None = None, registry: Registry | None = None) -> Emb
 
 
 def configured_registry(config: Config) -> Registry:
-    """Installed accelerators and those of the configuration."""
+    """Installed accelerators and those of the configuration. Raises ConfigError for a device that none of them can be
+    for."""
     registry = Registry(default_registry())
     registry.problems.update(default_registry().problems)
     for name, path in config.ncas:
         registry.load(name, path)
+    for device in config.devices:
+        _check(device)
     return registry
+
+
+def _check(device: Device) -> None:
+    """A switch without a program of ours would sit there unused, and nobody would know why."""
+    if device.kind != "switch":
+        return
+    from jumpgate.p4.programs.render import PROGRAMS
+
+    program = dict(device.properties).get("program")
+    if program not in PROGRAMS:
+        what = "has no program" if program is None else f"has program {program!r}, which is none"
+        hint = difflib.get_close_matches(program or "", PROGRAMS, 1)
+        remedy = f"did you mean {hint[0]!r}?" if hint else f"there are {', '.join(PROGRAMS)}"
+        raise ConfigError(f"the [[device]] '{device.name}' {what}; {remedy}", device=device.name)

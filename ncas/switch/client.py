@@ -86,7 +86,10 @@ class Client:
 
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = error.details() if isinstance(error, grpc.aio.AioRpcError) else "no answer"
-        return Unreachable(f"switch '{self.name}' at {self.address}: {reason}. Is it running?", device=self.name)
+        return Unreachable(
+            f"switch '{self.name}' at {self.address}: {reason}. Is it running? Else correct p4runtime in jumpgate.toml",
+            device=self.name,
+        )
 
     @property
     def alive(self) -> bool:

@@ -8,7 +8,10 @@ from types import ModuleType
 import pytest
 
 from jumpgate.errors import ConfigError, NotFound
+from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry, default_registry, load_registry
+from jumpgate.service.embedded import configured_registry
 from jumpgate.testing.fakes import PartialNCA, PruningNCA
 
 OURS = ("scan_json", "scan_orc", "scan_parquet", "scan_csv", "join", "aggregate", "sort", "shuffle")
@@ -88,3 +91,17 @@ def test_the_installed_ones() -> None:
     assert set(OURS) <= set(registry.names)
     assert not registry.problems
     assert default_registry() is registry
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"program": "agregate"}, "has program 'agregate', which is none; did you mean 'aggregate'"),
+        ({"program": "x"}, "has program 'x', which is none; there are aggregate, "),
+        ({}, "the \\[\\[device\\]\\] 'tor1' has no program; there are aggregate, "),
+    ],
+)
+def test_a_switch_that_nothing_is_for_is_refused(properties: dict[str, str], message: str) -> None:
+    device = Device("tor1", "switch", properties=tuple(properties.items()))
+    with pytest.raises(ConfigError, match=message):
+        configured_registry(Config(local_hosts(1).hosts, (device,)))
