@@ -6,11 +6,12 @@ generated names only; nothing of a request (names, literals) is ever pasted. The
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from jumpgate.codegen import literals
-from jumpgate.codegen.cpp import compare, constant, cpp_type, equal
+from jumpgate.codegen.cpp import compare, constant, cpp_type, equal, hash_of
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
@@ -239,6 +240,10 @@ class ExpressionWriter:
             return self._local(e.type, f"{sign}({args[0].null or 'false'})", None)
         if f in ("is_distinct", "is_not_distinct"):
             return self._distinctness(e, args)
+        if f == "fingerprint":
+            hashes = [_hash(v, a.type) for v, a in zip(args, e.args, strict=True)]
+            combined = functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
+            return self._local(e.type, f"(int64_t){combined}", None)
         if f == "null_if":
             a, b = args
             same = self._comparison("eq", a.text, b.text, e.args[0].type)
@@ -513,6 +518,12 @@ class ExpressionWriter:
             f"{out} = ({c})w;",
             fail("!ok", "JG_OVERFLOW"),
         ]
+
+
+def _hash(v: Value, type: DataType) -> str:
+    """Numbers' hashes do not depend on their width."""
+    found = f"jg_hash_wide({v.text})" if type.kind == "decimal" else hash_of(v.text, type)
+    return f"(({v.null}) ? JG_HASH_NULL : {found})" if v.null else found
 
 
 def _widens(source: DataType, target: DataType) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from jumpgate.dataflow.casts import divide_half_away, fits, from_unscaled, round_half_away, to_float, unscaled
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.fingerprints import fingerprint as fingerprint_of
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import CannotPlace, ComputeError, DivisionByZero, Overflow
 
@@ -286,6 +287,10 @@ def coalesce(site: Site, *args: Value) -> Value:
 
 def null_if(site: Site, a: Value, b: Value) -> Value:
     return None if a is not None and b is not None and eq(site, a, b) else a
+
+
+def fingerprint(site: Site, *args: Value) -> int:
+    return fingerprint_of(args, site.types)
 
 
 def year(site: Site, a: datetime.date) -> Value:

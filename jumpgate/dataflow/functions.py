@@ -31,7 +31,7 @@ class Function:
 
     `body(site, *values)`: values are None or of the operand's type (expressions.Value); `site` holds operand types,
     result type and dialect. Bodies raise Overflow, DivisionByZero or ComputeError; `apply` turns the first two to NULL
-    where the dialect says so.
+    where the dialect says so. `internal`: why it is for plans only, and no request may name it.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Function:
     strict: bool = True
     fallible: bool = False
     literals: tuple[int, ...] = ()
+    internal: str = ""
 
     def type_of(self, args: tuple[Expression, ...]) -> DataType:
         """The result type for arguments that already have the operand types; raises TypeMismatch."""
@@ -467,6 +468,16 @@ _TABLE = (
         "coalesce", "the first argument that is not NULL", (1, None), _common, _coalesced, bodies.coalesce, strict=False
     ),
     _declare("null_if", "NULL if a = b, else a", (2, 2), _common, _nullable_first, bodies.null_if, strict=False),
+    _declare(
+        "fingerprint",
+        "64 bits of all arguments, NULLs too: equal where they are, and seldom otherwise (see fingerprints.py)",
+        (1, None),
+        _any,
+        _is(int64.with_nullable(False)),
+        bodies.fingerprint,
+        strict=False,
+        internal="accelerators send it in the place of keys; no other engine has it",
+    ),
     # dates (proleptic Gregorian, years 1 to 9999) and timestamps
     _declare("year", "calendar year", (1, 1), _DAY, _is(int64), bodies.year),
     _declare("quarter", "1 to 4", (1, 1), _DAY, _is(int64), bodies.quarter),

@@ -301,16 +301,19 @@ def _chain(function: str, *args: object) -> Named:
     return NamedCall(function, tuple(terms))
 
 
+_PUBLIC = sorted(name for name, function in FUNCTIONS.items() if not function.internal)
+
+
 class Functions:
     """The namespace `f`: every scalar function by name, `f.year(col("d"))`; `and`, `or` and `not` are &, | and ~."""
 
     def __getattr__(self, name: str) -> _Function:
-        if name not in FUNCTIONS:
-            raise AttributeError(f"there is no function {name!r}; Jumpgate has {', '.join(sorted(FUNCTIONS))}")
+        if name not in _PUBLIC:
+            raise AttributeError(f"there is no function {name!r}; Jumpgate has {', '.join(_PUBLIC)}")
         return _Function(name)
 
     def __dir__(self) -> list[str]:
-        return sorted(FUNCTIONS)
+        return _PUBLIC
 
 
 @dataclass(frozen=True)

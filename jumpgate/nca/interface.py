@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -66,7 +67,8 @@ class Match:
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
     domain on one host become a single instance ("" = never fused). `wire`: it is reached by datagrams. `claims` names
-    what of the device a plan can use only once. `note` is shown by explain.
+    what of the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows. `note` is
+    shown by explain.
     """
 
     nca: str
@@ -79,6 +81,7 @@ class Match:
     note: str = ""
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
+    rows_max: float = math.inf
 
 
 @dataclass(frozen=True)

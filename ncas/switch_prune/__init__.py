@@ -63,6 +63,7 @@ class SwitchPrune(SwitchNCA):
             self.name, found.operators, Completeness.PRUNE, pruned_leaf(found.operators).schema, stateful=True,
             note=f"{found.algorithm} of {program}" + (f"; {found.note}" if found.note else ""),
             wire=found.wire, claims=(found.algorithm,),
+            rows_max=found.rows_max,
         )  # fmt: skip
 
     def task(self, instance: InstancePlan) -> Task:

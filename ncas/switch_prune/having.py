@@ -1,7 +1,8 @@
 """Groups whose sum or count exceeds a constant: rows of others, by a count-min sketch (p4/programs/having.py).
 
 All rows are sent twice: first to be counted, and absorbed; then those pass whose group's estimate exceeds the
-constant. Estimates are never too small: negative values count as nothing, and keys that share counters add up.
+constant. Estimates are never too small: negative values count as nothing, and keys that share counters, or
+fingerprints, add up.
 The aggregate and its condition run again downstream.
 """
 
@@ -38,11 +39,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
     value, threshold = found
     if not 0 <= threshold <= THRESHOLD_MAX:
         return Unsupported(f"the switch counts from 0 to {THRESHOLD_MAX}; the constant is {threshold}", "threshold")
-    carried = some_key(groups.keys)
-    if carried is None:
-        types = ", ".join(k.type.name for k in groups.keys)
-        return Unsupported(f"the switch's keys are numbers of 64 bits, not {types}", "key",
-                           "Group by an integer, a date or a short decimal as well.")  # fmt: skip
+    carried, note = some_key(groups.keys)
     leaf = groups.input
     row = Tuple(carried, bind("coalesce", (value, NOTHING)) if value.type.nullable else value)
     again, left = with_payload(leaf, row)
@@ -53,7 +50,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
     )
     over = Filter(estimates, bind("gt", (column(estimates.schema, 1), literal(threshold))))
     body = Join(left, over, "semi", (column(left.schema, len(leaf.schema)),), (column(over.schema, 0),))
-    return Pruning("having", (node, groups), pruned([again, counted], body, leaf))
+    return Pruning("having", (node, groups), pruned([again, counted], body, leaf), note)
 
 
 def _condition(term: Expression, groups: Aggregate) -> tuple[Expression, int] | None:

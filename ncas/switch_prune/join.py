@@ -1,7 +1,7 @@
 """Joins: probing rows whose key is in no building row, by a Bloom filter of the build keys (p4/programs/join.py).
 
 The build keys are sent in the stage before, and absorbed. A filter says yes too often, never no too often; the join
-itself runs downstream with a build of its own.
+itself runs downstream with a build of its own. So keys of more than 64 bits go by their fingerprints.
 """
 
 from __future__ import annotations
@@ -24,14 +24,10 @@ def prune_join(node: Operator, setting: Setting) -> Pruning | Unsupported | None
     algorithm = next((a for a in ALGORITHMS if a in setting.sizes.algorithms), None)
     if algorithm is None:
         return Unsupported("its program has no join", "program", 'Use program = "prune" or "prune_join".')
-    probe, build = some_key(node.left_keys), some_key(node.right_keys)
-    if probe is None or build is None:
-        types = ", ".join(k.type.name for k in node.left_keys)
-        return Unsupported(f"the switch's filters hold keys of 64 bits, not {types}", "key",
-                           "Join on an integer, a date or a short decimal.")  # fmt: skip
+    (probe, note), (build, _) = some_key(node.left_keys), some_key(node.right_keys)
     probing, left = with_payload(node.left, Tuple(probe))
     building, right = without_payload(0 if node.right is node.left else 1, Tuple(build), 1)
     # of what the switch sees of the join, its type and its keys
     keys = len(node.left.schema), 0
     body = Join(left, right, "semi", (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))
-    return Pruning(algorithm, (node,), pruned([probing, building], body, node.left))
+    return Pruning(algorithm, (node,), pruned([probing, building], body, node.left), note)

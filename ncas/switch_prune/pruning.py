@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,12 +40,14 @@ class Tuple:
 
 @dataclass(frozen=True)
 class Pruning:
-    """`operators` (root first) over leaves of which the first is pruned; `algorithm` does it. `note`: for explain."""
+    """`operators` (root first) over leaves of which the first is pruned; `algorithm` does it. `note`: for
+    explain. `rows_max`: how many rows keep the accepted probability."""
 
     algorithm: str
     operators: tuple[Operator, ...]
     wire: Wire
     note: str = ""
+    rows_max: float = math.inf
 
 
 def with_payload(leaf: Operator, carried: Tuple, number: int = 0) -> tuple[WireInput, Receive]:

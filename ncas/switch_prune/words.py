@@ -103,12 +103,9 @@ def key(expressions: tuple[Expression, ...]) -> Expression | None:
     return packed
 
 
-def some_key(expressions: tuple[Expression, ...]) -> Expression | None:
-    """64 bits that are equal where the columns are: of as many of them as have room."""
-    for count in range(len(expressions), 0, -1):
-        if (found := key(expressions[:count])) is not None:
-            return found
-    for e in expressions[1:]:
-        if (found := key((e,))) is not None:
-            return found
-    return None
+def some_key(expressions: tuple[Expression, ...]) -> tuple[Expression, str]:
+    """64 bits that are equal where the columns are, and seldom otherwise; and what explain says of them."""
+    found = key(expressions)
+    if found is not None:
+        return found, ""
+    return bind("fingerprint", expressions), f"keys by fingerprints of {KEY_BITS} bits"

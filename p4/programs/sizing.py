@@ -38,6 +38,11 @@ def fingerprint_bits_by_length(length: int, columns: int, delta: float = DEFAULT
     return math.ceil(math.log2(columns * length / delta))
 
 
+def length_max(bits: int, columns: int, delta: float = DEFAULT_DELTA) -> int:
+    """How long a stream a fingerprint of so many bits serves (the inverse of `fingerprint_bits_by_length`)."""
+    return int(2.0**bits * delta / columns)
+
+
 def fullest_row(distinct: int, rows: int, delta: float = DEFAULT_DELTA) -> float:
     """M: no row receives more different keys than this, but with probability delta / 2 (theorem 5)."""
     log = math.log(2 * rows / delta)

@@ -255,6 +255,7 @@ def shared(local: Session, tmp_path_factory: pytest.TempPathFactory) -> Lab:
 GROUPS = {
     "comparisons": ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "is_null", "is_not_null"),
     "logic": ("and", "or", "not", "coalesce", "null_if"),
+    "fingerprints": ("fingerprint",),
     "arithmetic": ("add", "subtract", "multiply", "divide", "int_divide", "modulo", "negate", "abs", "sqrt"),
     "rounding": ("round", "floor", "ceil"),
     "strings": (
@@ -325,6 +326,18 @@ def test_casts_of_binary(shared: Lab) -> None:
     check_all(
         shared, table, rows, [Cast(cast_type(column.type, to, f), column, f) for f in ("error", "null")], Dialect()
     )
+
+
+def test_fingerprints_of_every_length(shared: Lab) -> None:
+    """Texts of up to three words and a long one, alone and beside columns of all types."""
+    texts: list[Value] = ["x\0é"[: n % 3] + "y" * n for n in range(25)]
+    rows = [
+        [text, *(values[i % len(values)] for values in VALUES.values())]
+        for i, text in enumerate([None, "z" * 100_000, *texts])
+    ]
+    table, numbered, columns = make(shared, ["string", *VALUES], rows, True)
+    found = [bind("fingerprint", tuple(columns[:1])), bind("fingerprint", tuple(columns))]
+    check_all(shared, table, numbered, found, Dialect())
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -83,6 +83,14 @@ def table(switched: Session, tmp_path: Path) -> tuple[Lab, Dataflow]:
     return lab, lab.table(TYPES, rows(ROWS, 3000), files=4)
 
 
+@pytest.fixture
+def pruned(switched: Session, tmp_path: Path) -> Iterator[tuple[Lab, Dataflow]]:
+    """The table in a session in which only pruning is preferred: what aggregates also matches would go there."""
+    with Session(switched.address, parallelism=switched._options.parallelism, prefer=("switch_prune",)) as session:
+        lab = Lab(session, tmp_path)
+        yield lab, lab.table(TYPES, rows(ROWS, 3000), files=4)
+
+
 Make = Callable[[Dataflow], Dataflow]
 AGGREGATES: dict[str, Make] = {
     "all measures": lambda t: t.aggregate(
@@ -112,6 +120,14 @@ PRUNINGS: dict[str, Make] = {
     ).select("item", "name", "n"),
     "having sum": lambda t: t.aggregate(by=["item"], s=sum_("price")).filter(col("s") > Decimal("60000.25")),
     "having count": lambda t: t.aggregate(by=["day"], n=count()).filter(col("n") >= 75),
+    "join on text": lambda t: t.join(
+        t.filter(col("n") > 2**60 - 2**51).select(d=col("name"), x=col("n")), left_on=col("name"), right_on=col("d")
+    ).aggregate(by=["store"], n=count(), hi=max_("x")),
+    "semi join on wide keys": lambda t: t.join(
+        t.filter(col("n") > 2**60 - 2**53).select(i=col("item"), d=col("name"), x=col("n")),
+        left_on=[col("item"), col("name"), col("n")], right_on=[col("i"), col("d"), col("x")], how="semi",
+    ),
+    "having by text": lambda t: t.aggregate(by=["name", "store"], n=count(), s=sum_("price")).filter(col("n") > 100),
 }  # fmt: skip
 
 #: the deterministic top-n does little where values are below zero, or the smallest are wanted
@@ -139,12 +155,33 @@ def test_partial_aggregates(table: tuple[Lab, Dataflow], case: str) -> None:
 
 
 @pytest.mark.parametrize("case", PRUNINGS)
-def test_pruning(table: tuple[Lab, Dataflow], case: str) -> None:
-    lab, flow = table
+def test_pruning(pruned: tuple[Lab, Dataflow], case: str) -> None:
+    lab, flow = pruned
     lab.check(PRUNINGS[case](flow))
+    record = lab.session.describe(lab.session.jobs()[0].id).record
+    assert record is not None and "switch_prune" in [i["nca"] for i in record["instances"]]
     sent, got = passed(lab.session)
     assert sent >= ROWS and got <= ROWS
     assert case in HARDLY or got < 0.6 * sent, "many rows were pruned"
+
+
+@pytest.mark.parametrize("success", ["1", "0.9999"])
+def test_distinct_texts_need_an_accepted_probability(tmp_path: Path, success: str) -> None:
+    device = Device("tor", "switch", properties=(("program", "prune"), ("success", success)))
+    service = embedded.start(Config(local_hosts(1).hosts, (device,)))
+    try:
+        with Session(service.address, prefer=PREFER) as session:
+            lab = Lab(session, tmp_path)
+            flow = lab.table(TYPES, rows(ROWS, 3000)).select("name", "store").distinct()
+            lab.check(flow)
+            sent, got = passed(session)
+            explained = str(session.explain(flow))
+    finally:
+        service.close()
+    if success == "1":
+        assert sent == 0 and "a fingerprint of them might lose a row" in explained
+    else:
+        assert sent == ROWS > 3 * got and "fingerprints of 64 bits: wrong with a probability of at most" in explained
 
 
 # ---- bad networks, switches that die, several jobs and switches ----------------------------------------------------

@@ -12,8 +12,10 @@ from jumpgate.dataflow.casts import TypeMismatch, cannot_fail, cast_value
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.functions import FUNCTIONS, bind, check
 from jumpgate.dataflow.literals import as_literal
+from jumpgate.dataflow.named import f
 from jumpgate.dataflow.types import (
     DataType,
     binary,
@@ -128,6 +130,7 @@ CASES = [
     ("null_if", (1, int32), (1, int32), None),
     ("null_if", (None, int32), (1, int32), None),
     ("null_if", (2, int32), (None, int32), 2),
+    ("fingerprint", (None, int32), 0x7F4A7C159E3779B9),
     ("year", (DAY(1969, 12, 31), date), 1969),
     ("quarter", (DAY(2024, 4, 1), date), 2),
     ("month", (DAY(2024, 2, 29), date), 2),
@@ -151,6 +154,46 @@ def test_value(case: tuple) -> None:
 
 def test_every_function_has_a_case() -> None:
     assert {c[0] for c in CASES} == set(FUNCTIONS)
+
+
+ALIKE = [
+    [(0.0, float64), (-0.0, float64), (0.0, float32)],
+    [(NAN, float64), (-NAN, float64), (NAN, float32)],
+    [(7, int8), (7, int64)],
+    [(Decimal("1.5"), decimal(2, 1)), (Decimal("1.5"), decimal(38, 1))],
+    [("é", string), ("é".encode(), binary)],
+    [(None, string), (None, int8), (None, float64)],
+]
+UNLIKE = [
+    [("", string), ("\0", string), ("\0\0", string), (" ", string), (None, string)],
+    [("a" * 8, string), ("a" * 9, string), ("a" * 8 + "\0", string), ("a" * 16, string)],
+    [(0, int64), (-1, int64), (2**63 - 1, int64), (-(2**63), int64), (None, int64)],
+    [(Decimal(0), decimal(38, 0)), (Decimal(2**64), decimal(38, 0)), (Decimal(-(2**64)), decimal(38, 0))],
+]
+
+
+@pytest.mark.parametrize("values", ALIKE)
+def test_equal_values_have_equal_fingerprints(values: list) -> None:
+    assert len({run("fingerprint", v) for v in values}) == 1
+    assert len({run("fingerprint", (1, int8), v, v) for v in values}) == 1
+
+
+@pytest.mark.parametrize("values", UNLIKE)
+def test_other_values_have_other_fingerprints(values: list) -> None:
+    pairs = [(a, b) for a in values for b in values]
+    found = [run("fingerprint", v) for v in values] + [run("fingerprint", *p) for p in pairs]
+    assert len(set(found)) == len(values) + len(pairs), "order matters, and how many there are"
+
+
+def test_fingerprints_of_pairs_of_small_numbers_do_not_collide() -> None:
+    small = range(-200, 200)
+    assert len({fingerprint((a, b), (int32, int32)) for a in small for b in small}) == len(small) ** 2
+
+
+def test_no_request_names_a_fingerprint() -> None:
+    assert "fingerprint" not in dir(f) and "year" in dir(f)
+    with pytest.raises(AttributeError, match="there is no function 'fingerprint'"):
+        f.fingerprint  # noqa: B018
 
 
 FAILURES = [

@@ -17,6 +17,7 @@ def test_fingerprints() -> None:
     assert sizing.fingerprint_bits(499_000_000, 1000) == 64
     assert sizing.fingerprint_bits(501_000_000, 1000) == 65
     assert sizing.fingerprint_bits_by_length(2**20, 2, 2**-10) == 31
+    assert sizing.length_max(31, 2, 2**-10) == 2**20
 
 
 @pytest.mark.parametrize(

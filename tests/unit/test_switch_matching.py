@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -14,13 +15,13 @@ from hypothesis import strategies as st
 
 from jumpgate.client import avg, col, count, count_distinct, max_, min_, sum_
 from jumpgate.compiler.compile import compile_dataflow
-from jumpgate.compiler.plan import CompileOptions
+from jumpgate.compiler.plan import CompileOptions, StatisticsFunction
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.types import parse_type
-from jumpgate.nca.interface import DATAGRAMS, Device, JobPlan, Match, Unsupported
+from jumpgate.nca.interface import DATAGRAMS, Device, JobPlan, Match, Statistics, Unsupported
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
@@ -56,8 +57,8 @@ def table(tmp_path: Path) -> Dataflow:
     return Lab(None, tmp_path).table(TYPES, ROWS, files=2)  # type: ignore[arg-type]
 
 
-def compiled(flow: Dataflow, *devices: Device, hosts: int = 1) -> JobPlan:
-    options = CompileOptions(prefer=("switch_aggregate", "switch_prune"))
+def compiled(flow: Dataflow, *devices: Device, hosts: int = 1, statistics: StatisticsFunction | None = None) -> JobPlan:
+    options = CompileOptions(prefer=("switch_aggregate", "switch_prune"), statistics=statistics)
     return compile_dataflow(flow.root, (*(host(f"h{i}") for i in range(hosts)), *devices), default_registry(), options)
 
 
@@ -93,6 +94,22 @@ PRUNINGS = {
             t.filter(col("n") < 9).select(i=col("item")), left_on=col("item"), right_on=col("i"), how="semi"
         ),
     ),
+    "join on text": (
+        "prune_join",
+        lambda t: t.join(
+            t.filter(col("n") < 3).select(i=col("name"), x=col("n")), left_on=col("name"), right_on=col("i")
+        ),
+    ),
+    "join on two": (
+        "prune",
+        lambda t: t.join(
+            t.filter(col("n") < 99).select(i=col("wide"), x=col("n")),
+            left_on=[col("wide"), col("n")],
+            right_on=[col("i"), col("x")],
+            how="semi",
+        ),
+    ),
+    "having by text": ("prune", lambda t: t.aggregate(by=["name"], s=sum_("price")).filter(col("s") > 40)),
     "having": ("prune", lambda t: t.aggregate(by=["item"], s=sum_("price")).filter(col("s") > Decimal("5.25"))),
     "having count": ("prune", lambda t: t.aggregate(by=["name", "item"], n=count()).filter(col("n") >= 8)),
 }
@@ -200,9 +217,9 @@ REFUSED = [
     ("prune", lambda t: t.aggregate(by=["item"], s=sum_("n")).filter(col("s") < 5), "compares a sum or a count"),
     ("prune", lambda t: t.aggregate(by=["item"], s=sum_("n")).filter(col("s") > -5), "the constant is -5"),
     (
-        "prune_join",
-        lambda t: t.join(t.select(i=col("name")), left_on=col("name"), right_on=col("i")),
-        "keys of 64 bits, not string",
+        "prune",
+        lambda t: t.select("name", "rate").distinct(),
+        r"success = 0\.9999",
     ),
 ]
 
@@ -227,6 +244,27 @@ def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> Non
     assert isinstance(answer, Match)
     deterministic = PRUNE.match_operations(root, switch("prune_topn"))
     assert isinstance(deterministic, Match) and "topn_det" in deterministic.note
+
+
+def test_fingerprints_serve_as_many_rows_as_keep_the_accepted_probability(table: Dataflow) -> None:
+    flow = table.select("name", "rate").distinct()
+    likely = PRUNE.match_operations(flow.root, switch("prune", success="0.9999"))
+    assert isinstance(likely, Match)
+    # 2^52 fingerprints in each of 2^12 rows, two columns
+    assert likely.rows_max == pytest.approx(2**52 * 1e-4 / 2)
+    assert "fingerprints of 64 bits: wrong with a probability of at most 0.0001 for 2.3e+11 rows" in likely.note
+    surer = PRUNE.match_operations(flow.root, switch("prune", success="0.999999999999999"))
+    assert isinstance(surer, Match) and surer.rows_max < 100, "no more than these, and not all rows of the table"
+    exact = PRUNE.match_operations(table.select("n").distinct().root, switch("prune", success="0.9999"))
+    assert isinstance(exact, Match) and exact.rows_max == math.inf and "fingerprint" not in exact.note
+
+    plan = compiled(flow, switch("prune", success="0.9999"))
+    assert "switch_prune" in {i.nca for i in plan.instances}
+    assert oracle.difference(interpret(plan), flow.root) == ""
+    expected = Statistics(rows=len(ROWS), bytes=1e6)
+    plan = compiled(flow, switch("prune", success="0.999999999999999"), statistics=lambda *_: expected)
+    assert "switch_prune" not in {i.nca for i in plan.instances}
+    assert any("200 are expected" in r["answer"] for r in plan.explain["refused"])
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -290,8 +328,10 @@ def test_keys_that_do_not_fit() -> None:
     assert key((ref("int64"), ref("int8", 1))) is None
     assert key((ref("string"),)) is None
     assert key((ref("timestamp"), ref("int8", 1))) is None  # a timestamp's number is its day
-    assert some_key((ref("string"), ref("int64", 1))) == ref("int64", 1)
-    assert some_key((ref("string"),)) is None
+    assert some_key((ref("int64"),)) == (ref("int64"), "")
+    made, note = some_key((ref("string"), ref("int64", 1)))
+    assert note and not made.type.nullable, "NULLs have a fingerprint as well"
+    assert evaluate(made, ("a", 1)) == evaluate(made, ("a", 1)) != evaluate(made, ("a", None))
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
