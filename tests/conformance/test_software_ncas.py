@@ -33,7 +33,7 @@ from jumpgate.testing.rig import LocalRig
 
 CASES = 40
 #: for liars: enough dataflows that each finds its operator
-FEW = 30
+FEW = 60
 
 
 @contextlib.contextmanager
