@@ -5,15 +5,19 @@ Times are seconds of any clock that never falls. The reference for implementatio
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from jumpgate.errors import Unreachable
 
-#: a packet that was sent so often without an answer ends the job
-SENDS_MAX = 30
+#: a packet that was sent so often without an answer ends the job, if for some time nothing else was answered either
+SENDS_MAX, SILENCE_MAX_S = 30, 5.0
 #: the least is what it may take until a host's thread gets the processor
 TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.01, 0.5
+#: the congestion window at first, and at least
 WINDOW_FIRST = 16.0
+#: a packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985)
+OVERTAKEN_TRIPS = 1.25
 #: the number of the ACK of a receiver that has no room: nothing was taken
 BUSY = (1 << 32) - 1
 #: between repetitions for such a receiver
@@ -28,6 +32,7 @@ class _Sent:
     sent_at: float
     timeout_at: float
     sends: int = 1
+    timeouts: int = 0  # in which the time-out doubled
 
 
 class Sender:
@@ -44,13 +49,16 @@ class Sender:
         self.mean: float | None = None
         self.deviation = 0.0
         self.timeout = TIMEOUT_FIRST_S
+        self.newest = -math.inf  # when the latest sent of the acknowledged packets was sent
+        self.heard_at: float | None = None
         self.is_busy = False  # the receiver
         self.ended = False
 
     def due(self, now: float) -> list[int]:
-        """Numbers to send now: timed out ones first, then new ones as far as the windows allow; 0 is END."""
+        """Numbers to send now: lost ones first, then new ones as far as the windows allow; 0 is END."""
+        self.heard_at = now if self.heard_at is None else self.heard_at
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        out = [n for n, sent in self.on_the_way.items() if sent.timeout_at <= now and n in waiting]
+        out = [n for n, sent in self.on_the_way.items() if self._lost_at(sent) <= now and n in waiting]
         for number in out:
             self._repeat(number, now)
         last = min(self.packets, self.oldest + self.window - 1)
@@ -66,7 +74,7 @@ class Sender:
     def wake_at(self) -> float | None:
         """When `due` may have something again without an ACK; None once the flow has ended."""
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
-        return min((sent.timeout_at for n, sent in self.on_the_way.items() if n in waiting), default=None)
+        return min((self._lost_at(sent) for n, sent in self.on_the_way.items() if n in waiting), default=None)
 
     def acknowledged(self, number: int, now: float) -> None:
         """An ACK; one for a packet that is not on its way changes nothing."""
@@ -75,6 +83,9 @@ class Sender:
             return
         if sent.sends == 1:
             self._measure(now - sent.sent_at)
+        if self.mean is not None and (sent.sends == 1 or now - sent.sent_at >= self.mean / 2):  # not an earlier copy's
+            self.newest = max(self.newest, sent.sent_at)
+        self.heard_at = now
         if self.is_busy:
             self.is_busy = False
             self.halved_before = self.next  # what was lost meanwhile is not the network's fault
@@ -90,22 +101,30 @@ class Sender:
         however often."""
         self.is_busy = True
         for sent in self.on_the_way.values():
-            sent.sends = min(sent.sends, 2)
+            sent.sends, sent.timeouts = min(sent.sends, 2), min(sent.timeouts, 1)
+
+    def _lost_at(self, sent: _Sent) -> float:
+        """When the packet is taken for lost. Nothing overtakes packets while the receiver has no room."""
+        if self.is_busy or self.mean is None or sent.sent_at >= self.newest:
+            return sent.timeout_at
+        return min(sent.timeout_at, sent.sent_at + OVERTAKEN_TRIPS * self.mean)
 
     def _repeat(self, number: int, now: float) -> None:
         sent = self.on_the_way[number]
-        if sent.sends == SENDS_MAX:
+        assert self.heard_at is not None
+        if sent.sends >= SENDS_MAX and now - self.heard_at >= SILENCE_MAX_S:
             what = "its end" if number == 0 else f"packet {number}"
             raise Unreachable(
-                f"flow {self.flow}: {what} was sent {SENDS_MAX} times without an answer. Did the switch restart, or "
+                f"flow {self.flow}: {what} was sent at least {SENDS_MAX} times without an answer. Did the switch restart, or "
                 "the receiver end? Run the job again.",
                 flow=self.flow,
             )
         if not self.is_busy and number >= self.halved_before:
-            self.threshold = self.congestion = max(self.congestion / 2, 1.0)
+            self.threshold = self.congestion = max(self.congestion / 2, WINDOW_FIRST)
             self.halved_before = self.next
         timeout = max(self.timeout, BUSY_S) if self.is_busy else self.timeout
-        sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0 ** (sent.sends - 1), TIMEOUT_MAX_S)
+        sent.timeouts += sent.timeout_at <= now
+        sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0 ** max(sent.timeouts - 1, 0), TIMEOUT_MAX_S)
         sent.sends += 1
 
     def _measure(self, trip: float) -> None:

@@ -252,7 +252,7 @@ def test_several_senders_over_several_switches(aggregates: Line, peers: Peers) -
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize(("loss", "count"), [(0.0, 8_000), (0.02, 6_000), (0.3, 80)])
+@pytest.mark.parametrize(("loss", "count"), [(0.0, 8_000), (0.02, 6_000), (0.3, 1_000)])
 def test_aggregation_over_a_bad_network(aggregates: Line, peers: Peers, loss: float, count: int, seed: int) -> None:
     r = random.Random(seed)
     inputs = [[(r.choice([None, *range(300)]), r.choice([None, LEAST, MOST, 5])) for _ in range(count)] for _ in "ab"]
@@ -414,11 +414,11 @@ def test_a_silent_switch_is_given_up(aggregates: Line, fake: Fake, peers: Peers)
     fake.send(receiver.port, packet(END, 0, 3, 0))
     again = "Did the switch restart, or the receiver end? Run the job again."
     assert lost.answer() == Answer(
-        {}, "unreachable", f"edge 'e1': flow 40: packet 1 was sent {SENDS_MAX} times without an answer. {again}"
+        {}, "unreachable", f"edge 'e1': flow 40: packet 1 was sent at least {SENDS_MAX} times without an answer. {again}"
     )
     assert receiver.answer() == Answer(
-        {}, "unreachable", f"edge 'e1': the switch did not answer when its buckets were read, though it was asked "
-        f"{SENDS_MAX} times. Did it restart? Run the job again.",
+        {}, "unreachable", f"edge 'e1': the switch did not answer when its buckets were read, though it was asked at "
+        f"least {SENDS_MAX} times. Did it restart? Run the job again.",
     )  # fmt: skip
     assert time.monotonic() - started < 60
 

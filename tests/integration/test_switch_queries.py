@@ -235,26 +235,24 @@ def bad_network() -> Iterator[BadNetwork]:
     service.close()
 
 
-#: one query of each kind, and how many of the packets are lost between the switch and each host, in each direction: of
-#: four such ways, from a sender to the receiver and back, 0.1 leave two thirds
-WORSE = {
-    "all measures": 0.1, "distinct": 0.1, "top": 0.1, "max": 0.1, "join": 0.2, "having sum": 0.1, "skyline": 0.2,
-}  # fmt: skip
+#: one query of each kind; of the four ways from a sender to the receiver and back each loses this share of packets
+WORSE = "all measures", "distinct", "top", "max", "join", "having sum", "skyline"
+LOSS = 0.3
 
 
 @pytest.mark.parametrize("case", WORSE)
 def test_answers_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_path: Path, case: str) -> None:
     _, lossy, service = bad_network
     for lifecycle in lossy:
-        lifecycle.chaos = Chaos(loss=WORSE[case], repeat=0.1, delay=0.2)
+        lifecycle.chaos = Chaos(loss=LOSS, repeat=0.1, delay=0.2)
     used = "switch_aggregate" if case in AGGREGATES else "switch_prune"
     try:
         with Session(service.address, prefer=(used,)) as session:
             lab = Lab(session, tmp_path)
-            lab.check((AGGREGATES | PRUNINGS)[case](lab.table(TYPES, rows(250, 60))))
+            lab.check((AGGREGATES | PRUNINGS)[case](lab.table(TYPES, rows(1000, 60))))
             sent, got = passed(session)
             record = session.describe(session.jobs()[0].id).record
-        assert got <= sent >= 250
+        assert got <= sent >= 1000
         assert record is not None and used in {i["nca"] for i in record["instances"]}
         assert sum(relay.lost for lifecycle in lossy for relay in lifecycle.relays.values()) > 20
     finally:

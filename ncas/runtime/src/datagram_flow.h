@@ -7,14 +7,15 @@
 
 namespace jg::datagram {
 
-inline constexpr int SENDS_MAX = 30;  // a packet that was sent so often without an answer ends the job
+// A packet that was sent so often without an answer ends the job, if for some time nothing else was answered either.
+inline constexpr int SENDS_MAX = 30;
 inline constexpr double NEVER = std::numeric_limits<double>::infinity();
 
 class FlowSender {
  public:
   explicit FlowSender(int window_bits);
 
-  // Adds the numbers to send now: those that timed out first, then new ones as far as the windows allow, 0 for END.
+  // Adds the numbers to send now: those that are lost first, then new ones as far as the windows allow, 0 for END.
   // `packets` exist; `complete`: there will be no more. False: see given_up().
   bool due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out);
   // When `due` may have something again without an acknowledgement; perhaps too early, never too late.
@@ -27,25 +28,31 @@ class FlowSender {
   uint32_t oldest() const { return oldest_; }  // the first that is not acknowledged
   uint32_t next() const { return next_; }      // the first that was not sent
   bool ended() const { return ended_; }
-  uint32_t given_up() const { return given_up_; }  // the packet that was sent SENDS_MAX times
+  uint32_t given_up() const { return given_up_; }  // the packet that was sent too often
   int64_t repeated() const { return repeated_; }   // packets that were sent again
 
  private:
   struct Sent {
     double at = 0, timeout_at = 0;
-    int sends = 0;  // 0: not on its way
+    int sends = 0;     // 0: not on its way
+    int timeouts = 0;  // in which the time-out doubled
   };
 
   Sent& cell(uint32_t number) { return number == 0 ? end_ : cells_[number & mask_]; }
   void send(uint32_t number, double now);
   bool repeat(uint32_t number, double now);
   void measure(double trip);
+  double lost_at(const Sent& sent) const;  // when the packet is taken for lost
+  double overtaken_at(double sent_at) const;
 
   const uint32_t mask_;
   std::vector<Sent> cells_;  // by number modulo the window
   Sent end_;
   uint32_t oldest_ = 1, next_ = 1, on_the_way_ = 0, halved_before_ = 0, given_up_ = 0;
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
+  double newest_ = -NEVER;    // when the latest sent of the acknowledged packets was sent
+  double earliest_ = -NEVER;  // no packet on its way was sent before
+  double heard_at_ = NEVER;   // NEVER: not yet begun
   double wake_at_ = NEVER;
   int64_t repeated_ = 0;
   bool ended_ = false, busy_ = false;

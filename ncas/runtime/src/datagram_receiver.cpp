@@ -239,7 +239,7 @@ class DatagramSource : public Source {
     for (Draining& draining : drains_) {
       requests_.clear();
       if (!draining.drain.due(now, &requests_)) {
-        failure_ = named("unreachable", "the switch did not answer when its buckets were read, though it was asked " +
+        failure_ = named("unreachable", "the switch did not answer when its buckets were read, though it was asked at least " +
                                             std::to_string(datagram::SENDS_MAX) +
                                             " times. Did it restart? Run the job again.");
         return;

@@ -142,7 +142,7 @@ class DatagramEmitter : public Emitter {
     const uint32_t packet = flow.protocol.given_up();
     const std::string what = packet == 0 ? "its end" : "packet " + std::to_string(packet);
     return {"unreachable",
-            "edge '" + edge_.edge + "': flow " + std::to_string(flow.number) + ": " + what + " was sent " +
+            "edge '" + edge_.edge + "': flow " + std::to_string(flow.number) + ": " + what + " was sent at least " +
                 std::to_string(datagram::SENDS_MAX) +
                 " times without an answer. Did the switch restart, or the receiver end? Run the job again.",
             {{"edge", edge_.edge}, {"flow", std::to_string(flow.number)}}};
