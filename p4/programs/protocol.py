@@ -115,8 +115,8 @@ class Sender:
         if sent.sends >= SENDS_MAX and now - self.heard_at >= SILENCE_MAX_S:
             what = "its end" if number == 0 else f"packet {number}"
             raise Unreachable(
-                f"flow {self.flow}: {what} was sent at least {SENDS_MAX} times without an answer. Did the switch restart, or "
-                "the receiver end? Run the job again.",
+                f"flow {self.flow}: {what} was sent at least {SENDS_MAX} times without an answer. Did the switch "
+                "restart, or the receiver end? Run the job again.",
                 flow=self.flow,
             )
         if not self.is_busy and number >= self.halved_before:

@@ -414,7 +414,9 @@ def test_a_silent_switch_is_given_up(aggregates: Line, fake: Fake, peers: Peers)
     fake.send(receiver.port, packet(END, 0, 3, 0))
     again = "Did the switch restart, or the receiver end? Run the job again."
     assert lost.answer() == Answer(
-        {}, "unreachable", f"edge 'e1': flow 40: packet 1 was sent at least {SENDS_MAX} times without an answer. {again}"
+        {},
+        "unreachable",
+        f"edge 'e1': flow 40: packet 1 was sent at least {SENDS_MAX} times without an answer. {again}",
     )
     assert receiver.answer() == Answer(
         {}, "unreachable", f"edge 'e1': the switch did not answer when its buckets were read, though it was asked at "

@@ -128,7 +128,9 @@ def test_pruning_loses_no_value(flows: list[list[Packet]], loss: float, repeats:
 
 def test_a_switch_that_forgot_the_flow_fails_the_job() -> None:
     sender, now = Sender(5, 3), 0.0
-    with pytest.raises(Unreachable, match=f"flow 5: packet 1 was sent at least {SENDS_MAX} times without an answer") as error:
+    with pytest.raises(
+        Unreachable, match=f"flow 5: packet 1 was sent at least {SENDS_MAX} times without an answer"
+    ) as error:
         while True:
             sender.due(now)
             now = sender.wake_at() or now

@@ -239,9 +239,9 @@ class DatagramSource : public Source {
     for (Draining& draining : drains_) {
       requests_.clear();
       if (!draining.drain.due(now, &requests_)) {
-        failure_ = named("unreachable", "the switch did not answer when its buckets were read, though it was asked at least " +
-                                            std::to_string(datagram::SENDS_MAX) +
-                                            " times. Did it restart? Run the job again.");
+        failure_ = named("unreachable",
+                         "the switch did not answer when its buckets were read, though it was asked at least " +
+                             std::to_string(datagram::SENDS_MAX) + " times. Did it restart? Run the job again.");
         return;
       }
       for (const Header& request : requests_) reply(draining.from, request);
