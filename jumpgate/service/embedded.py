@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import difflib
 import threading
+from collections.abc import Sequence
 
 from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import Config, load
@@ -67,13 +68,21 @@ def configured_registry(config: Config) -> Registry:
     registry.problems.update(default_registry().problems)
     for name, path in config.ncas:
         registry.load(name, path)
+    kinds = sorted({d.kind for nca in registry for d in getattr(nca, "sample_devices", ())})
     for device in config.devices:
-        _check(device)
+        _check(device, kinds)
     return registry
 
 
-def _check(device: Device) -> None:
-    """A switch without a program of ours would sit there unused, and nobody would know why."""
+def _check(device: Device, kinds: Sequence[str]) -> None:
+    """A device that no accelerator takes for its own would sit there unused, and nobody would know why: one whose kind
+    is nearly one of `kinds` (others may be somebody else's), or a switch without a program of ours."""
+    if device.kind not in kinds and (close := difflib.get_close_matches(device.kind, kinds, 1, cutoff=0.75)):
+        raise ConfigError(
+            f"the [[device]] '{device.name}' is of kind {device.kind!r}, which no accelerator knows; did you mean "
+            f"{close[0]!r}?",
+            device=device.name,
+        )
     if device.kind != "switch":
         return
     from jumpgate.p4.programs.render import PROGRAMS

@@ -318,7 +318,11 @@ class Server:
             self.port = self._server.add_insecure_port(address)
         except RuntimeError as error:
             self.service.stop()
-            raise ConfigError(f"cannot serve P4Runtime on {address}: {error}", address=address) from error
+            raise ConfigError(
+                f"cannot serve P4Runtime on {address}: the port is in use, or the address is not this machine's; choose "
+                "another (port 0 takes a free one)",
+                address=address,
+            ) from error
         self._server.start()
 
     def close(self) -> None:

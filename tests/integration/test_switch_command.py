@@ -157,4 +157,13 @@ def test_run_with_a_port_in_use(source: Path) -> None:
         with run(source, "--port", f"1=127.0.0.1:{number}", "--p4runtime", "127.0.0.1:0") as process:
             errors = process.communicate(timeout=30)[1]
     assert process.returncode == 1
-    assert f"error: cannot open port 1 on 127.0.0.1:{number}: bind: Address already in use" in errors
+    assert f"error: cannot open port 1 on 127.0.0.1:{number}: bind: Address already in use; choose another" in errors
+
+
+def test_run_with_p4runtime_where_another_serves(source: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with run(source, "--p4runtime", address) as process:
+            errors = process.communicate(timeout=30)[1]
+    assert process.returncode == 1
+    assert errors.startswith(f"error: cannot serve P4Runtime on {address}: the port is in use"), errors

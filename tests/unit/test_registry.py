@@ -105,3 +105,12 @@ def test_a_switch_that_nothing_is_for_is_refused(properties: dict[str, str], mes
     device = Device("tor1", "switch", properties=tuple(properties.items()))
     with pytest.raises(ConfigError, match=message):
         configured_registry(Config(local_hosts(1).hosts, (device,)))
+
+
+def test_a_device_of_nearly_a_known_kind_is_refused() -> None:
+    hosts = local_hosts(1).hosts
+    with pytest.raises(
+        ConfigError, match="'tor1' is of kind 'swich', which no accelerator knows; did you mean 'switch'"
+    ):
+        configured_registry(Config(hosts, (Device("tor1", "swich"),)))
+    configured_registry(Config(hosts, (Device("board", "fpga"),)))  # somebody else's

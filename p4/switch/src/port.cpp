@@ -58,7 +58,7 @@ Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, c
   socklen_t size = sizeof port->local_;
   if (bind(socket, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 ||
       getsockname(socket, reinterpret_cast<sockaddr*>(&port->local_), &size) != 0) {
-    problem = system_problem("bind");
+    problem = system_problem("bind") + "; choose another UDP port (0 takes a free one)";
     delete port;
     return nullptr;
   }
@@ -69,7 +69,7 @@ Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, c
 
 Port* Port::open_interface(uint16_t number, const char* name, std::string& problem) {
   const int socket = ::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (socket < 0) return problem = system_problem("socket"), nullptr;
+  if (socket < 0) return problem = system_problem("socket") + " (to read an interface takes CAP_NET_RAW)", nullptr;
   Port* port = new Port(number, PortKind::interface, socket);
   port->segmentation_ = false;
   const int on = 1;
@@ -84,7 +84,7 @@ Port* Port::open_interface(uint16_t number, const char* name, std::string& probl
   if (address.sll_ifindex == 0 || setsockopt(socket, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0 ||
       setsockopt(socket, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0 ||
       bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    problem = system_problem(name);
+    problem = system_problem(name) + " (`ip link` lists interfaces; to read one takes CAP_NET_RAW)";
     delete port;
     return nullptr;
   }
