@@ -8,7 +8,7 @@ from importlib.resources import files
 
 @functools.cache
 def summary(program: str, profile: str = "tofino1") -> str:
-    """`program aggregate: 12 of 12 stages, 38 stateful ALUs, 196 blocks of SRAM, 3.2 MB of registers (Tofino 1)`."""
+    """`program aggregate: 12 of 12 stages, 38 stateful ALUs, 202 blocks of SRAM, 3.2 MB of registers (Tofino 1)`."""
     from jumpgate.p4.compiler.compile import report
 
     text = (files("jumpgate.p4.programs") / f"{program}.p4").read_text()

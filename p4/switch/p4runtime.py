@@ -319,8 +319,8 @@ class Server:
         except RuntimeError as error:
             self.service.stop()
             raise ConfigError(
-                f"cannot serve P4Runtime on {address}: the port is in use, or the address is not this machine's; choose "
-                "another (port 0 takes a free one)",
+                f"cannot serve P4Runtime on {address}: the port is in use, or the address is not this machine's; "
+                "choose another (port 0 takes a free one)",
                 address=address,
             ) from error
         self._server.start()
