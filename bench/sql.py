@@ -32,7 +32,7 @@ from jumpgate.tpch import TPCH
 
 THREADS = len(os.sched_getaffinity(0))
 RUNS = 3
-STUDY_RUNS = 5  # the worst of 99 small ratios is as good as their noise
+STUDY_RUNS = 7  # the worst of 99 small ratios is as good as their noise
 SECONDS_MAX = 20.0  # for one query and format
 Run = Callable[[], Any]
 #: literals that a second run of a query changes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,8 +85,10 @@ def study_one(connection: Connection, oracle: Oracle, number: int, text: str, ru
             with connection.sql(text, offload=mode) as query:
                 found.detail = found.detail or oracle.difference(query.to_arrow(), text, query.planned.plan)
         found.verdict = "wrong" if found.detail else "right"
-        turn = deque((*MODES, "duckdb"))
+        turn = [*MODES, "duckdb"]
+        order = random.Random(number)
         for _ in range(runs):
+            order.shuffle(turn)  # a job is still being taken down when its result is there: whoever follows pays
             for mode in turn:
                 start = time.perf_counter()
                 if mode == "duckdb":
@@ -96,9 +99,6 @@ def study_one(connection: Connection, oracle: Oracle, number: int, text: str, ru
                 times[mode].append(time.perf_counter() - start)
                 if mode == "always":
                     last = query
-            turn.rotate(
-                1
-            )  # nobody always follows the same one: a job is still being taken down when its result is there
         found.seconds = {mode: statistics.median(seconds) for mode, seconds in times.items()}
         _describe(found, last, connection)
     except JumpgateError as error:
