@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import statistics
 import sys
 import time
@@ -50,15 +51,18 @@ def alternate(
 ) -> dict[str, list[float]]:
     """Seconds of each contender's runs, taken in turns after one warm-up each, so that drift hits all alike.
 
-    Stops early, but after three rounds at least, once the measured time exceeds `seconds_max`.
+    Each round has an order of its own: what a run leaves to be cleared up slows whoever follows. Stops early, but after
+    three rounds at least, once the measured time exceeds `seconds_max`.
     """
+    order, turn = random.Random(runs), list(contenders.items())
     for run in contenders.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for done in range(runs):
         if done >= 3 and sum(map(sum, times.values())) > seconds_max:
             break
-        for name, run in contenders.items():
+        order.shuffle(turn)
+        for name, run in turn:
             start = time.perf_counter()
             run()
             times[name].append(time.perf_counter() - start)

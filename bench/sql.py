@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,9 @@ from jumpgate.tpch import TPCH
 
 THREADS = len(os.sched_getaffinity(0))
 RUNS = 3
-STUDY_RUNS = 7  # the worst of 99 small ratios is as good as their noise
 SECONDS_MAX = 20.0  # for one query and format
+#: `auto` beside `never`: the worst of 99 ratios is as good as their noise
+AUTO_RUNS, AUTO_SECONDS_MAX, AUTO_SETTLED = 31, 5.0, 6
 Run = Callable[[], Any]
 #: literals that a second run of a query changes
 LITERALS = re.compile(r"\b(d_year|d_moy|i_manufact_id|i_manager_id|hd_dep_count)(\s*=\s*)(\d+)\b", re.IGNORECASE)
@@ -72,8 +73,8 @@ class Bench:
     def parquet(self) -> Study:
         """TPC-DS on Parquet in every mode."""
         connection, oracle = self.engines(TPCDS, "parquet")
-        found = study(connection, oracle, TPCDS.queries(), STUDY_RUNS)
-        return Study(TPCDS.title, self.scale, "parquet", STUDY_RUNS, THREADS, tuple(found))
+        found = study(connection, oracle, TPCDS.queries(), RUNS)
+        return Study(TPCDS.title, self.scale, "parquet", RUNS, THREADS, tuple(found))
 
     def right(self, suite: Suite) -> float:
         """Answers that are DuckDB's, over the four formats."""
@@ -106,6 +107,19 @@ class Bench:
             remark(f"  {format} query {number}: jumpgate {found['jumpgate']:.3f} s, {other} {found[other]:.3f} s")
         return geometric_mean(ratios)
 
+    def auto_worst(self) -> float:
+        """Of all TPC-DS queries on Parquet the least of `never` ÷ `auto`, once `auto` has seen the query."""
+        ratios = []
+        connection, _ = self.engines(TPCDS, "parquet")
+        for number, text in TPCDS.queries().items():
+            contenders: dict[str, Run] = {m: partial(answer, connection, text, m) for m in ("auto", "never")}
+            for _ in range(AUTO_SETTLED):
+                contenders["auto"]()
+            found = medians(alternate(contenders, AUTO_RUNS, AUTO_SECONDS_MAX))
+            ratios.append(found["never"] / found["auto"])
+            remark(f"  query {number}: auto {found['auto']:.4f} s, never {found['never']:.4f} s")
+        return min(ratios)
+
     def recompiled(self) -> float:
         """Programs compiled for queries that ran before with other literals."""
         connection, _ = self.engines(TPCDS, "parquet")
@@ -122,6 +136,10 @@ class Bench:
             if new:
                 remark(f"  query {number}: {new} programs compiled")
         return float(built)
+
+
+def answer(connection: Connection, text: str, offload: str) -> None:
+    connection.sql(text, offload=offload).to_arrow()
 
 
 def artifacts() -> set[str]:
@@ -166,7 +184,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
             f"of all instances of the hungriest query, {where}",
         ),
         "auto_worst": lambda: Figure(
-            "auto_worst", bench.parquet.auto_worst or 0.0, 0.9, "higher",
+            "auto_worst", bench.auto_worst(), 0.9, "higher",
             f"never ÷ auto of the query that loses most, {where}",
         ),
         "literals_recompiled": lambda: Figure(
