@@ -29,7 +29,7 @@ OFFLOAD = ("auto", "always", "never")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
 #: a mode whose time is unknown is tried if it is estimated to take no more than so many times what another one took
-WORTH_TRYING = 1.5
+WORTH_TRYING = 2.0
 
 
 class Connection:
