@@ -154,7 +154,7 @@ class Lowering:
         for step in pipeline.steps:
             if isinstance(step, LimitStep):
                 return  # which rows it counts must not depend on what is skipped
-            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right"):
+            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right", "touch"):
                 continue
             table = self.program.tables[step.table]
             for key, field_ in zip(step.keys, table.key_fields, strict=True):
@@ -276,42 +276,43 @@ class Lowering:
                 s.step(FilterStep(terms), "filter")
         return streams
 
-    def _build(self, node: Join) -> tuple[Table, list[int], int]:
-        """Builds the right side; returns its table, the field of each right column, and the stage when it is ready.
+    def _build(self, input: Operator, join_keys: tuple[Expression, ...], tracks: bool) -> tuple[Table, list[int], int]:
+        """Builds a side of a join; returns its table, the field of each of its columns, and the stage when it is ready.
 
-        Joins with the same input by the same keys share the table, unless matches are noted in it.
+        Joins with the same input by the same keys share the table, unless matches are noted in it (`tracks`).
         """
-        tracks = node.type in ("right", "full")
-        key = (id(node.right), node.right_keys)
+        key = (id(input), join_keys)
         if not tracks and key in self.builds:
             return self.builds[key]
         table = self.table("join")
         table.tracks_matches = tracks
-        streams = self.lower(node.right)
+        streams = self.lower(input)
         position: dict[Expression, int] = {}
         where: list[int] = []
-        for k in node.right_keys:
+        for k in join_keys:
             position.setdefault(k, len(position))
         table.keys = len(position)
-        table.key_fields = tuple(position[k] for k in node.right_keys)
-        for i in range(len(node.right.schema)):
-            reference = column(node.right.schema, i)
+        table.key_fields = tuple(position[k] for k in join_keys)
+        for i in range(len(input.schema)):
+            reference = column(input.schema, i)
             same = next((p for e, p in position.items() if _is_column(e, i)), None)
             where.append(position.setdefault(reference, len(position)) if same is None else same)
         needed = list(position)
         table.fields = [e.type for e in needed]
         for s in streams:
             values = tuple(self.literal(s.resolve(e)) for e in needed)
-            keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
+            keys = tuple(self.literal(s.resolve(k)) for k in join_keys)
             self.finish(s, [AppendSink(table.id, keys, values)], "build")
         built = table, where, max(s.stage for s in streams)
         if not tracks:
             self.builds[key] = built
-            self.keep.append(node.right)
+            self.keep.append(input)
         return built
 
     def _join(self, node: Join) -> list[Stream]:
-        table, where, built = self._build(node)
+        if node.builds_left:
+            return [self._found(node)]
+        table, where, built = self._build(node.right, node.right_keys, node.type in ("right", "full"))
         streams = self.lower(node.left)
         for s in streams:
             s.stage = max(s.stage, built + 1)
@@ -339,6 +340,28 @@ class Lowering:
             stage = max(s.stage for s in streams)
             streams.append(Stream(("unmatched", table.id), (), env, stage, "unmatched rows", pointers=1))
         return streams
+
+    def _found(self, node: Join) -> Stream:
+        """A semi or anti join whose right side looks for the rows of the left one, which wait in a table; then those
+        that were found, or were not, are what is left."""
+        table, where, built = self._build(node.left, node.left_keys, tracks=True)
+        fields = self.fields(table, 0)
+        env: list[Expression] = [fields[w] for w in where]
+        stage = built + 1
+        for s in self.lower(node.right):
+            s.stage = max(s.stage, built + 1)
+            stage = max(stage, s.stage)
+            pointer, s.pointers = s.pointers, s.pointers + 1
+            residual = None
+            if node.residual is not None:
+                found = self.fields(table, pointer)
+                both = [*(found[w] for w in where), *s.env]
+                residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
+            keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
+            s.step(ProbeStep(table.id, "touch", keys, residual, pointer), f"{node.type} join")
+            self.finish(s, [], "note matches")
+        source = "matched" if node.type == "semi" else "unmatched"
+        return Stream((source, table.id), (), env, stage, f"{source} rows", pointers=1)
 
     # ---- aggregates ----
 
@@ -505,13 +528,13 @@ class Lowering:
             murmur3 = node.partitioning.kind == "murmur3"
             s.stage = stage
             self.finish(s, [EmitSink(0, values, hashed, murmur3)], f"send {node.edge}")
-        self._order_unmatched()
+        self._order_drains()
         return self.program
 
-    def _order_unmatched(self) -> None:
-        """A drain of unmatched rows follows every pipeline that probes its table."""
+    def _order_drains(self) -> None:
+        """A drain of matched or unmatched rows follows every pipeline that probes its table."""
         for p in self.program.pipelines:
-            if p.source[0] == "unmatched":
+            if p.source[0] in ("matched", "unmatched"):
                 p.after = tuple(
                     q.id
                     for q in self.program.pipelines

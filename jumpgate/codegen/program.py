@@ -153,7 +153,8 @@ class FilterStep:
 
 @dataclass(frozen=True)
 class ProbeStep:
-    """kind: a join type. `pointer` names the matched row in the chunks that follow (inner, left, right, full)."""
+    """kind: a join type, or `touch`, which notes matches in the table and passes nothing on. `pointer` names the
+    matched row in the chunks that follow (inner, left, right, full)."""
 
     table: int
     kind: str
@@ -212,7 +213,7 @@ class JoinFilter:
 
 @dataclass
 class Pipeline:
-    """source: ("files" | "edge", source number) or ("drain" | "unmatched", table number)."""
+    """source: ("files" | "edge", source number) or ("drain" | "matched" | "unmatched", table number)."""
 
     id: int
     source: tuple[str, int]
@@ -221,7 +222,7 @@ class Pipeline:
     sinks: list[Sink]
     stage: int
     name: str
-    #: pipelines that must have finished (an unmatched-rows drain follows its probes)
+    #: pipelines that must have finished (a drain of matched or unmatched rows follows its probes)
     after: tuple[int, ...] = ()
     filters: tuple[JoinFilter, ...] = ()
 

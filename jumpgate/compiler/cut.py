@@ -90,7 +90,7 @@ class _Stages:
             if isinstance(node, Receive):
                 stage = self.need(fragment.inputs[node.edge])
             elif isinstance(node, Join):
-                stage = max(self._below(node.left, fragment), 1 + self._below(node.right, fragment))
+                stage = max(self._below(node.probe, fragment), 1 + self._below(node.build, fragment))
             else:
                 stage = max((self._below(i, fragment) for i in node.inputs), default=1)
             self._need[id(node)] = stage
@@ -107,8 +107,8 @@ class _Stages:
         for node in reversed([*unique(fragment.root)]):  # users before what they use
             mine = found[id(node)]
             if isinstance(node, Join):
-                lower(node.left, mine)
-                lower(node.right, self._below(node.right, fragment))
+                lower(node.probe, mine)
+                lower(node.build, self._below(node.build, fragment))
             elif isinstance(node, Receive):
                 self.of_edge[node.edge] = mine
                 self.assign(fragment.inputs[node.edge], mine)

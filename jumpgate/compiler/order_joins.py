@@ -13,7 +13,7 @@ from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjuncti
 from jumpgate.dataflow.operators import Join, Operator, Project, Send, column
 from jumpgate.dataflow.types import bool_
 
-#: how much larger the build side of an outer join must be to change sides: its other form costs more a row
+#: how much larger the build side of an outer, semi or anti join must be to change sides: its other form costs more
 SWAP_OUTER = 4.0
 #: how much larger a build side than the rows that would probe it, to probe instead
 SWAP_PIPELINE = 4.0
@@ -82,7 +82,15 @@ class _Orderer:
         inputs = tuple(self.visit(i) for i in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         new = node if same else node.with_inputs(inputs)
+        if isinstance(new, Join) and new.type in ("semi", "anti"):
+            return self._built(new)
         return self._mirrored(new) if isinstance(new, Join) and new.type in MIRRORED else new
+
+    def _built(self, node: Join) -> Operator:
+        """A semi or anti join that builds its left side where that is much the smaller."""
+        left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
+        smaller = left is not None and right is not None and left * SWAP_OUTER < right and bool(node.left_keys)
+        return node if smaller == node.builds_left else replace(node, builds_left=smaller)
 
     def _mirrored(self, node: Join) -> Operator:
         """An outer join with the sides changed where the build side is much the larger."""

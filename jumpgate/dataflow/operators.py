@@ -105,9 +105,10 @@ class Join(Operator):
     """Equi-join with an optional residual condition over (left columns, right columns).
 
     left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right
-    input is built into the hash table, the left one probes. Output: inner/left/right/full: left ++ right columns;
-    semi/anti: left columns; mark: left columns and a nullable bool `mark` (SQL's IN: NULL when undecided).
-    No keys means a cross (nested-loop) join under the residual.
+    input is built into the hash table, the left one probes; of a semi or anti join with `builds_left`, which the
+    compiler sets where the left one is far smaller, it is the other way round, with the same result.
+    Output: inner/left/right/full: left ++ right columns; semi/anti: left columns; mark: left columns and a nullable
+    bool `mark` (SQL's IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
     """
 
     left: Operator
@@ -116,10 +117,20 @@ class Join(Operator):
     left_keys: tuple[Expression, ...]
     right_keys: tuple[Expression, ...]
     residual: Expression | None = None
+    builds_left: bool = False
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
         return (self.left, self.right)
+
+    @property
+    def build(self) -> Operator:
+        """The side that waits in the hash table; the other one, `probe`, comes after it."""
+        return self.left if self.builds_left else self.right
+
+    @property
+    def probe(self) -> Operator:
+        return self.right if self.builds_left else self.left
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
         return replace(self, left=inputs[0], right=inputs[1])

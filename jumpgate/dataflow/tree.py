@@ -42,7 +42,8 @@ def line(node: Operator) -> str:
         case Join():
             keys = ", ".join(f"{a} = {b}" for a, b in zip(node.left_keys, node.right_keys, strict=True))
             residual = f" where {node.residual}" if node.residual is not None else ""
-            return f"join {node.type}" + (f" on {keys}" if keys else "") + residual
+            built = " (builds left)" if node.builds_left else ""
+            return f"join {node.type}" + (f" on {keys}" if keys else "") + residual + built
         case Aggregate():
             phase = "" if node.phase == "full" else f"{node.phase} "
             by = f" by {', '.join(node.key_names)}" if node.keys else ""

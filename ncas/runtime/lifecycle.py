@@ -49,6 +49,10 @@ class SoftwareLifecycle:
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
             program, dialect = lower_fragment(instance.root, stages, instance.stage), _dialect(instance)
+            if (last := max((p.stage for p in program.pipelines), default=0)) > instance.stage:
+                raise errors.InternalError(
+                    f"{instance.id} sends in stage {instance.stage}, its program in stage {last}"
+                )
             self._lowered[id(instance.root)] = instance.root, program, dialect, shape_key(program, dialect)
             if len(self._lowered) > LOWERED_MAX:
                 self._lowered.popitem(last=False)

@@ -6,12 +6,14 @@ import datetime
 import random
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from jumpgate.client import Dataflow, col, count, f, sum_, when
+from jumpgate.client.session import Session
 from jumpgate.dataflow.operators import JOIN_TYPES
 from jumpgate.dataflow.types import int64
 from jumpgate.testing.lab import Lab
@@ -128,6 +130,38 @@ def test_many_matches_per_row(lab: Lab, how: str) -> None:
         lab.check(flow.filter(col("b") % 1000 < 3).sort("a", "b"))
         twice = joined(flow.select("a", "late", "s", k=col("b") % 2000), right, how, ["k"])
         lab.check(twice.aggregate(by=["late"], n=count(), t=sum_("b")))
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_semi_joins_that_build_their_left_side(any_lab: Lab, how: str) -> None:
+    """The left side waits, the large right one marks its rows: duplicates and NULLs on both sides, conditions that some
+    pairs of a key meet and others do not, and what follows or precedes the join."""
+    small, large = any_lab.table(LEFT, rows(40, 0)), any_lab.table(RIGHT, rows(3000, 1))
+    few, none = any_lab.table(RIGHT, rows(900, 100)), any_lab.table(LEFT, [])
+    for left, right in ((small, large), (small, few), (none, large), (small, large.filter(col("b") < 0))):
+        any_lab.check(joined(left, right, how, ["k"]))
+        any_lab.check(joined(left, right, how, ["s", "k", "d"]))
+        any_lab.check(joined(left, right, how, ["k"], where=(col("a") * 70 > col("b")) & (col("d2") < col("d"))))
+    assert "(builds left)" in any_lab.session.explain(joined(small, large, how, ["k"]))
+    twice = joined(joined(small, large, how, ["k"]), few, how, ["s"]).select("s", n=col("a") + 1)
+    any_lab.check(twice)
+    any_lab.check(twice.union_all(small.select("s", n=col("a"))).aggregate(by=["s"], n=count(), t=sum_("n")))
+    third = any_lab.table({"c": "int64", "k3": "int32", "s3": "string", "d3": "decimal(12, 2)"}, rows(50, 2))
+    any_lab.check(joined(small, large, how, ["k"]).join(third, left_on="d", right_on="d3", how="full"))
+    any_lab.check(third.join(joined(small, large, how, ["k"]), left_on="d3", right_on="d").top(7, "c", "a"))
+    both = large.select(a=col("b"), k=col("k2"), s=col("s2"), d=col("d2")).filter(col("a") < 20)
+    any_lab.check(joined(both, large, how, ["k"], where=col("a") < col("b")))
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_instances_that_build_the_left_side(cluster: Session, tmp_path: Path, how: str) -> None:
+    """Each has a part of the left rows, or of both sides."""
+    lab = Lab(cluster, tmp_path)
+    small, large = lab.table(LEFT, rows(300, 0, 50), files=5), lab.table(RIGHT, rows(20_000, 1, 500), files=5)
+    flow = joined(small, large, how, ["k"])
+    assert "(builds left)" in cluster.explain(flow)
+    lab.check(flow)
+    lab.check(joined(small, large, how, ["k", "s"], where=col("a") * 50 < col("b")))
 
 
 @pytest.mark.parametrize("how", JOIN_TYPES)

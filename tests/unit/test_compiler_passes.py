@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -287,8 +288,21 @@ def test_outer_joins_change_sides_only_when_it_pays() -> None:
     assert (swapped.type, swapped.left, swapped.right) == ("right", B, A)
 
 
-def test_semi_joins_keep_their_sides() -> None:
-    root = joined(A, B, "ak", "bk", "semi")
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_semi_joins_build_the_far_smaller_side(how: str) -> None:
+    root = joined(A, B, "ak", "bk", how)
+    for rows_a, rows_b in ((1e6, 1), (100, 300), (0, 0)):
+        assert after(order_joins, root, a=rows_a, b=rows_b) is root
+    left_built = after(order_joins, root, a=1, b=1e6)
+    assert left_built == replace(root, builds_left=True)
+    assert isinstance(left_built, Join)
+    assert (left_built.build, left_built.probe, left_built.schema) == (A, B, root.schema)
+    crossed = Join(A, B, how, (), ())
+    assert after(order_joins, crossed, a=1, b=1e6) is crossed
+
+
+def test_a_mark_join_keeps_its_sides() -> None:
+    root = joined(A, B, "ak", "bk", "mark")
     assert after(order_joins, root, a=1, b=1e6) is root
 
 

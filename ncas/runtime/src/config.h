@@ -33,7 +33,7 @@ struct TableConfig {
 
 struct PipelineConfig {
   int stage = 1;
-  std::string name, source_kind;  // files | edge | drain | unmatched
+  std::string name, source_kind;  // files | edge | drain | matched | unmatched
   int source = 0;
   bool ordered = false;
   std::vector<int> feeds, needs, after, sinks;

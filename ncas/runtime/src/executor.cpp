@@ -214,7 +214,7 @@ Status PipelineWork::process(int thread) {
     w.source = reader.get();
   }
   const Table* table = columnar ? nullptr : executor->tables[c.source].get();
-  const bool unmatched = c.source_kind == "unmatched";
+  const bool matched = c.source_kind == "matched", chooses = matched || c.source_kind == "unmatched";
   JgRow* chosen[JG_BATCH_ROWS];
   int64_t rows = 0;
   while (!executor->cancelled.load(std::memory_order_relaxed)) {
@@ -234,10 +234,10 @@ Status PipelineWork::process(int thread) {
       if (at >= all.size()) break;
       n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
       task.rows = const_cast<JgRow**>(all.data()) + at;
-      if (unmatched) {
+      if (chooses) {
         int kept = 0;
         for (int i = 0; i < n; i++) {
-          if (!table->matched(task.rows[i])) chosen[kept++] = task.rows[i];
+          if (table->matched(task.rows[i]) == matched) chosen[kept++] = task.rows[i];
         }
         n = kept;
         task.rows = chosen;
