@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -24,10 +25,14 @@ from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolE
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
+from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
 
 T = TypeVar("T")
+
+#: dataflows whose encoded request a session remembers
+REQUESTS_MAX = 64
 
 _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
@@ -95,6 +100,8 @@ class Session:
                 grpc.channel_ready_future(self._channel).result(wait_s)
         self._stub = JumpgateStub(self._channel)  # type: ignore[no-untyped-call]
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
+        self._requests: OrderedDict[tuple[int, Dialect], tuple[Operator, dataflow_pb2.Dataflow]] = OrderedDict()
+        self._lock = threading.Lock()
         self._closed = False
 
     def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
@@ -102,7 +109,7 @@ class Session:
         root = _without_send(dataflow.root)
         endpoint = Endpoint.open(self._host)
         try:
-            request = proto.encode(Send(root, (endpoint.address,)), dialect or DEFAULT)
+            request = self._request(root, dialect or DEFAULT, endpoint.address)
             job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=self._options))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
@@ -116,6 +123,21 @@ class Session:
         result = Result(job.job_id, arrow_schema(descriptor.schema), endpoint, execution, call.cancel)
         self._results.add(result)
         return result
+
+    def _request(self, root: Operator, dialect: Dialect, address: str) -> dataflow_pb2.Dataflow:
+        """The request to send the dataflow's result there; what was asked before is encoded already."""
+        with self._lock:
+            _, known = self._requests.get((id(root), dialect), (None, None))
+        if known is None:
+            known = proto.encode(Send(root, ("",)), dialect)
+            with self._lock:
+                self._requests[id(root), dialect] = root, known  # with the root, whose id stays its own thereby
+                if len(self._requests) > REQUESTS_MAX:
+                    self._requests.popitem(last=False)
+        request = dataflow_pb2.Dataflow()
+        request.CopyFrom(known)
+        request.operators[-1].send.endpoints[:] = [address]
+        return request
 
     def explain(self, dataflow: Dataflow, dialect: Dialect | None = None, *, verbose: bool = False) -> str:
         """How the dataflow would be run, and why: nothing is compiled or run. verbose: the plan after each pass."""

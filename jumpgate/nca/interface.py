@@ -267,7 +267,10 @@ class JobContext:
 class LifeCycle(Protocol):
     """How one instance is run. Called by the orchestrator in this order; any verb may be followed by destroy, which
     may be called twice and succeeds also if the instance has died. compile may run long before, and is idempotent.
-    Any other verb out of order or twice raises a typed error at once, and changes nothing."""
+    Any other verb out of order or twice raises a typed error at once, and changes nothing.
+
+    One that has `queues_stages = True` may be asked for a stage while the one before it runs, which it then starts by
+    itself, unless that failed: an instance that is a job's only one need not wait between stages."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
         """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by

@@ -66,7 +66,7 @@ async def on_all(
         await _until_failure(tasks, watching)
     finally:
         for task in tasks | watching:
-            task.add_done_callback(_retrieve)
+            task.add_done_callback(retrieve)
             task.cancel()
 
 
@@ -95,7 +95,7 @@ async def all_of(verbs: Iterable[Awaitable[Any]]) -> list[Any]:
     return results
 
 
-def _retrieve(task: asyncio.Future[None]) -> None:
+def retrieve(task: asyncio.Future[Any]) -> None:
     """Marks a failure that nobody asks for any more as seen."""
     with contextlib.suppress(asyncio.CancelledError):
         task.exception()

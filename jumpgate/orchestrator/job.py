@@ -16,7 +16,7 @@ from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
 from jumpgate.orchestrator.building import Building
-from jumpgate.orchestrator.failures import all_of, located, on_all
+from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
 
@@ -125,11 +125,29 @@ class Job:
             await on_all(self.instances, "allocate", self._allocate, self._give_up("allocated"))
         with self._phase("configuring", "configure"):
             await on_all(self.instances, "configure", self._configure, self._give_up("configured"))
-        for stage in range(1, self.context.plan.stages + 1):
-            self._ended.clear()
-            with self._phase("running", f"stage {stage}", stage):
-                watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
-                await on_all(self.instances, f"stage {stage}", self._execute_in(stage), *watchers)
+        stages = range(1, self.context.plan.stages + 1)
+        with self._asked_for(stages) as answers:
+            for stage in stages:
+                self._ended.clear()
+                with self._phase("running", f"stage {stage}", stage):
+                    watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
+                    verb = self._execute_in(stage, answers.get(stage))
+                    await on_all(self.instances, f"stage {stage}", verb, *watchers)
+
+    @contextlib.contextmanager
+    def _asked_for(self, stages: range) -> Iterator[dict[int, asyncio.Task[dict[str, Any]]]]:
+        """The answers to come of an instance that is the only one and queues its stages: all are asked for at once."""
+        answers: dict[int, asyncio.Task[dict[str, Any]]] = {}
+        if len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False):
+            (i,) = self.instances
+            lifecycle, handle = self._lifecycle(i), self._handles[i.id]
+            answers = {s: asyncio.create_task(lifecycle.execute(handle, s)) for s in stages}
+        try:
+            yield answers
+        finally:
+            for answer in answers.values():
+                answer.add_done_callback(retrieve)
+                answer.cancel()
 
     async def _allocate(self, i: InstancePlan) -> None:
         self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
@@ -145,10 +163,13 @@ class Job:
         await asyncio.sleep(SETUP_TIMEOUT_S)
         raise TimedOut(f"the instances of job {self.id} were not {what} within {SETUP_TIMEOUT_S:g} s", job=self.id)
 
-    def _execute_in(self, stage: int) -> Callable[[InstancePlan], Any]:
+    def _execute_in(self, stage: int, asked: asyncio.Task[dict[str, Any]] | None) -> Callable[[InstancePlan], Any]:
+        """The verb that runs a stage, or awaits what was asked for before."""
+
         async def execute(i: InstancePlan) -> None:
             start = time.monotonic()
-            self.record.counters[i.id] = counters = await self._lifecycle(i).execute(self._handles[i.id], stage)
+            answer = asked or self._lifecycle(i).execute(self._handles[i.id], stage)
+            self.record.counters[i.id] = counters = await answer
             self._ended.add(i.id)
             if debug.level() >= 2:
                 read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))

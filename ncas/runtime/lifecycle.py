@@ -40,6 +40,8 @@ class Live:
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
+    queues_stages = True
+
     def __init__(self) -> None:
         #: the fragments lowered last, by identity (the root is kept alive): plans of repeated requests share theirs
         self._lowered: OrderedDict[int, tuple[Operator, Program, Dialect, str]] = OrderedDict()

@@ -140,11 +140,17 @@ def test_wrong_requests_are_answered_and_the_connection_goes_on(
             await instance.call("configure", stages={"1": {"do": "wait"}})
             running = asyncio.create_task(instance.call("execute", stage=1))
             await asyncio.sleep(0)  # it is sent
-            with pytest.raises(errors.InternalError, match="while a stage runs"):
-                await instance.call("execute", stage=2)
+            for wrong in (1, 3):
+                with pytest.raises(errors.InternalError, match=f"execute of stage {wrong} after stage 1"):
+                    await instance.call("execute", stage=wrong)
+            follows = asyncio.create_task(instance.call("execute", stage=2))
+            await instance.call("stats")
+            assert not follows.done()
             await instance.call("cancel")
             with pytest.raises(errors.Cancelled):
                 await running
+            with pytest.raises(errors.Cancelled, match="an earlier stage failed"):
+                await follows
             assert await instance.call("destroy") == {}
             assert await instance.call("destroy") == {}, "twice"
             with pytest.raises(errors.InstanceFailed, match="exited with status 0"):

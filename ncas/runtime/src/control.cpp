@@ -4,8 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -52,6 +52,11 @@ class Control {
   }
 
  private:
+  struct Stage {
+    int64_t id;
+    int number;
+  };
+
   void handle(const std::string& line) {
     simdjson::dom::object request, found;
     std::string_view verb;
@@ -87,16 +92,44 @@ class Control {
     }
   }
 
-  // On a thread of its own, so that stats, cancel and destroy are answered meanwhile.
+  // On a thread of its own, so that stats, cancel and destroy are answered meanwhile. A stage may be asked for while
+  // the one before it runs, and follows it at once, unless that fails.
   void execute(int64_t id, int stage) {
-    if (busy_.exchange(true)) return answer(id, Status("internal", "execute was called while a stage runs"), "");
-    if (running_.joinable()) running_.join();  // it has answered
-    running_ = std::thread([this, id, stage] {
-      const Status status = guarded([&] { return instance_->execute(stage); });
+    const std::lock_guard lock(stages_mutex_);
+    if (busy_ && stage != stages_asked_ + 1) {
+      return answer(id,
+                    Status("internal", "execute of stage " + std::to_string(stage) + " after stage " +
+                                           std::to_string(stages_asked_) + ": stages are executed once, in order"),
+                    "");
+    }
+    stages_asked_ = stage;
+    if (busy_) {
+      stages_.push_back({id, stage});
+      return;
+    }
+    busy_ = true;
+    if (running_.joinable()) running_.join();  // it is about to end, and needs no lock for that
+    running_ = std::thread([this, id, stage] { run_stages({id, stage}); });
+  }
+
+  void run_stages(Stage stage) {
+    for (bool more = true; more;) {
+      const Status status = guarded([&] { return instance_->execute(stage.number); });
       const std::string counters = status.ok() ? instance_->stats() : "";
-      busy_ = false;  // before the answer: the next stage may follow it at once
-      answer(id, status, counters);
-    });
+      const Stage done = stage;
+      std::deque<Stage> dropped;
+      {
+        const std::lock_guard lock(stages_mutex_);
+        if (!status.ok()) dropped.swap(stages_);
+        more = busy_ = !stages_.empty();  // before the answer: whoever has it may ask for a stage
+        if (more) {
+          stage = stages_.front();
+          stages_.pop_front();
+        }
+      }
+      answer(done.id, status, counters);
+      for (const Stage& s : dropped) answer(s.id, Status("cancelled", "an earlier stage failed"), "");
+    }
   }
 
   // Exceptions (of the standard library: no memory, no more threads) end a verb, not the process.
@@ -140,9 +173,12 @@ class Control {
   const int socket_;
   std::unique_ptr<Instance> instance_;
   simdjson::dom::parser parser_;
-  std::mutex mutex_;  // answers are whole lines
+  std::mutex mutex_;         // answers are whole lines
+  std::mutex stages_mutex_;  // of what follows
   std::thread running_;
-  std::atomic<bool> busy_{false};
+  std::deque<Stage> stages_;  // that wait
+  int stages_asked_ = 0;
+  bool busy_ = false;
 };
 
 }  // namespace

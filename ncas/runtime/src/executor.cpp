@@ -93,6 +93,7 @@ class Executor : public Instance {
   Status allocate(const std::string& json, std::string* answer) override;
   Status configure(const std::string& json) override;
   Status execute(int stage) override;
+  Status run(int stage);
   void cancel() override;
   std::string stats() override;
 
@@ -134,6 +135,7 @@ class Executor : public Instance {
   bool configuring_ = false;
   std::atomic<bool> configured_{false};
   int last_stage_ = 0;
+  bool broken_ = false;  // a stage failed
 };
 
 // What a JgTask's impl points at: the thread's streams and scratch memory.
@@ -445,12 +447,19 @@ void Executor::worker(int thread) {
 }
 
 Status Executor::execute(int stage) {
+  if (broken_) return {"cancelled", "an earlier stage failed"};
   if (!configured_) return {"internal", "execute was called before configure"};
   if (stage != last_stage_ + 1) {
     return {"internal", "stage " + std::to_string(stage) + " cannot follow stage " + std::to_string(last_stage_) +
                             ": stages are executed once, in order"};
   }
   last_stage_ = stage;
+  const Status status = run(stage);
+  broken_ = !status.ok();
+  return status;
+}
+
+Status Executor::run(int stage) {
   const int64_t start = now_ns();
   std::vector<int> to_open;
   {
