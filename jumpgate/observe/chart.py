@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jumpgate.observe.timeline import EdgeRun, InstanceRun, PipelineRun, Timeline
+from jumpgate.observe.timeline import EdgeRun, InstanceRun, PipelineRun, Span, Timeline
 from jumpgate.observe.units import duration, rows, size
 
 WIDTH = 1100
@@ -106,6 +106,9 @@ def timeline_chart(timeline: Timeline) -> TimelineChart:
         for run in instance.pipelines:
             lanes.append(Lane(y, f"stage {run.stage}", "", (_pipeline_bar(run, x(run.span.start_s), y, scale),)))
             y += LANE_HEIGHT
+        if (span := timeline.passing(instance)) is not None:
+            lanes.append(Lane(y, "rows pass", "", (_passing_bar(timeline, instance, span, x(span.start_s), y, scale),)))
+            y += LANE_HEIGHT
     bands = tuple(Band(x(s.start_s), max(s.seconds * scale, 1), s.name) for s in timeline.stages)
     return TimelineChart(WIDTH, y + 8, tuple(lanes), _ticks(timeline.total_s, x(0), scale), bands)
 
@@ -118,6 +121,14 @@ def _pipeline_bar(run: PipelineRun, x: float, y: float, scale: float) -> Bar:
     width = max(run.span.seconds * scale, 2)
     label = f"{run.span.name} · {duration(run.span.seconds)}, busy {run.busy:.0%}"
     return Bar(x, y, width, "pipeline", label, title, min(max(run.busy, 0.0), 1.0))
+
+
+def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float, y: float, scale: float) -> Bar:
+    """Of a device that has no pipelines and no threads: what crossed it while its senders sent."""
+    came = sum(e.rows for e in timeline.edges if e.target == instance.fragment)
+    left = sum(e.rows for e in timeline.edges if e.source == instance.fragment)
+    label = f"{rows(came)} rows in, {rows(left)} out · {duration(span.seconds)}"
+    return Bar(x, y, max(span.seconds * scale, 2), "pipeline", label, f"{instance.nca}\n{label}", 0.0)
 
 
 def _ticks(total_s: float, left: float, scale: float) -> tuple[Tick, ...]:

@@ -111,6 +111,16 @@ class Timeline:
     def result_rows(self) -> int:
         return sum(edge.rows for edge in self.edges if edge.target == "client")
 
+    def passing(self, instance: InstanceRun) -> Span | None:
+        """While rows were sent to an instance that runs no pipelines, as a switch; None for others."""
+        names = [f"send {edge.id}" for edge in self.edges if edge.target == instance.fragment]
+        sent = [
+            run.span for i in self.instances for run in i.pipelines if any(run.span.name.endswith(n) for n in names)
+        ]
+        if instance.pipelines or not sent:
+            return None
+        return Span(instance.nca, min(s.start_s for s in sent), max(s.end_s for s in sent))
+
     @property
     def rss_peak_bytes(self) -> int:
         return max((instance.rss_peak_bytes for instance in self.instances), default=0)

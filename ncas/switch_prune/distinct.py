@@ -10,7 +10,7 @@ import math
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Distinct, Operator
 from jumpgate.nca.interface import Unsupported
-from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, every_column, pruned, with_payload
+from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, every_column, fingerprints, pruned, with_payload
 from jumpgate.ncas.switch_prune.words import KEY_BITS, key
 from jumpgate.p4.programs import sizing
 from jumpgate.p4.programs.render import PruneSizes
@@ -39,10 +39,7 @@ def prune_distinct(node: Operator, setting: Setting) -> Pruning | Unsupported | 
                 "dates or short decimals and join what belongs to them afterwards.",
             )  # fmt: skip
         carried = bind("fingerprint", columns)
-        note = (
-            f"fingerprints of {KEY_BITS} bits: wrong with a probability of at most {1 - setting.success:.2g} "
-            f"for {most:.2g} rows"
-        )
+        note = fingerprints(KEY_BITS, setting, most)
     sent, arriving = with_payload(leaf, Tuple(carried))
     return Pruning(algorithm, (node,), pruned([sent], node.with_inputs((arriving,)), leaf), note, most)
 

@@ -1,11 +1,20 @@
-"""Groups' max or min: rows that do not exceed what their group forwarded before (p4/programs/groupby.py)."""
+"""Groups' max or min: rows that do not exceed what their group forwarded before (p4/programs/groupby.py).
+
+The switch keeps 32 bits of a key. Wider keys go by 32 bits of their fingerprints, whose others choose the row, where
+the configuration accepts that two groups may be taken for one.
+"""
 
 from __future__ import annotations
 
+import math
+
+from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Operator
 from jumpgate.nca.interface import Unsupported
-from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload
-from jumpgate.ncas.switch_prune.words import WORD_BITS, Number, number, word
+from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, fingerprints, pruned, with_payload
+from jumpgate.ncas.switch_prune.words import WORD_BITS, number, packed, word
+from jumpgate.p4.programs import sizing
+from jumpgate.p4.programs.render import PruneSizes
 
 
 def prune_groupby(node: Operator, setting: Setting) -> Pruning | Unsupported | None:
@@ -18,23 +27,32 @@ def prune_groupby(node: Operator, setting: Setting) -> Pruning | Unsupported | N
                            "Use switch_aggregate for sums and counts.")  # fmt: skip
     if "groupby" not in setting.sizes.algorithms:
         return Unsupported("its program has no group-by", "program", 'Use program = "prune" or "prune_groupby".')
-    key = _exact([number(k) for k in node.keys])
     value = number(values[0])
-    if key is None or value is None:
-        what = "the key" if key is None else "the value"
-        return Unsupported(
-            f"the switch's groups are pairs of 32 bits; {what} is more", "width",
-            "Cast it to a shorter integer or decimal, if it fits.",
-        )  # fmt: skip
+    if value is None:
+        return Unsupported(f"the switch compares numbers and dates, not {values[0].type.name}", "width")
     a, exact = word(value, complement=functions == {"min"})
     if not exact:
         return Unsupported(f"the value is {values[0].type.name}, more than 32 bits", "width",
                            "Cast it to a shorter integer or decimal, if it fits.")  # fmt: skip
-    sent, arriving = with_payload(node.input, Tuple(key.expression, a))
-    return Pruning("groupby", (node,), pruned([sent], node.with_inputs((arriving,)), node.input))
+    carried, note, most = packed(node.keys, WORD_BITS), "", math.inf
+    if carried is None:
+        most = rows_max(setting.sizes, 1 - setting.success)
+        if most < 1:
+            types = ", ".join(e.type.name for e in node.keys)
+            return Unsupported(
+                f"the switch's groups are pairs of 32 bits; the key ({types}) is more, and with a fingerprint of it a "
+                "group's value might be lost", "width",
+                "Cast it to a shorter integer or decimal, if it fits, or accept a probability of the right answer "
+                "(success = 0.9999).",
+            )  # fmt: skip
+        carried = bind("fingerprint", node.keys)
+        note = fingerprints(WORD_BITS, setting, most)
+    sent, arriving = with_payload(node.input, Tuple(carried, a))
+    wire = pruned([sent], node.with_inputs((arriving,)), node.input)
+    return Pruning("groupby", (node,), wire, note, most)
 
 
-def _exact(numbers: list[Number | None]) -> Number | None:
-    """The only key, if 32 bits hold it."""
-    (n,) = numbers if len(numbers) == 1 else (None,)
-    return n if n is not None and n.exact and n.bits <= WORD_BITS else None
+def rows_max(sizes: PruneSizes, delta: float) -> int:
+    """How many rows, each of which may be a group, lose one with probability `delta` at most."""
+    by_length = sizing.length_max(WORD_BITS, sizes.groupby_columns, delta)
+    return max(by_length, sizing.distinct_keys_max(WORD_BITS, 1 << sizes.groupby_bits, delta))

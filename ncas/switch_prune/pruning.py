@@ -50,6 +50,12 @@ class Pruning:
     rows_max: float = math.inf
 
 
+def fingerprints(bits: int, setting: Setting, rows_max: float) -> str:
+    """What explain says of keys that may be taken for each other."""
+    wrong = 1 - setting.success
+    return f"fingerprints of {bits} bits: wrong with a probability of at most {wrong:.2g} for {rows_max:.2g} rows"
+
+
 def with_payload(leaf: Operator, carried: Tuple, number: int = 0) -> tuple[WireInput, Receive]:
     """Rows of leaf 0 with their tuple behind them, as they arrive."""
     return _input(0, number, (*every_column(leaf), *carried.expressions), leaf.schema.names)

@@ -86,21 +86,23 @@ def key(expressions: tuple[Expression, ...]) -> Expression | None:
     """64 bits that tell all values of the columns together apart; None if there is no such key. NULL if any is."""
     if len(expressions) == 1 and (type := wide_type(expressions[0].type)) is not None:
         return converted(expressions[0], type)
-    numbers = [number(e) for e in expressions]
-    packed: Expression | None = None
+    return packed(expressions, KEY_BITS)
+
+
+def packed(expressions: tuple[Expression, ...], bits_max: int) -> Expression | None:
+    """An integer of at most `bits_max` bits, with its sign, that tells all values of the columns together apart; None
+    if there is none. NULL if any is."""
+    found: Expression | None = None
     bits = 0
-    for n in numbers:
-        if n is None or not n.exact:
+    for n in map(number, expressions):
+        if n is None or not n.exact or (bits := bits + n.bits) > bits_max:
             return None
-        bits += n.bits
-        if packed is None:
-            packed = n.expression
-            continue
-        shifted = bind("multiply", (packed, literal(1 << n.bits))) if bits <= KEY_BITS else None
-        if shifted is None:
-            return None
-        packed = bind("add", (shifted, bind("add", (n.expression, literal(1 << n.bits - 1)))))
-    return packed
+        if found is None:
+            found = n.expression
+        else:
+            shifted = bind("multiply", (found, literal(1 << n.bits)))
+            found = bind("add", (shifted, bind("add", (n.expression, literal(1 << n.bits - 1)))))
+    return found
 
 
 def some_key(expressions: tuple[Expression, ...]) -> tuple[Expression, str]:

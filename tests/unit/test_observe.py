@@ -113,6 +113,24 @@ def test_bars_lie_inside_the_picture() -> None:
         assert bar.y + chart.BAR_HEIGHT <= picture.height
 
 
+def test_a_switch_has_a_lane_while_rows_pass() -> None:
+    told = sample()
+    sends = PipelineRun(Span("read sales → send s0", 0.3, 0.45), 1, 0.9, 0.0, 1_000_000, 1_000_000)
+    scan = dataclasses.replace(told.instances[0], pipelines=(*told.instances[0].pipelines, sends))
+    switch = InstanceRun("f2.0", "f2", "switch_prune", "tor1", ("prune",), (), (), (), 0)
+    edges = (
+        EdgeRun("s0", "f0", "f2", "row", "single", 1_000_000, 9_000_000),
+        EdgeRun("e0", "f2", "f1", "row", "single", 400, 9_000),
+        told.edges[1],
+    )
+    told = dataclasses.replace(told, instances=(scan, switch, told.instances[1]), edges=edges)
+    assert told.passing(switch) == Span("switch_prune", 0.3, 0.45)
+    assert told.passing(scan) is None
+    (lane,) = [lane for lane in chart.timeline_chart(told).lanes if lane.label == "rows pass"]
+    assert lane.bars[0].label == "1 000 000 rows in, 400 out · 150 ms"
+    assert "1 000 000 rows in, 400 out" in Page(report.html(told)).words
+
+
 def test_boxes_do_not_overlap_and_edges_run_to_the_right() -> None:
     graph = chart.graph_chart(sample())
     first, second, client = graph.boxes

@@ -77,6 +77,10 @@ PRUNINGS = {
     "top days": ("prune_topn", lambda t: t.top(5, col("at").desc(), "n")),
     "skyline": ("prune_skyline", lambda t: t.skyline(col("price").desc(), "item")),
     "max": ("prune_groupby", lambda t: t.aggregate(by=["item"], hi=max_("price"))),
+    "max by two keys": (
+        "prune_groupby",
+        lambda t: t.select("item", "store", s=col("store").cast("int8")).aggregate(by=["store", "s"], hi=max_("item")),
+    ),
     "min": ("prune_groupby", lambda t: t.aggregate(by=["store"], lo=min_("item"))),
     "join": (
         "prune_join",
@@ -207,7 +211,7 @@ REFUSED = [
     ("prune_skyline", lambda t: t.skyline("item", "n"), "a key is int64; the switch compares 32 bits"),
     ("prune_skyline", lambda t: t.skyline("item"), "two keys, not by 1"),
     ("prune", lambda t: t.aggregate(by=["item"], s=max_("n")), "the value is int64, more than 32 bits"),
-    ("prune", lambda t: t.aggregate(by=["n"], s=max_("item")), "the key is more"),
+    ("prune", lambda t: t.aggregate(by=["n"], s=max_("item")), r"the key \(int64\) is more"),
     ("prune", lambda t: t.aggregate(by=["item"], s=max_("store"), r=min_("store")), "the max, or by the min, of one"),
     (
         "prune",
@@ -244,6 +248,17 @@ def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> Non
     assert isinstance(answer, Match)
     deterministic = PRUNE.match_operations(root, switch("prune_topn"))
     assert isinstance(deterministic, Match) and "topn_det" in deterministic.note
+
+
+def test_groups_by_fingerprints_keep_the_accepted_probability(table: Dataflow) -> None:
+    flow = table.aggregate(by=["name", "n"], hi=max_("item")).root
+    for program, columns in (("prune", 3), ("prune_groupby", 8)):
+        likely = PRUNE.match_operations(flow, switch(program, success="0.9999"))
+        assert isinstance(likely, Match)
+        assert likely.rows_max == pytest.approx(2**32 * 1e-4 / columns, rel=1e-4), "32 bits are compared with w others"
+        assert "fingerprints of 32 bits" in likely.note
+    refused = PRUNE.match_operations(flow, switch("prune"))
+    assert isinstance(refused, Unsupported) and "(string, int64) is more" in refused.reason
 
 
 def test_fingerprints_serve_as_many_rows_as_keep_the_accepted_probability(table: Dataflow) -> None:
