@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass, field
@@ -73,13 +74,18 @@ def save(record: JobRecord, folder: Path) -> None:
 def load(job: str, folder: Path) -> JobRecord:
     """The record of `job`, or of the newest job for "latest". Raises NotFound."""
     files = _by_age(folder) if folder.is_dir() else []
-    chosen = files[-1:] if job == "latest" else [f for f in files if f.stem == job]
-    if not chosen:
-        known = f"; the newest is {files[-1].stem}" if files else "; none has run yet"
-        raise NotFound(f"no record of job '{job}' in {folder}{known}", job=job)
-    return JobRecord.from_json(chosen[0].read_text())
+    for chosen in reversed(files):
+        if job in ("latest", chosen.stem):
+            with contextlib.suppress(FileNotFoundError):  # another service has made room
+                return JobRecord.from_json(chosen.read_text())
+    known = f"; the newest is {files[-1].stem}" if files else "; none has run yet"
+    raise NotFound(f"no record of job '{job}' in {folder}{known}", job=job)
 
 
 def _by_age(folder: Path) -> list[Path]:
     """The records, the oldest first."""
-    return sorted(folder.glob("*.json"), key=lambda f: f.stat().st_mtime_ns)
+    ages: dict[Path, int] = {}
+    for file in folder.glob("*.json"):
+        with contextlib.suppress(FileNotFoundError):
+            ages[file] = file.stat().st_mtime_ns
+    return sorted(ages, key=lambda file: ages[file])

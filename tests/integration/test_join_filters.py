@@ -35,7 +35,7 @@ def few(lab: Lab, keys: list[Any], type: str = "int64") -> Dataflow:
 def pruned_bytes(lab: Lab, flow: Dataflow) -> int:
     """What the job's sources skipped; its answer is DuckDB's."""
     lab.check(flow)
-    record = lab.session.describe("latest").record
+    record = lab.session.describe(lab.session.jobs()[0].id).record
     assert record is not None
     return sum(s["pruned_bytes"] for c in record["counters"].values() for s in c["sources"])
 
@@ -85,7 +85,7 @@ def test_a_build_side_without_keys_reads_nothing(skipping: Lab) -> None:
     left = facts(skipping)
     for keys in ([], [None, None]):
         skipping.check(left.join(few(skipping, keys), left_on="k", right_on="k2").aggregate(n=count()))
-        record = skipping.session.describe("latest").record
+        record = skipping.session.describe(skipping.session.jobs()[0].id).record
         assert record is not None
         read = {s["name"]: s["rows"] for c in record["counters"].values() for s in c["sources"]}
         assert sorted(read.values())[-1] <= len(keys), read

@@ -99,6 +99,20 @@ def test_records_are_kept_in_a_bounded_number(tmp_path: Path, monkeypatch: pytes
         load("latest", tmp_path / "absent")
 
 
+def test_records_that_another_service_removes_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(3):
+        save(JobRecord(f"job{n}"), tmp_path)
+        os.utime(tmp_path / f"job{n}.json", ns=(n, n))
+    files = [tmp_path / name for name in ("job0.json", "job1.json", "job2.json", "gone.json")]
+    monkeypatch.setattr(record, "_by_age", lambda folder: files)
+    assert load("latest", tmp_path).job == "job2"
+    with pytest.raises(errors.NotFound):
+        load("gone", tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "glob", lambda folder, pattern: iter(files))
+    assert load("latest", tmp_path).job == "job2"
+
+
 def test_a_record_that_cannot_be_written_is_lost_without_noise(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     save(JobRecord("job"), tmp_path / "file" / "folder")
