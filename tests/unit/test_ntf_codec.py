@@ -107,10 +107,12 @@ def test_changed_bytes_decode_or_raise_a_protocol_error(
             payload[data.draw(st.integers(0, len(payload) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.integers(0, 80))
     payload = payload[: len(payload) - cut] if cut < 70 else payload + bytes(cut)
+    rows = data.draw(st.integers(1, 50))
     try:
-        batch = codec.decode(pa.py_buffer(bytes(payload)), data.draw(st.integers(1, 50)))
+        batch = codec.decode(pa.py_buffer(bytes(payload)), rows)
     except ProtocolError:
         return
+    assert batch.num_rows == rows
     for field, column in zip(descriptor.schema, batch.columns, strict=True):
         (column.cast(pa.binary()) if field.type.is_text else column).validate(full=field.type.is_text)
 

@@ -110,7 +110,7 @@ def test_offsets_of_the_row_layout() -> None:
 
 def test_the_descriptor_needs_no_arrow() -> None:
     program = "import sys, jumpgate.ntf.descriptor; sys.exit('pyarrow' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize(

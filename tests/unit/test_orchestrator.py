@@ -116,6 +116,7 @@ def test_records_that_another_service_removes_meanwhile(tmp_path: Path, monkeypa
 def test_a_record_that_cannot_be_written_is_lost_without_noise(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     save(JobRecord("job"), tmp_path / "file" / "folder")
+    assert [p.name for p in tmp_path.rglob("*")] == ["file"] and (tmp_path / "file").read_text() == ""
 
 
 class Received:
