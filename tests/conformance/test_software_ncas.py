@@ -148,7 +148,7 @@ def test_one_that_loses_a_row_is_found(address: str) -> None:
         return Limit(body, 1 << 62, 1)
 
     findings = found(Filters("loses", "host", runs=Changed(lose)))
-    assert set(findings) == {"results"}
+    assert set(findings) == {"results"}, findings
     assert "rows, expected" in findings["results"]
 
 
@@ -157,7 +157,7 @@ def test_one_that_claims_what_it_does_not_do_is_found(address: str) -> None:
         return Project(body.input, body.keys, body.key_names) if isinstance(body, Aggregate) else body
 
     findings = found(Distincts("claims", "host", runs=Changed(skip)))
-    assert set(findings) == {"results"}
+    assert set(findings) == {"results"}, findings
     assert "rows, expected" in findings["results"]
 
 
@@ -174,7 +174,7 @@ def test_one_that_keeps_its_instance_is_found(address: str, impatient: None) -> 
             pass
 
     findings = found(Filters("keeps", "host", runs=Keeps()))
-    assert set(findings) == {"life-cycle"}
+    assert set(findings) == {"life-cycle"}, findings
     text = findings["life-cycle"]
     assert "destroyed after allocate: left behind: process" in text
     assert "destroyed after execute: execute does not return when its instance has ended" in text
@@ -195,7 +195,7 @@ def test_one_that_keeps_a_process_of_its_own_is_found(address: str, impatient: N
         for helper in helpers:
             helper.kill()
             helper.wait()
-    assert set(findings) == {"life-cycle"}
+    assert set(findings) == {"life-cycle"}, findings
     left = {f"left behind: process {helper.pid} (sleep)" for helper in helpers}
     assert any(f"destroyed after allocate: {process}" in findings["life-cycle"] for process in left)
 

@@ -454,6 +454,7 @@ Status Executor::execute(int stage) {
                             ": stages are executed once, in order"};
   }
   last_stage_ = stage;
+  broken_ = true;  // if it throws, too
   const Status status = run(stage);
   broken_ = !status.ok();
   return status;
