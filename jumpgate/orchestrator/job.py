@@ -102,9 +102,9 @@ class Job:
             self._enter("done", self.context.plan.stages, self.record.counters)
             await asyncio.sleep(0)  # it leaves before anything else is done
         except BaseException as error:
-            self.record.ended_ns = time.time_ns()
+            ended_ns = time.time_ns()
             await self._collect_last_stats()
-            raise self._failed(error) from None
+            raise self._failed(error, ended_ns) from None
         finally:
             await self._destroy()
 
@@ -193,8 +193,8 @@ class Job:
 
     # ---- the end ----
 
-    def _failed(self, error: BaseException) -> JumpgateError:
-        """The typed error for what ended the job; the record has it, too."""
+    def _failed(self, error: BaseException, ended_ns: int) -> JumpgateError:
+        """The typed error for what ended the job; the record has it, too, and only now says that the job has ended."""
         if isinstance(error, asyncio.CancelledError):
             error = self._cancelled or Cancelled(f"job {self.id} was cancelled", job=self.id)
         elif isinstance(error, TimeoutError) and self._timeout_s is not None:
@@ -202,7 +202,7 @@ class Job:
         elif not isinstance(error, JumpgateError):
             error = InternalError(f"{type(error).__name__}: {error}", job=self.id)
         error.fields.setdefault("job", self.id)
-        self.record.error = error.to_dict()
+        self.record.error, self.record.ended_ns = error.to_dict(), ended_ns
         self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
         return error
 

@@ -382,17 +382,29 @@ def test_cancel_ends_a_job_wherever_it_is(scripted_host: Path, watch: Watch, ver
     with_rig(scripted_host, body)
 
 
-def test_a_consumer_that_goes_away_cancels_the_job(scripted_host: Path, watch: Watch) -> None:
+def test_a_consumer_that_goes_away_cancels_the_job(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def body(rig: Rig) -> None:
+        async def slowly(handle: Any) -> dict[str, Any]:
+            await asyncio.sleep(0.1)
+            return await stats(handle)
+
+        stats = rig.lifecycle.stats
+        monkeypatch.setattr(rig.lifecycle, "stats", slowly)  # the last counters are a while in coming
         rig.lifecycle.script("i0", stage1=WAIT)
         job = await rig.submit(rig.plan())
         async with contextlib.aclosing(rig.engine.execute(job)) as events:
             async for event in events:
                 if event.state == "running":
                     break
-        while not rig.engine.describe(job).ended_ns:
-            await asyncio.sleep(0.002)
-        assert rig.engine.describe(job).state == "cancelled"
+        record = rig.engine.describe(job)
+        async with asyncio.timeout(QUICKLY_S):
+            while record.state == "running":
+                assert not record.ended_ns, "it has ended and runs"
+                await asyncio.sleep(0.002)
+        assert record.state == "cancelled"
+        assert record.ended_ns
 
     with_rig(scripted_host, body)
 
