@@ -224,7 +224,7 @@ def test_a_taken_port_is_an_error_with_the_way_out(scripted_host: Path, watch: W
             "--host-program",
             str(scripted_host),
         ]
-        done = subprocess.run(command, input=b"secret\n", capture_output=True, timeout=30)
+        done = subprocess.run(command, input=b"secret\n", capture_output=True, timeout=60)
     assert done.returncode == 1
     assert f"cannot listen on {address}: ".encode() in done.stdout and b"choose another port" in done.stdout
 

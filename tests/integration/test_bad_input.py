@@ -31,20 +31,28 @@ from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import descriptors, wait_until
 
 #: far more than any failure here needs, far less than any time-out
-QUICKLY_S = 20.0
+QUICKLY_S = 60.0
 SCHEMA = {"a": "int64", "s": "string"}
 
 
 def instances() -> set[str]:
-    """Processes of instances on this machine that a job of this test may have started."""
+    """Processes of instances that this process's service has started; tests beside this one have others."""
     found = set()
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "comm").read_text().startswith("jg "):
+            if entry.name.isdigit() and (entry / "comm").read_text().startswith("jg ") and is_ours(entry.name):
                 found.add(entry.name)
         except OSError:
             continue  # it has just ended
     return found
+
+
+def is_ours(pid: str) -> bool:
+    """Whether a process descends from this one."""
+    while pid not in ("0", "1", str(os.getpid())):
+        status = Path(f"/proc/{pid}/status").read_text()
+        pid = next(line.split()[1] for line in status.splitlines() if line.startswith("PPid:"))
+    return pid == str(os.getpid())
 
 
 @pytest.fixture(autouse=True)

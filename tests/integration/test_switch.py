@@ -22,7 +22,7 @@ from jumpgate.p4.switch.switch import CPU_PORT, Entry, PortSpec, Result, Switch,
 from jumpgate.testing import switch_by_hand as by_hand
 from jumpgate.testing.switch_by_hand import frame
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 @pytest.fixture(scope="module")

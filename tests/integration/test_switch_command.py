@@ -135,7 +135,7 @@ def test_run_until_stopped(source: Path) -> None:
             peer.sendto(by_hand.frame(0, 1, 5), ("127.0.0.1", port))
             assert peer.recv(100) == by_hand.frame(0, 1, 5)
             process.send_signal(signal.SIGTERM)
-            out, errors = process.communicate(timeout=20)
+            out, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert "ingress_passes=1 sent=1" in out
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
@@ -155,7 +155,7 @@ def test_run_with_a_port_in_use(source: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         number = taken.getsockname()[1]
         with run(source, "--port", f"1=127.0.0.1:{number}", "--p4runtime", "127.0.0.1:0") as process:
-            errors = process.communicate(timeout=30)[1]
+            errors = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     assert f"error: cannot open port 1 on 127.0.0.1:{number}: bind: Address already in use; choose another" in errors
 
@@ -164,7 +164,7 @@ def test_run_with_p4runtime_where_another_serves(source: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with run(source, "--p4runtime", address) as process:
-            errors = process.communicate(timeout=30)[1]
+            errors = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     said = errors.splitlines()[-1]  # gRPC logs before it, for this module has loaded it before the command could say no
     assert said.startswith(f"error: cannot serve P4Runtime on {address}: the port is in use"), errors

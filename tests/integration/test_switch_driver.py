@@ -32,7 +32,7 @@ from jumpgate.testing.plans import host
 HEADER = struct.Struct(">BBHI")
 AGGREGATE_TUPLE, PRUNE_TUPLE = struct.Struct(">Bqq"), struct.Struct(">BqII")
 DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = range(1, 7)
-WAIT_S = 5.0
+WAIT_S = 30.0
 
 
 def switch(program: str = "aggregate", **properties: str) -> Device:

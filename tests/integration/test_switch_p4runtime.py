@@ -23,7 +23,7 @@ from jumpgate.testing import switch_by_hand as by_hand
 
 EXACT, TERNARY, LPM, RANGE, CONST = (0x02000001 + i for i in range(5))
 DROP, SET_PORT, SET_WIDE = 0x01000001, 0x01000002, 0x01000003
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Client:

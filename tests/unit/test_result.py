@@ -31,7 +31,7 @@ class FakeStream:
             self.items.put(item)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while (item := self.items.get(timeout=10)) != "end":
+        while (item := self.items.get(timeout=60)) != "end":
             if isinstance(item, Exception):
                 raise item
             yield item
@@ -49,7 +49,7 @@ class FakeCall:
         self.cancelled = 0
 
     def __iter__(self) -> Iterator[object]:
-        while (item := self.items.get(timeout=10)) != "end":
+        while (item := self.items.get(timeout=60)) != "end":
             if isinstance(item, Exception):
                 raise item
             yield item
