@@ -22,6 +22,7 @@ class Instance:
     def __init__(self, caller: Caller, job: str, id: str) -> None:
         self._caller = caller
         self.job, self.id, self.name, self.pid = job, id, f"{job}/{id}", 0
+        #: several wait for it: never awaited as it is, as who is cancelled while doing so cancels it
         self.ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
@@ -35,11 +36,13 @@ class Instance:
     async def _destroy(self) -> dict[str, Any]:
         if not self.ended.done():
             asking = asyncio.create_task(self._caller.call("call", instance=self.name, verb="destroy"))
-            await asyncio.wait((asking, self.ended), return_when=asyncio.FIRST_COMPLETED)
-            if not self.ended.done():
-                asking.result()
-            asking.cancel()
-            await self.ended
+            try:
+                await asyncio.wait((asking, self.ended), return_when=asyncio.FIRST_COMPLETED)
+                if not self.ended.done():
+                    asking.result()
+                await asyncio.wait((self.ended,))
+            finally:
+                asking.cancel()
         return {}
 
 
@@ -113,7 +116,7 @@ class AgentHost:
 
     async def close(self) -> None:
         self._caller.close()
-        await self._caller.closed
+        await asyncio.shield(self._caller.closed)
 
     async def _ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
         """A call that an agent answers at once. One that hangs is left, and ends what we started once it wakes up."""

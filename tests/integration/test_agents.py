@@ -180,6 +180,28 @@ def test_release_ends_what_is_left_of_a_job_and_nothing_else(scripted_host: Path
     asyncio.run(run())
 
 
+def test_a_destroy_that_is_given_up_harms_nobody(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            given_up, other = [await host.spawn("job", id) for id in ("a", "b")]
+            (zygote,) = watch.processes("jghost")
+            os.kill(zygote.pid, signal.SIGSTOP)  # the end of an instance is not reported
+            destroying = asyncio.create_task(given_up.call("destroy"))
+            assert await asyncio.to_thread(wait_until, lambda: names(watch.processes("jg ")) == ["jg b"])
+            await asyncio.sleep(0.1)  # it has its answer, and waits for the end
+            assert not destroying.done()
+            destroying.cancel()
+            await asyncio.wait((destroying,))
+            os.kill(zygote.pid, signal.SIGCONT)
+            async with asyncio.timeout(30):
+                assert await asyncio.shield(given_up.ended) == (0, 0)
+            assert (await other.call("stats"))["pid"] == other.pid
+            await host.close()
+
+    asyncio.run(run())
+
+
 def test_an_agent_told_to_terminate_ends_its_instances(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
     async def run() -> None:
         async with by_hand(scripted_host, tmp_path) as (port, process):
