@@ -185,6 +185,8 @@ def test_a_destroy_that_is_given_up_harms_nobody(scripted_host: Path, watch: Wat
         async with by_hand(scripted_host, tmp_path) as (port, _):
             host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
             given_up, other = [await host.spawn("job", id) for id in ("a", "b")]
+            for instance in (given_up, other):
+                await instance.call("stats")  # it runs, and so has its name
             (zygote,) = watch.processes("jghost")
             os.kill(zygote.pid, signal.SIGSTOP)  # the end of an instance is not reported
             destroying = asyncio.create_task(given_up.call("destroy"))
