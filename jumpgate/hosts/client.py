@@ -13,7 +13,7 @@ from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
 
 #: for what an agent answers at once; one that does not is given up
-ANSWER_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 5.0
 
 
 class Instance:

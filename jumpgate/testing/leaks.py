@@ -59,7 +59,7 @@ def descriptors(process: int | str = "self") -> list[str]:
     return [f for f in found if not f.startswith("/proc/")]
 
 
-def wait_until(holds: Callable[[], bool], timeout_s: float = 30.0) -> bool:
+def wait_until(holds: Callable[[], bool], timeout_s: float = 10.0) -> bool:
     """Whether `holds` became true in time."""
     deadline = time.monotonic() + timeout_s
     while not holds():
@@ -70,7 +70,7 @@ def wait_until(holds: Callable[[], bool], timeout_s: float = 30.0) -> bool:
 
 
 @contextlib.contextmanager
-def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 30.0) -> Iterator[Watch]:
+def nothing_left(folders: Sequence[Path] = (), timeout_s: float = 10.0) -> Iterator[Watch]:
     """Raises AssertionError unless, soon after the block, its processes, descriptors and `folders`' files are gone."""
     mark = uuid.uuid4().hex
     outer = os.environ.get(MARK)

@@ -164,8 +164,8 @@ def test_one_that_claims_what_it_does_not_do_is_found(address: str) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What does not end need not be awaited for long."""
-    monkeypatch.setattr(breaks, "LIMIT_S", 3.0)
-    monkeypatch.setattr(breaks, "GONE_S", 1.0)
+    monkeypatch.setattr(breaks, "LIMIT_S", 1.0)
+    monkeypatch.setattr(breaks, "GONE_S", 0.2)
 
 
 def test_one_that_keeps_its_instance_is_found(address: str, impatient: None) -> None:

@@ -31,7 +31,7 @@ from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import descriptors, wait_until
 
 #: far more than any failure here needs, far less than any time-out
-QUICKLY_S = 60.0
+QUICKLY_S = 20.0
 SCHEMA = {"a": "int64", "s": "string"}
 
 

@@ -32,7 +32,7 @@ from jumpgate.testing.scripted import ScriptedLifecycle, fail
 WAIT = {"do": "wait"}
 COUNT = {"do": "count"}
 #: far more than any of these jobs needs, far less than a time-out of theirs
-QUICKLY_S = 30.0
+QUICKLY_S = 10.0
 
 
 class Rig:

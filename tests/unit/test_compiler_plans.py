@@ -41,7 +41,9 @@ def test_one_host_runs_one_fragment(query: Callable[[], Operator], golden: Calla
 
 @pytest.mark.parametrize("query", [query3, query65])
 def test_two_hosts(query: Callable[[], Operator], golden: Callable[[str, str], None]) -> None:
-    golden(f"explain/{query.__name__}_two_hosts.txt", explain_text(compiled(query(), TWO).explain))
+    plan = compiled(query(), TWO)
+    assert {i.device for i in plan.instances} == set(TWO)
+    golden(f"explain/{query.__name__}_two_hosts.txt", explain_text(plan.explain))
 
 
 def test_every_pass_is_shown(golden: Callable[[str, str], None]) -> None:

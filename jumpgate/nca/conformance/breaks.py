@@ -12,11 +12,10 @@ from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import Device, Driver, Host, InstancePlan, JobContext, JobPlan, LifeCycle, Reaches
 
 VERBS = ("compile", "allocate", "configure", "execute")
-#: for everything that is done to one instance after it was compiled, and again for its end; machines that compile
-#: beside it stand still for seconds
-LIMIT_S = 60.0
+#: for everything that is done to one instance after it was compiled, and again for its end
+LIMIT_S = 10.0
 #: for what an ended instance held to be gone
-GONE_S = 20.0
+GONE_S = 5.0
 POLL_S = 0.01
 
 
