@@ -627,6 +627,15 @@ def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
         if isinstance(b, ColumnRef):
             a, b, op = b, a, swapped[op]
         if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
-            value = literals.physical(b.value, b.type)
-            found.append((a.index, op, value.decode() if isinstance(value, bytes) else str(value)))
+            value = _bound_text(literals.physical(b.value, b.type))
+            if value is not None:
+                found.append((a.index, op, value))
     return tuple(found)
+
+
+def _bound_text(value: int | float | bytes) -> str | None:
+    """As the configuration carries it; None for bytes that are no UTF-8, which it cannot."""
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        return None
