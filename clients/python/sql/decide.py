@@ -97,7 +97,7 @@ def rows(node: Operator) -> float:
 
 
 def row_bytes(schema: Schema) -> int:
-    return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + 1
+    return sum(STRING_BYTES if f.type.is_text or f.type.is_opaque else f.type.width for f in schema) + 1
 
 
 def _rows(read: Read) -> float:
