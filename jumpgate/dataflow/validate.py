@@ -201,8 +201,6 @@ def _aggregate(node: Aggregate) -> list[str]:
     found = [] if node.phase in PHASES else [f"unknown phase {node.phase!r}"]
     if len(node.keys) != len(node.key_names):
         found.append(f"{len(node.keys)} keys, {len(node.key_names)} names")
-    if not node.keys and not node.measures:
-        found.append("neither keys nor measures")
     for m in node.measures:
         found += _measure(m)
         if not found and node.phase != "full" and m.function == "count_distinct":
@@ -246,12 +244,14 @@ def _window_function(f: WindowFunction) -> list[str]:
     types = tuple(a.type for a in f.arguments)
     if f.function in ("sum", "avg", "stddev") and not types[0].is_numeric:
         return [f"{f.function} of {types[0].name}"]
-    counts = f.arguments[:1] if f.function == "ntile" else f.arguments[1:2] if f.function in ("lag", "lead") else ()
-    for a in counts:
+    if f.count is not None:
+        a = f.arguments[f.count]
         if not (isinstance(a, Literal) and isinstance(a.value, int) and a.type.is_integer and a.value >= 0):
             return [f"{f.function}: its count must be a literal, an integer of at least 0"]
-    if f.function == "ntile" and counts and counts[0].value == 0:  # type: ignore[attr-defined]
-        return ["ntile of 0 parts"]
+        if f.function == "ntile" and a.value == 0:
+            return ["ntile of 0 parts"]
+    if f.function in ("lag", "lead") and len(types) == 3 and not types[2].same(types[0]):
+        return [f"{f.function} of {types[0].name} with a default of {types[2].name}; cast one of them"]
     if f.type != window_type(f.function, types):
         return [f"{f.function}: declared as {f.type}, its type is {window_type(f.function, types)}"]
     return []
