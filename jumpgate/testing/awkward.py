@@ -48,7 +48,15 @@ LITERALS: dict[str, tuple[str, ...]] = {
     "small": ("2", "-1", "3"),
     "divisor": ("2", "3", "-7"),
     "big": ("0", "9223372036854775807", "-9223372036854775807", "9007199254740993", "9007199254740992", "3"),
-    "float": ("0.0", "-0.0", "1.5", "CAST('NaN' AS DOUBLE)", "CAST('inf' AS DOUBLE)", "CAST('-inf' AS DOUBLE)", "1e300"),
+    "float": (
+        "0.0",
+        "-0.0",
+        "1.5",
+        "CAST('NaN' AS DOUBLE)",
+        "CAST('inf' AS DOUBLE)",
+        "CAST('-inf' AS DOUBLE)",
+        "1e300",
+    ),
     "money": ("1.50", "0.00", "-3.25", "10.00"),
     "decimal": tuple(
         f"CAST('{t}' AS DECIMAL(38, 6))" for t in ("0", "1.5", "9" * 32 + ".999999", "-0.000001", "-" + "9" * 32)

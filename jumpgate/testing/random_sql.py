@@ -75,7 +75,9 @@ class Shape:
             return f"CASE WHEN {self.predicate(sides, depth - 1)} THEN {self.column(sides, kind)} ELSE {other} END"
         inner = self.term(sides, kind, depth - 1)
         if kind == "number":
-            return f"({inner} {self.pick('+', '-', '*')} {self.pick(self.column(sides, 'number'), self.place('small'))})"
+            return (
+                f"({inner} {self.pick('+', '-', '*')} {self.pick(self.column(sides, 'number'), self.place('small'))})"
+            )
         if kind == "money":
             return f"({inner} {self.pick('+', '-')} {self.place('money')})"
         if kind == "float":

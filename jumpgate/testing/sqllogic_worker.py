@@ -209,6 +209,7 @@ def serve(pipe: Any) -> None:
     os.setsid()  # so that whoever watches can end it with all its children
     with ExitStack() as stack:
         import inspect
+
         d = {"dialect": "datafusion"} if "dialect" in inspect.signature(Connection.__init__).parameters else {}
         files = stack.enter_context(jumpgate.connect(**d))
         connections = {"files": files, "arrow": stack.enter_context(jumpgate.connect(files.session.address, **d))}
