@@ -52,8 +52,10 @@ def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
     if format == "parquet":
-        values = _parquet(file, name)
-        range = parquet_footer(file).range(name)
+        footer = parquet_footer(file)
+        if footer.encrypted:
+            return ColumnStatistics()
+        values, range = _parquet(file, name), footer.range(name)
         scale = 10.0**-type.scale if type.kind == "decimal" else 1.0
         low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
     else:
