@@ -7,6 +7,7 @@
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "orc/columns.h"
+#include "orc/statistics.h"
 
 namespace jg::columnar {
 
