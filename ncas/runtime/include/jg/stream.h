@@ -41,6 +41,8 @@ class SourceWorker {
   // them), each at its own position in the batch. Called at most once a batch and column; not called where no row
   // survived.
   virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
+  // Of a reader of files: which of them the current batch is from, by its place in the options.
+  virtual int file() const { return 0; }
 };
 
 // One per pipeline, shared by its threads. Work is handed out in morsels (a JSON or CSV range, a stripe, a row group, a
