@@ -264,8 +264,6 @@ class ExpressionWriter:
             "abs",
             "round",
             "sqrt",
-            "upper",
-            "lower",
             "date_add_days",
         ):
             return self._fallible(e, [a.text for a in args], null)
@@ -372,8 +370,6 @@ class ExpressionWriter:
             return self._guarded(
                 e, null, lambda out, fail: [fail(f"{a[0]} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a[0]});"], False
             )
-        if f in ("upper", "lower"):
-            return self._guarded(e, null, lambda out, fail: [f"{out} = jg_{f}(t, {a[0]}, {self.site(e)});"], False)
         assert f == "date_add_days" and operand.kind == "date"
         return self._guarded(
             e,
