@@ -184,6 +184,20 @@ def _minus(arguments: Arguments) -> Expression:
     return bind("subtract", arguments)
 
 
+#: of one argument. avg is of doubles; what is `DISTINCT` is in operators.DISTINCT
+AGGREGATES: Mapping[str, str] = {
+    "count": "count",
+    "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "bool_and": "min",
+    "bool_or": "max",
+    "stddev": "stddev",
+    "stddev_pop": "stddev_pop",
+    "var": "variance",
+    "var_pop": "variance_pop",
+}
 #: functions by their name, operators by that of their kind
 SCALARS: Mapping[str, str | Adapter] = {
     "And": "and",
