@@ -60,8 +60,9 @@ class Reference:
 
     def _again(self, text: str) -> Iterator[pa.Table | None]:
         """The answers of another moment, and to rows in another order; None for an error."""
-        for change in (lambda table: table, reversed_rows):
-            other = _context({name: change(table) for name, table in self._tables.items()}, partitions=1)
+        turned = {name: reversed_rows(table) for name, table in self._tables.items()}
+        for tables in (self._tables, turned):
+            other = _context(tables, partitions=1)
             try:
                 yield _result(other.sql(text))
             except Exception:  # of Rust; an answer that depends on luck is none

@@ -199,7 +199,7 @@ def _enter(path: Path, stack: ExitStack) -> None:
 
 
 def serve(pipe: Any) -> None:
-    """A worker process: answers (path, chosen, since) with the places and outcomes of `run`, then None."""
+    """A worker process: answers (path, chosen, since) with the places and outcomes of `run`, then None, until it is killed."""
     os.setsid()  # so that whoever watches can end it with all its children
     with ExitStack() as stack:
         import inspect
@@ -207,7 +207,8 @@ def serve(pipe: Any) -> None:
         d = {"dialect": "datafusion"} if "dialect" in inspect.signature(Connection.__init__).parameters else {}
         files = stack.enter_context(jumpgate.connect(**d))
         connections = {"files": files, "arrow": stack.enter_context(jumpgate.connect(files.session.address, **d))}
-        while (task := pipe.recv()) is not None:
-            for event in run(*task, connections):
+        while True:
+            path, chosen, since = pipe.recv()
+            for event in run(path, chosen, since, connections):
                 pipe.send(event)
             pipe.send(None)
