@@ -1,6 +1,6 @@
 """The figures of right answers: whatever is asked, wherever it runs.
 
-    ./dev bench right --json [--queries 5000] [--random 20000] [--seed 0] [--only FIGURE …]
+    ./dev bench right --json [--queries 8000] [--random 20000] [--seed 0] [--only FIGURE …]
 
 JUMPGATE_SLT names folders of sqllogictest files, as PATH does; without them the cases of this repository are run.
 """
@@ -136,7 +136,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-@click.option("--queries", default=5000, show_default=True, help="Of the sqllogictest suites, about.")
+@click.option("--queries", default=8000, show_default=True, help="To draw from sqllogictest suites.")
 @click.option("--random", default=20_000, show_default=True, help="Random texts.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--only", multiple=True, help="A figure's name; may be repeated. [default: all]")

@@ -199,7 +199,7 @@ def _enter(path: Path, stack: ExitStack) -> None:
 
 
 def serve(pipe: Any) -> None:
-    """A worker process: answers (path, chosen, since) with the places and outcomes of `run`, then None, until it is killed."""
+    """A worker process: answers (path, chosen, since) with the events of `run`, then None; until it is killed."""
     os.setsid()  # so that whoever watches can end it with all its children
     with ExitStack() as stack:
         import inspect
