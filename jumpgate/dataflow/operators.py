@@ -65,7 +65,8 @@ class Unary(Operator):
 class Read(Operator):
     """Files of one format. `columns` are positions in `file_schema` that are wanted, in output order.
 
-    options (all optional, hashable pairs): csv: delimiter, quote, header, null; json/csv: on_error = fail | skip.
+    options (all optional, hashable pairs): csv: delimiter, quote, header, null, ragged = error | null; json/csv:
+    encoding, on_error = fail | skip; all: partitions, the columns that names of folders hold (partitions.as_option).
     files are concrete absolute paths (globs and directories are expanded by the builder).
     `predicate` (over the output columns) is a hint for skipping row groups and stripes: rows it rejects may be
     dropped by the reader, but a filter above still decides.

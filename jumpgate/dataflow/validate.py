@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+from collections import Counter
 from collections.abc import Mapping
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
@@ -37,6 +39,7 @@ from jumpgate.dataflow.operators import (
     partial_state,
     window_type,
 )
+from jumpgate.dataflow.partitions import from_option
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import Schema, bool_, not_read
 
@@ -44,25 +47,39 @@ from jumpgate.dataflow.types import Schema, bool_, not_read
 DEPTH_MAX = 200
 PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
 READ_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "quote", "header", "null", "on_error"),
-    "json": ("on_error",),
-    "parquet": (),
-    "orc": (),
+    "csv": ("delimiter", "quote", "header", "null", "ragged", "encoding", "on_error", "partitions"),
+    "json": ("encoding", "on_error", "partitions"),
+    "parquet": ("partitions",),
+    "orc": ("partitions",),
 }
+ENCODINGS = ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1")
+_CHOICES = {
+    "header": ("true", "false"),
+    "on_error": ("fail", "skip"),
+    "ragged": ("error", "null"),
+    "encoding": ENCODINGS,
+}
+
+
+def encoding_name(name: str) -> str:
+    """One of ENCODINGS that is also called so, or `name` itself."""
+    try:
+        known = codecs.lookup(name).name
+    except LookupError:
+        return name
+    return {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(
+        known, known
+    )
 
 
 def option_problems(format: str, options: Mapping[str, str]) -> list[str]:
     """What is wrong with a read's options."""
     known = READ_OPTIONS[format]
-    found = [
-        f"read: {format} has no option {n!r}{suggest(n, known) if known else '; it has none'}"
-        for n in options
-        if n not in known
-    ]
+    found = [f"read: {format} has no option {n!r}{suggest(n, known)}" for n in options if n not in known]
     for name in ("delimiter", "quote"):
         if len(options.get(name, ",").encode()) != 1 or options.get(name) in ("\n", "\r", "\0"):
             found.append(f"read: option {name} is {options[name]!r}; it must be one ASCII character")
-    for name, choices in (("header", ("true", "false")), ("on_error", ("fail", "skip"))):
+    for name, choices in _CHOICES.items():
         if options.get(name, choices[0]) not in choices:
             found.append(f"read: option {name} is {options[name]!r}; it can be {' or '.join(choices)}")
     return found
@@ -181,7 +198,11 @@ def _read(node: Read) -> list[str]:
     if node.format == "csv":
         found += [f"a column of a CSV file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque]
     names = node.file_schema.names
-    found += [f"two columns called {n!r}" for n in dict.fromkeys(names) if names.count(n) > 1]
+    found += [f"two columns called {n!r}" for n, times in Counter(names).items() if times > 1]
+    known = frozenset(names)
+    found += [
+        f"no column {n!r}, which is in the names of folders" for n in from_option(dict(node.options)) if n not in known
+    ]
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)
     return found
