@@ -114,7 +114,7 @@ def test_markers_are_numbered_outside_of_literals() -> None:
         ("'a/b' \"a/b\" -- a/b\n /* a/b */ a//b |/ a", None),
         ("avg(a)", "avg(CAST(a AS DOUBLE))"),
         ("SELECT AVG ( DISTINCT a + b )", "SELECT AVG ( DISTINCT CAST(a + b AS DOUBLE) )"),
-   
+
     ("mean(ALL a ORDER BY b) OVER ()", "mean(ALL CAST(a AS DOUBLE) ORDER BY b) OVER ()"),
         ("avg(a IGNORE NULLS)", "avg(CAST(a AS DOUBLE) IGNORE NULLS)"),
         ("avg(avg(a)) OVER ()", "avg(CAST(avg(CAST(a AS DOUBLE)) AS DOUBLE)) OVER ()"),
