@@ -53,7 +53,7 @@ class Footer:
 def parquet_schema(files: Sequence[str]) -> Schema:
     """The schema that all files share; a column is nullable if it is in any.
 
-    Columns of types that Jumpgate does not have (lists, structs, times, unsigned 64-bit integers …) are left out.
+    Columns of types that Jumpgate does not have (lists, structs, times, unsigned 64-bit integers …) are opaque.
     Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
     return _common_schema([parquet_footer(path) for path in files])
@@ -117,35 +117,56 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
 
     try:
         metadata = pq.read_metadata(path)
+        arrow = metadata.schema.to_arrow_schema()
     except pa.ArrowInvalid as e:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
     except (OSError, pa.ArrowException) as e:
         raise _unreadable("Parquet", path, e) from None
-    fields, leaves = [], {}
-    for i in range(metadata.num_columns):
-        column = metadata.schema.column(i)
-        if column.path != column.name or column.max_definition_level > 1 or column.max_repetition_level > 0:
-            continue
-        type_ = _parquet_type(
-            column.physical_type,
-            column.logical_type.type,
-            column.logical_type.to_json(),
-            column.precision,
-            column.scale,
-        )
-        if type_ is not None:
-            fields.append(Field(column.name, type_.with_nullable(column.max_definition_level == 1)))
-            leaves[column.name] = i
+    columns = _columns(metadata.schema, arrow)
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
-    sizes = {n: sum(g.column(i).total_compressed_size for g in groups) for n, i in leaves.items()}
-    kinds = {f.name: f.type for f in fields}
+    sizes = {f.name: sum(g.column(i).total_compressed_size for g in groups for i in leaves) for f, leaves in columns}
+    known = {f.name: (leaves.start, f.type) for f, leaves in columns}
     return Footer(
         path,
-        Schema(tuple(fields)),
+        Schema(tuple(f for f, _ in columns)),
         metadata.num_rows,
         sizes,
-        lambda name: _parquet_range(groups, leaves[name], kinds[name]),
+        lambda name: _parquet_range(groups, *known[name]),
     )
+
+
+def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
+    """Each column of a Parquet file, in its order, with the leaves of its tree."""
+    found: list[tuple[Field, range]] = []
+    start = 0
+    for column in arrow:
+        leaves = range(start, start + _leaf_count(column.type))
+        leaf, start = schema.column(start), leaves.stop
+        type_ = None
+        if leaf.path == column.name and leaf.max_definition_level <= 1 and leaf.max_repetition_level == 0:
+            type_ = _parquet_type(
+                leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
+            )
+        type_ = t.opaque(describe(column.type)) if type_ is None else type_
+        found.append((Field(column.name, type_.with_nullable(leaf.max_definition_level > 0)), leaves))
+    return found
+
+
+def _leaf_count(arrow: Any) -> int:
+    return sum(_leaf_count(arrow.field(i).type) for i in range(arrow.num_fields)) if arrow.num_fields else 1
+
+
+def describe(arrow: Any) -> str:
+    """An Arrow type for people, as an opaque column's description: `list<struct<a int64, b string>>`."""
+    import pyarrow.types as at
+
+    if at.is_struct(arrow):
+        return f"struct<{', '.join(f'{f.name} {describe(f.type)}' for f in arrow)}>"
+    if at.is_map(arrow):
+        return f"map<{describe(arrow.key_type)}, {describe(arrow.item_type)}>"
+    if at.is_list(arrow) or at.is_large_list(arrow) or at.is_fixed_size_list(arrow):
+        return f"list<{describe(arrow.value_type)}>"
+    return {"halffloat": "float16"}.get(str(arrow), str(arrow))
 
 
 @lru_cache(maxsize=1024)
@@ -176,6 +197,8 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
+    if type_.is_opaque:
+        return Range()
     lows, highs, nulls = [], [], 0
     known = bool(groups)
     count_known = True

@@ -39,6 +39,7 @@ from jumpgate.codegen.program import (
     Windows,
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.functions import FUNCTIONS
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -101,7 +102,7 @@ class Lowering:
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        """The expression with literals turned into parameters (NULLs and round's digits stay: they are its shape)."""
+        """The expression with literals turned into parameters (NULLs and what a function calls its shape stay)."""
         if isinstance(e, Literal):
             return (
                 Null(e.type)
@@ -112,8 +113,8 @@ class Lowering:
             values = tuple(o.value for o in e.options)
             index = self._parameter(literals.members(values, e.input.type))
             return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call) and e.function == "round":
-            return replace(e, args=(self.literal(e.args[0]), *e.args[1:]))
+        if isinstance(e, Call) and (shape := FUNCTIONS[e.function].shape):
+            return replace(e, args=tuple(a if i in shape else self.literal(a) for i, a in enumerate(e.args)))
         return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
 
     def _parameter(self, param: dict[str, object]) -> int:
@@ -250,12 +251,13 @@ class Lowering:
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
+        known = [i for i, f in enumerate(node.file_schema) if not f.type.is_opaque]
         self.program.sources.append(
             FileSource(
                 node.format,
                 node.files,
-                node.file_schema,
-                node.columns,
+                node.file_schema.select(tuple(known)),
+                tuple(map(known.index, node.columns)),
                 (True,) * len(node.columns),
                 node.options,
                 bounds,

@@ -154,6 +154,10 @@ class Dataflow:
 
     def distinct(self) -> Dataflow:
         """One of each set of equal rows (NULL equals NULL)."""
+        scope = Scope("distinct", self.schema)
+        for name in self.schema.names:
+            scope.column(name)
+        scope.done()
         return self._then(Distinct(self.root))
 
     def union_all(self, *others: Dataflow) -> Dataflow:
@@ -256,8 +260,10 @@ def read(
     if not len(file_schema):
         scope.problem(f"read: {files[0]!r} has no columns")
     scope.done()
-    found = map(scope.column, file_schema.names if columns is None else columns)
-    wanted = tuple(c.index for c in found if c is not None)
+    if columns is None:  # opaque ones too: they do no harm unless something needs them
+        wanted = tuple(range(len(file_schema)))
+    else:
+        wanted = tuple(c.index for c in map(scope.column, columns) if c is not None)
     scope.done()
     return Dataflow(Read(files, format, file_schema, wanted, tuple(sorted(texts.items()))))
 

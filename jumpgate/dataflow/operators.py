@@ -257,12 +257,31 @@ class Frame:
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One window function. Of `arguments`, ntile's count and the offset and default of lag and lead are literals."""
+    """One window function. Of `arguments`, ntile's count and the offset of lag and lead, their second one, are
+    literals; their third one, of the first one's type, is what they give for rows that have none so far away."""
 
     function: str
     arguments: tuple[Expression, ...]
     type: DataType
     name: str
+
+    @property
+    def count(self) -> int | None:
+        """Where among the arguments the one is that must be a literal."""
+        found = {"ntile": 0, "lag": 1, "lead": 1}.get(self.function)
+        return None if found is None or found >= len(self.arguments) else found
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The arguments that are computed for each row."""
+        return tuple(a for i, a in enumerate(self.arguments) if i != self.count)
+
+    def with_values(self, values: tuple[Expression, ...]) -> WindowFunction:
+        """The same function of other `values`, one for each of its own."""
+        rest = iter(values)
+        return replace(
+            self, arguments=tuple(a if i == self.count else next(rest) for i, a in enumerate(self.arguments))
+        )
 
     def __str__(self) -> str:
         return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))})"

@@ -13,7 +13,8 @@ from pathlib import Path
 from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
-from jumpgate.converters.statistics import estimate
+from jumpgate.converters.probe import estimate
+from jumpgate.converters.prober import prober
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, NotFound, Unreachable
@@ -62,6 +63,7 @@ class Engine:
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
+        prober.hold()
 
     # ---- agents ----
 
@@ -229,6 +231,7 @@ class Engine:
             agent.hang_up()  # all at once
         for agent in self.agents.values():
             agent.stop()
+        prober.release()
 
     # ---- housekeeping ----
 

@@ -16,10 +16,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jumpgate import client
+from jumpgate.client import col, run
 from jumpgate.converters import footers
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import Cancelled, DataError, FileUnreadable, MalformedData, SchemaMismatch
+from jumpgate.errors import Cancelled, DataError, FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch
 from jumpgate.testing import probe
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -622,7 +624,7 @@ def test_footer_facts(tmp_path: Path) -> None:
     )
     footer = footers.parquet_footer(write(tmp_path / "t.parquet", data))
     assert footer.rows == 3
-    assert footer.schema.names == ("d", "s")
+    assert footer.schema.names == ("d", "s", "l")
     assert footer.range("d") == footers.Range(-225, 150, 1)
     assert footer.range("s") == footers.Range(b"a", b"c", 0)
     assert footer.column_bytes["s"] > 0
@@ -636,3 +638,14 @@ def test_cancel(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"t.{suffix}", data)
     with pytest.raises(Cancelled):
         probe.scan(suffix, [path], schema_of(data), cancel_after=1)
+
+
+def test_columns_without_a_type_do_no_harm_beside_others(tmp_path: Path) -> None:
+    """They are in the schema, cost nothing where they are not needed, and are refused by name where they are."""
+    data = pa.table({"deep": [[1], None], "a": [1, 2], "clock": pa.array([1, 2], pa.time64("us")), "b": ["x", "y"]})
+    dataflow = client.read(write(tmp_path / "t.parquet", data))
+    assert dataflow.schema.names == ("deep", "a", "clock", "b")
+    assert run(dataflow.filter(col("a") > 1).select("b", "a")).to_pylist() == [{"b": "y", "a": 2}]
+    assert run(dataflow.aggregate(n=client.count())).to_pylist() == [{"n": 2}]
+    with pytest.raises(InvalidDataflow, match=r"column 'deep' is a list<int64>.*column 'clock' is a time64\[us\]"):
+        run(dataflow).to_arrow()

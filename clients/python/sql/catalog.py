@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -91,6 +91,7 @@ def file_table(
     """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
     root = read(paths, format=format, schema=schema, **options).root
     assert isinstance(root, Read)
+    root = replace(root, columns=tuple(i for i, f in enumerate(root.file_schema) if not f.type.is_opaque))
     return Table(name, arrow_schema(root.schema), read=root)
 
 

@@ -21,6 +21,7 @@ from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Planned
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
+from jumpgate.converters.prober import prober
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError
@@ -54,6 +55,8 @@ class Connection:
         self._experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
+        prober.hold()  # its start is no part of the first query's time
+        self._holds = True
 
     @property
     def session(self) -> Session:
@@ -118,6 +121,9 @@ class Connection:
         with self._lock:
             if self._session is not None:
                 self._session.close()
+            if self._holds:
+                prober.release()
+            self._holds = False
 
     def __enter__(self) -> Connection:
         return self

@@ -13,7 +13,7 @@ import math
 from jumpgate.client.sql import local
 from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.cuts import Candidate, Decision
-from jumpgate.converters import statistics
+from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Limit, Operator, Read, Sort, UnionAll
 from jumpgate.dataflow.types import Schema
 
@@ -65,7 +65,7 @@ def reads_of(operator: Operator) -> list[Read]:
 
 def read_bytes(read: Read) -> float:
     """Bytes that the read takes from its files: all of JSON and CSV, of Parquet and ORC the share of its columns."""
-    known = statistics.estimate(read.files, read.format, read.options).bytes or 0.0
+    known = probe.estimate(read.files, read.format, read.options).bytes or 0.0
     if read.format in ("json", "csv"):
         return known
     return known * row_bytes(read.schema) / row_bytes(read.file_schema)
@@ -97,11 +97,11 @@ def rows(node: Operator) -> float:
 
 
 def row_bytes(schema: Schema) -> int:
-    return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + 1
+    return sum(STRING_BYTES if f.type.is_text or f.type.is_opaque else f.type.width for f in schema) + 1
 
 
 def _rows(read: Read) -> float:
-    return statistics.estimate(read.files, read.format, read.options).rows or 0.0
+    return probe.estimate(read.files, read.format, read.options).rows or 0.0
 
 
 def _ms(seconds: float) -> str:
