@@ -547,12 +547,6 @@ def test_timestamp_units(tmp_path: Path, suffix: str, unit: str, int96: bool) ->
         check([write(tmp_path / "t.parquet", data, use_deprecated_int96_timestamps=int96)], data)
 
 
-def test_digits_below_microseconds(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.orc", pa.table({"timestamp": pa.array([1_000, 1_001], pa.timestamp("ns"))}))
-    with pytest.raises(SchemaMismatch, match="digits below microseconds"):
-        probe.scan("orc", [path], Schema((Field("timestamp", t.timestamp),)))
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])
 def test_missing_file(tmp_path: Path, suffix: str) -> None:
     path = str(tmp_path / f"none.{suffix}")
