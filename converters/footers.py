@@ -210,7 +210,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
         return DataType(f"int{bits}") if bits <= 64 else t.decimal(20)
-    if logical == "NONE":
+    if logical in ("NONE", "UNDEFINED"):  # that is, one of a later format
         return {
             "BOOLEAN": t.bool_,
             "INT32": t.int32,
@@ -223,9 +223,9 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         }.get(physical)
     if logical in ("STRING", "ENUM", "JSON"):
         return t.string
-    if logical in ("BSON", "UUID"):
+    if logical in ("BSON", "UUID", "GEOMETRY", "GEOGRAPHY"):
         return t.binary
-    return {"DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:

@@ -112,6 +112,8 @@ class OrcWorker final : public SourceWorker {
     return {};
   }
 
+  int file() const override { return file_; }
+
  private:
   static Status cancelled() { return Status("cancelled", "the scan was cancelled"); }
 

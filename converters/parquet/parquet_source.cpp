@@ -76,6 +76,8 @@ class ParquetWorker final : public SourceWorker {
     return {};
   }
 
+  int file() const override { return file_; }
+
  private:
   static Status cancelled() { return Status("cancelled", "the scan was cancelled"); }
 

@@ -10,18 +10,19 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jumpgate.codegen import literals
+from jumpgate.codegen import calls, literals
 from jumpgate.codegen.cpp import compare, constant, cpp_type, equal, hash_of
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
+from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 _PARTS = {"year": 0, "month": 1, "day": 2, "quarter": 3, "day_of_week": 4}
 _CLOCK = {"hour": (3_600_000_000, 24), "minute": (60_000_000, 60), "second": (1_000_000, 60)}
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-_DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -163,12 +164,11 @@ class ExpressionWriter:
             case "avg":
                 total = f"(double){s[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
                 return self._local(e.type, f"{s[1].text} ? {total} / (double){s[1].text} : 0", f"{s[1].text} == 0")
-            case "stddev":
-                return self._local(
-                    e.type,
-                    f"{s[0].text} > 1 ? jg_sqrt({s[2].text} / (double)({s[0].text} - 1)) : 0",
-                    f"{s[0].text} < 2",
-                )
+            case function if function in MOMENTS:
+                missing = 0 if function.endswith("_pop") else 1
+                value = f"{s[2].text} / (double)({s[0].text} - {missing})"
+                value = f"jg_sqrt({value})" if function.startswith("stddev") else value
+                return self._local(e.type, f"{s[0].text} > {missing} ? {value} : 0", f"{s[0].text} <= {missing}")
         raise TypeError(e.function)
 
     # ---- composites ----
@@ -231,7 +231,8 @@ class ExpressionWriter:
             return self._logic(e)
         if f == "coalesce":
             return self._coalesce(e)
-        args = [self.write(a) for a in (e.args[:1] if f == "round" else e.args)]
+        shape = FUNCTIONS[f].shape
+        args = [self.write(a) for i, a in enumerate(e.args) if i not in shape]
         null = any_null(*args)
         if f in _COMPARISONS:
             return self._local(e.type, self._comparison(f, args[0].text, args[1].text, e.args[0].type), null)
@@ -263,12 +264,47 @@ class ExpressionWriter:
             "abs",
             "round",
             "sqrt",
-            "upper",
-            "lower",
             "date_add_days",
         ):
             return self._fallible(e, [a.text for a in args], null)
+        if f in ("least", "greatest"):
+            return self._extreme(e, args)
+        if f == "concat_ws":
+            return self._concat_ws(e, args)
+        if f in calls.CALLS:
+            return self._call_of_table(e, [a.text for a in args], null)
         return self._simple(e, [a.text for a in args], null)
+
+    def _extreme(self, e: Call, args: list[Value]) -> Value:
+        """The least or greatest argument that is not NULL."""
+        v, n = self.name("e"), self.name("n")
+        self.lines.append(f"{cpp_type(e.type)} {v}{{}}; bool {n} = true;")
+        sign = "<" if e.function == "least" else ">"
+        order = (lambda a, b, type: f"jg_order_double({a}, {b})") if e.type.is_float else compare
+        for a in args:
+            known = f"!({a.null}) && " if a.null else ""
+            better = f"{n} || {order(a.text, v, e.type)} {sign} 0"
+            self.lines.append(f"if ({known}({better})) {{ {v} = {a.text}; {n} = false; }}")
+        return Value(v, n if e.type.nullable else None)
+
+    def _concat_ws(self, e: Call, args: list[Value]) -> Value:
+        parts = self.name("parts")
+        known = [f"({a.null}) ? JG_NO_STR : {a.text}" if a.null else a.text for a in args[1:]]
+        self.lines.append(f"const JgStr {parts}[] = {{{', '.join(known)}}};")
+        text = f"jg_concat_ws(t, {args[0].text}, {parts}, {len(known)})"
+        null = args[0].null
+        return self._local(e.type, f"({null}) ? JgStr{{}} : {text}" if null else text, null)
+
+    def _call_of_table(self, e: Call, a: list[str], null: str | None) -> Value:
+        if not calls.CALLS[e.function].checked:
+            return self._local(e.type, calls.text(e, a), null)
+        code = self.name("q")
+        return self._guarded(
+            e,
+            null,
+            lambda out, fail: [f"int {code} = {calls.text(e, a, out)};", fail(f"{code} != JG_OK", code)],
+            self.dialect.on_overflow == "null" and FUNCTIONS[e.function].fallible,
+        )
 
     def _comparison(self, f: str, a: str, b: str, type: DataType) -> str:
         op = _COMPARISONS[f]
@@ -305,7 +341,8 @@ class ExpressionWriter:
             return self._local(t, f"({a[0]} {op} {a[1]})", null)
         if f in ("add", "subtract", "multiply"):
             builtin = {"add": "add", "subtract": "sub", "multiply": "mul"}[f]
-            if t.kind == "decimal" and (f == "multiply" or t.precision < 38):  # the result type holds every value
+            digits = operand.precision + e.args[1].type.precision if f == "multiply" else t.precision + 1
+            if t.kind == "decimal" and digits <= 38:  # the result type holds every value
                 op = {"add": "+", "subtract": "-", "multiply": "*"}[f]
                 return self._local(t, f"(({c})({a[0]}) {op} ({c})({a[1]}))", null)
 
@@ -333,8 +370,6 @@ class ExpressionWriter:
             return self._guarded(
                 e, null, lambda out, fail: [fail(f"{a[0]} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a[0]});"], False
             )
-        if f in ("upper", "lower"):
-            return self._guarded(e, null, lambda out, fail: [f"{out} = jg_{f}(t, {a[0]}, {self.site(e)});"], False)
         assert f == "date_add_days" and operand.kind == "date"
         return self._guarded(
             e,
@@ -349,6 +384,9 @@ class ExpressionWriter:
 
     def _division(self, e: Call, a: list[str], null: str | None, zero_null: bool, overflow_null: bool) -> Value:
         t, c = e.type, cpp_type(e.type)
+        if t.is_float and self.dialect.division_by_zero == "ieee":
+            quotient = f"({a[0]}) / ({a[1]})" if e.function == "divide" else f"({c})jg_fmod({a[0]}, {a[1]})"
+            return self._local(t, quotient, null)
         v, n = self.name("e"), self.name("n")
         self.lines.append(f"{c} {v}{{}}; bool {n} = {null or 'false'};")
         site = self.site(e)
@@ -368,7 +406,7 @@ class ExpressionWriter:
 
     def _round(self, e: Call, a: list[str], null: str | None, overflow_null: bool) -> Value:
         operand, t = e.args[0].type, e.type
-        digits = _digits(e)
+        digits = calls.shape_digits(e)
         if t.is_float:
             return self._local(t, f"({cpp_type(t)})jg_round({a[0]}, {digits})", null)
         if digits >= operand.scale:
@@ -397,15 +435,15 @@ class ExpressionWriter:
             step = f"- (({a[0]}) % {power} < 0)" if f == "floor" else f"+ (({a[0]}) % {power} > 0)"
             return self._local(t, f"({c})(({a[0]}) / {power} {step})", null)
         if f in _PARTS:
-            days = a[0] if operand.kind == "date" else _days(a[0])
+            days = a[0] if operand.kind == "date" else calls.days(a[0])
             return self._local(t, f"({c})jg_date_part({_PARTS[f]}, {days})", null)
         if f in _CLOCK:
             unit, count = _CLOCK[f]
-            within = f"(({a[0]}) % {_DAY_US}ll + {_DAY_US}ll) % {_DAY_US}ll"
+            within = f"(({a[0]}) % {calls.DAY_US}ll + {calls.DAY_US}ll) % {calls.DAY_US}ll"
             return self._local(t, f"({within}) / {unit}ll % {count}", null)
-        if f == "like":
+        if f in ("like", "ilike"):
             escape = f"(unsigned char){a[2]}.data[0]" if len(a) > 2 else "-1"
-            return self._local(t, f"(uint8_t)jg_like({a[0]}, {a[1]}, {escape})", null)
+            return self._local(t, f"(uint8_t)jg_{f}({a[0]}, {a[1]}, {escape})", null)
         if f == "substring":
             length = a[2] if len(a) > 2 else "INT64_MAX"
             return self._local(t, f"jg_substring({a[0]}, {a[1]}, {length})", null)
@@ -437,9 +475,9 @@ class ExpressionWriter:
         if target.kind == "string" and source.kind != "binary":
             return self._local(target, self._to_text(v.text, source), null)
         if source.kind == "date" and target.kind == "timestamp":
-            return self._local(target, f"(int64_t){v.text} * {_DAY_US}ll", null)
+            return self._local(target, f"(int64_t){v.text} * {calls.DAY_US}ll", null)
         if source.kind == "timestamp" and target.kind == "date":
-            return self._local(target, _days(v.text), null)
+            return self._local(target, calls.days(v.text), null)
         if target.kind == "binary" or source.kind == "bool":
             return self._local(target, f"({c}){v.text}" if source.kind == "bool" else v.text, null)
         if target.kind == "bool" and source.is_numeric:
@@ -530,21 +568,6 @@ def _widens(source: DataType, target: DataType) -> bool:
     digits = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
     precision = source.precision if source.kind == "decimal" else digits[source.kind]
     return source.scale <= target.scale and precision - source.scale <= target.precision - target.scale
-
-
-def _days(us: str) -> str:
-    return f"(int32_t)(({us}) / {_DAY_US}ll - (({us}) % {_DAY_US}ll < 0))"
-
-
-def _digits(e: Call) -> int:
-    """round's digits are part of the shape: they decide the result's type."""
-    from jumpgate.dataflow.expressions import Literal
-
-    if len(e.args) == 1:
-        return 0
-    digits = e.args[1]
-    assert isinstance(digits, Literal) and isinstance(digits.value, int)
-    return digits.value
 
 
 __all__ = ["ExpressionWriter", "Value", "any_null", "compare", "equal"]

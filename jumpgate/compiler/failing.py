@@ -5,8 +5,6 @@ from __future__ import annotations
 from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal
 from jumpgate.dataflow.functions import FUNCTIONS
 
-#: not declared fallible, as no dialect turns their failures into NULL
-FAILING = frozenset(("sqrt", "upper", "lower"))
 #: fail by zero, whatever the type
 DIVIDING = frozenset(("divide", "int_divide", "modulo"))
 
@@ -25,9 +23,8 @@ def _fails(e: Expression) -> bool:
         divisor = e.args[1]
         safe = isinstance(divisor, Literal) and bool(divisor.value) and divisor.value != -1
         return not safe
-    if e.function in FAILING:
-        return True
-    return FUNCTIONS[e.function].fallible and not (e.type.is_float or _has_room(e))
+    function = FUNCTIONS[e.function]
+    return function.fails or (function.fallible and not (e.type.is_float or _has_room(e)))
 
 
 def _has_room(e: Call) -> bool:
@@ -35,7 +32,7 @@ def _has_room(e: Call) -> bool:
     if e.type.kind != "decimal":
         return False
     if e.function == "multiply":
-        return True
+        return sum(a.type.precision for a in e.args) <= e.type.precision
     return e.function in ("add", "subtract") and e.type.precision > max(a.type.precision for a in e.args)
 
 

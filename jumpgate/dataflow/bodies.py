@@ -10,7 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jumpgate.dataflow.casts import divide_half_away, fits, from_unscaled, round_half_away, to_float, unscaled
+from jumpgate.dataflow.casts import (
+    TypeMismatch,
+    divide_half_away,
+    fits,
+    from_unscaled,
+    round_half_away,
+    to_float,
+    unscaled,
+)
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.fingerprints import fingerprint as fingerprint_of
@@ -47,7 +55,7 @@ def guarded(body: Callable[..., Value], site: Site, values: tuple[Value, ...]) -
         if site.dialect.on_overflow == "error":
             raise
     except DivisionByZero:
-        if site.dialect.division_by_zero == "error":
+        if site.dialect.division_by_zero != "null":
             raise
     return None
 
@@ -139,6 +147,8 @@ def _not_zero(site: Site, divisor: Any) -> None:
 
 
 def divide(site: Site, a: Any, b: Any) -> Value:
+    if b == 0 and site.dialect.division_by_zero == "ieee":
+        return math.nan if a == 0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
     _not_zero(site, b)
     return to_float(a / b, site.type)
 
@@ -154,6 +164,8 @@ def int_divide(site: Site, a: Any, b: Any) -> Value:
 
 
 def modulo(site: Site, a: Any, b: Any) -> Value:
+    if isinstance(a, float) and b == 0 and site.dialect.division_by_zero == "ieee":
+        return math.nan
     _not_zero(site, b)
     if isinstance(a, float):
         return math.nan if math.isinf(a) else math.fmod(a, b)
@@ -190,13 +202,13 @@ def _round_float(a: float, digits: int) -> float:
 
 def floor(site: Site, a: Any) -> Value:
     if isinstance(a, float):
-        return float(math.floor(a)) if math.isfinite(a) else a
+        return math.copysign(math.floor(a), a) if math.isfinite(a) else a
     return site.number(site.scaled(a) // 10 ** site.types[0].scale)
 
 
 def ceil(site: Site, a: Any) -> Value:
     if isinstance(a, float):
-        return float(math.ceil(a)) if math.isfinite(a) else a
+        return math.copysign(math.ceil(a), a) if math.isfinite(a) else a
     return site.number(-(-site.scaled(a) // 10 ** site.types[0].scale))
 
 
@@ -221,6 +233,16 @@ def like_tokens(pattern: str, escape: str | None) -> tuple[str, ...]:
     return tuple(tokens)
 
 
+def like_literals(function: str, pattern: Value, escape: Value) -> None:
+    """Raises TypeMismatch for a pattern or an escape without a meaning."""
+    if escape is not None and len(str(escape)) != 1:
+        raise TypeMismatch(f"{function}: the escape is a single character")
+    try:
+        like_tokens(str(pattern), None if escape is None else str(escape))
+    except ValueError as e:
+        raise TypeMismatch(str(e)) from None
+
+
 def like(site: Site, text: str, pattern: str, escape: str | None = None) -> Value:
     reachable = {0}  # positions of `text` that the tokens so far can reach
     for token in like_tokens(pattern, escape):
@@ -239,18 +261,14 @@ def concat(site: Site, *texts: str) -> Value:
     return "".join(texts)
 
 
-def _ascii(site: Site, function: str, text: str) -> str:
-    if not text.isascii():
-        raise ComputeError(f"{function} of text that is not ASCII is not supported")
-    return text
-
-
 def upper(site: Site, text: str) -> Value:
-    return _ascii(site, "upper", text).upper()
+    return text.upper()
 
 
 def lower(site: Site, text: str) -> Value:
-    return _ascii(site, "lower", text).lower()
+    if "\u03a3" in text:
+        raise ComputeError("lower of text with a capital sigma is not supported")
+    return text.lower()
 
 
 def trim(site: Site, text: str) -> Value:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 CHOICES = {
     "on_overflow": ("error", "null", "wrap"),
-    "division_by_zero": ("error", "null"),
+    "division_by_zero": ("error", "null", "ieee"),
     "to_integer": ("round", "truncate"),
     "nan": ("largest", "ieee"),
 }
@@ -23,7 +23,8 @@ class Dialect:
     #: add, subtract, multiply, negate, abs, … of integers and decimals, outside the result type's range (floats follow
     #: IEEE 754). `wrap` (two's complement) is accepted in a request but done by no accelerator here.
     on_overflow: str = "error"
-    #: divide, int_divide and modulo by zero, floats included
+    #: divide, int_divide and modulo by zero, floats included; `ieee`: floats follow IEEE 754 (infinity or NaN), and for
+    #: integers and decimals it is an error
     division_by_zero: str = "error"
     #: cast of float and decimal to integers: `round` (floats half to even, decimals half away from zero) or `truncate`
     to_integer: str = "round"

@@ -23,6 +23,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.functions import FUNCTIONS, bind
+from jumpgate.dataflow.functions_time import UNITS
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.operators import Project
 from jumpgate.dataflow.types import DataType, bool_, int32, parse_type
@@ -84,7 +85,7 @@ VALUES: dict[str, list[Value]] = {
         TIME(9999, 12, 31, 23, 59, 59, 999999),
         TIME(2000, 2, 29, 12, 34, 56, 789000),
     ],
-    "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b", "a_c\0", "100%"],
+    "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b", "a_c\0", "100%", "Kſa", "foo bAr-1a"],
     "binary": [None, b"", b"a", b"\xff\x00", "é".encode()],
 }
 #: texts that casts read
@@ -100,6 +101,7 @@ TEXTS = [
 NUMBERS = tuple(t for t in VALUES if t.startswith(("int", "float", "decimal")))
 DIALECTS = {
     "default": Dialect(),
+    "ieee": Dialect(division_by_zero="ieee", to_integer="truncate"),
     "other": Dialect(on_overflow="null", division_by_zero="null", to_integer="truncate", nan="ieee"),
 }
 #: mixed operand types, beside each type with itself
@@ -112,8 +114,33 @@ LITERALS: dict[str, list[tuple[Value, ...]]] = {
     "round": [(), *((d,) for d in (-38, -20, -2, -1, 0, 1, 2, 12, 38))],
     "like": [(p,) for p in ("", "%", "a%", "%c", "_", "a_c", "%a%", "__", "%_%", "a%%c", "a\nc", "é", "%😀_", "a_c\0")]
     + [("a!%c", "!"), ("!%", "!"), ("%!%", "!"), ("a!_c%", "!"), ("!!%", "!"), ("100\\%", "\\")],
+    "ilike": [(p,) for p in ("", "%", "A%", "%C", "_", "a_C", "%k%", "s_%", "%_S", "AbC")]
+    + [("a!%C", "!"), ("%!%", "!"), ("A!_c%", "!"), ("!!%", "!"), ("100\\%", "\\")],
+    "truncate": [(), *((d,) for d in (-38, -2, -1, 0, 1, 2, 12, 38))],
     "substring": [(1,), (2,), (4,), (1, 0), (2, 1), (1, 9), (9, 9), (2**62, 2**62)],
 }
+#: calls of several arguments: types of columns, and literals
+SHAPES: dict[str, list[tuple[Any, ...]]] = {
+    "date_add_days": [("date", t) for t in ("int8", "int32")],
+    "date_trunc": [(as_literal(u), t) for u in UNITS for t in ("date", "timestamp")],
+    "add_interval": [(t, *n) for t in ("date", "timestamp") for n in (
+        ("int8", "int8", "int8"), ("int32", "int64", "int64"), *(tuple(map(as_literal, n)) for n in (
+            (1, 0, 0), (-1, 0, 0), (12, -1, 90_000_000_000), (0, 31, 0), (0, 0, -86_400_000_001), (-13, 30, 1),
+            (0, 2**40, 0), (0, 0, 2**62), (2**31, 0, 0))))],
+    "days_between": [("date", "date")],
+    "left": [("string", t) for t in ("int8", "int64")],
+    "right": [("string", t) for t in ("int8", "int64")],
+    "repeat": [("string", t) for t in ("int8", "int64")],
+    **{name: [("string", "int8"), ("string", "int64", "string"), ("string", as_literal(7), as_literal("é-"))]
+       for name in ("lpad", "rpad")},
+    "replace": [("string", "string", "string"), ("string", as_literal("a"), "string"),
+                ("string", as_literal("a"), as_literal("")), ("string", as_literal(""), as_literal("b"))],
+    "position": [("string", "string"), ("string", as_literal("c"))],
+    "split_part": [("string", "string", "int8"), *(("string", as_literal(s), "int64") for s in ("a", "", "bc"))],
+    "chr": [("int8",), ("int64",), *((as_literal(c),) for c in (0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xD800, 0x1F600))],
+    "concat_ws": [("string", "string"), (as_literal(", "), "string", "string", "string"), ("string",) * 4],
+    "translate": [("string", "string", "string"), ("string", as_literal("aé "), as_literal("😀"))],
+}  # fmt: skip
 ROWS_PAIRED = len(VALUES["float64"])  # the longest list
 
 
@@ -134,14 +161,17 @@ def operands(functions: Sequence[str], columns: dict[str, tuple[Expression, Expr
     for name in functions:
         least, most = FUNCTIONS[name].arity
         shapes: list[tuple[Expression, ...]] = []
-        if name in LITERALS:
+        if name in SHAPES:
+            shapes = [
+                tuple(columns[a][i % 2] if isinstance(a, str) else a for i, a in enumerate(shape))
+                for shape in SHAPES[name]
+            ]
+        elif name in LITERALS:
             shapes = [(columns[t][0], *map(as_literal, rest)) for t in VALUES for rest in LITERALS[name]]
         elif most == 1:
             shapes = [(columns[t][0],) for t in VALUES]
         else:
             shapes = [(columns[a][0], columns[b][1]) for a, b in pairs]
-            if name == "date_add_days":
-                shapes = [(columns["date"][0], columns[t][1]) for t in ("int8", "int32")]
             if most is None:
                 shapes += [(*s, s[0]) for s in shapes] + [s[:1] for s in shapes if least == 1]
         for shape in shapes:
@@ -257,7 +287,21 @@ GROUPS = {
     "logic": ("and", "or", "not", "coalesce", "null_if"),
     "fingerprints": ("fingerprint",),
     "arithmetic": ("add", "subtract", "multiply", "divide", "int_divide", "modulo", "negate", "abs", "sqrt"),
-    "rounding": ("round", "floor", "ceil"),
+    "rounding": ("round", "floor", "ceil", "truncate"),
+    "mathematics": (
+        *("exp", "ln", "log2", "log10", "log", "power", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+        *("sinh", "cosh", "tanh", "degrees", "radians", "sign", "is_nan"),
+    ),
+    "bits": ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"),
+    "extremes": ("least", "greatest"),
+    "texts": (
+        *("ilike", "left", "right", "lpad", "rpad", "repeat", "replace", "reverse", "position", "split_part"),
+        *("initcap", "chr", "ascii", "concat_ws", "octet_length", "translate"),
+    ),
+    "times": (
+        *("iso_year", "week", "iso_day_of_week", "day_of_year", "millisecond", "microsecond", "epoch", "date_trunc"),
+        *("add_interval", "days_between"),
+    ),
     "strings": (
         "like",
         "substring",
@@ -280,7 +324,9 @@ def test_every_function_is_in_a_group() -> None:
     assert sorted(itertools.chain(*GROUPS.values())) == sorted(FUNCTIONS)
 
 
-@pytest.mark.parametrize(("dialect", "nullable"), [("default", True), ("default", False), ("other", True)])
+@pytest.mark.parametrize(
+    ("dialect", "nullable"), [("default", True), ("default", False), ("other", True), ("ieee", True)]
+)
 @pytest.mark.parametrize("group", [*GROUPS, "casts"])
 def test_functions(shared: Lab, group: str, dialect: str, nullable: bool) -> None:
     types = [t for t in VALUES for _ in range(2)]

@@ -4,25 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include "jg/kernel.h"
+#include "scalars.h"
+
+using namespace jg;
 
 namespace {
-
-std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }
-
-// Bytes of the code point that starts at p (lead byte decides; text is valid UTF-8).
-int width(const char* p, const char* end) {
-  const auto c = static_cast<unsigned char>(*p);
-  const int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-  return end - p < n ? static_cast<int>(end - p) : n;
-}
-
-const char* skip(const char* p, const char* end, int64_t code_points) {
-  while (code_points-- > 0 && p < end) p += width(p, end);
-  return p;
-}
 
 std::string_view trimmed(JgStr s) {
   std::string_view v = view(s);
@@ -38,27 +26,6 @@ JgStr keep(JgTask* task, std::string_view v) {
 }
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-int64_t days_of(int64_t y, int m, int d) {
-  y -= m <= 2;
-  const int64_t era = (y >= 0 ? y : y - 399) / 400;
-  const int64_t yoe = y - era * 400;
-  const int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
-}
-
-void civil_of(int64_t days, int64_t* year, int* month, int* day) {
-  days += 719468;
-  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const int64_t doe = days - era * 146097;
-  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-  const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-  const int64_t mp = (5 * doy + 2) / 153;
-  *day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
-  *month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
-  *year = yoe + era * 400 + (*month <= 2);
-}
 
 bool parse_date(std::string_view v, int64_t* days) {
   if (v.size() != 10 || v[4] != '-' || v[7] != '-') return false;
@@ -80,25 +47,8 @@ int date_text(int64_t days, char* out, size_t size) {
   return std::snprintf(out, size, "%04lld-%02d-%02d", static_cast<long long>(year), month, day);
 }
 
-JgStr map_ascii(JgTask* task, JgStr s, int site, char low, char high) {
-  char* p = jg_temp(task, s.size);
-  for (uint64_t i = 0; i < s.size; i++) {
-    const char c = s.data[i];
-    if (c & 0x80) {
-      jg_fail(task, JG_COMPUTE, site);
-      return {"", 0};
-    }
-    p[i] = c >= low && c <= high ? static_cast<char>(c ^ 0x20) : c;
-  }
-  return {p, s.size};
-}
-
-}  // namespace
-
-extern "C" {
-
-// Greedy matching with backtracking to the last %: linear for usual patterns, O(n*m) at worst.
-int jg_like(JgStr s, JgStr pattern, int escape) {
+template <class Match>
+int like(JgStr s, JgStr pattern, int escape, Match match) {
   const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
   const char *star = nullptr, *from = nullptr;
   while (true) {
@@ -118,8 +68,8 @@ int jg_like(JgStr s, JgStr pattern, int escape) {
         continue;
       }
       const char* literal = static_cast<unsigned char>(*p) == escape && p + 1 < pe ? p + 1 : p;
-      if (*literal == *t) {
-        t++;
+      if (const int n = match(*literal, t, te)) {
+        t += n;
         p = literal + 1;
         continue;
       }
@@ -130,8 +80,24 @@ int jg_like(JgStr s, JgStr pattern, int escape) {
   }
 }
 
-JgStr jg_upper(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'a', 'z'); }
-JgStr jg_lower(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'A', 'Z'); }
+// Bytes at t that Unicode's simple case folding makes equal to the ASCII character c: one, or the Kelvin sign's three
+// and the long s's two.
+int folded_match(char c, const char* t, const char* end) {
+  auto low = [](char x) { return x >= 'A' && x <= 'Z' ? static_cast<char>(x | 0x20) : x; };
+  if (low(*t) == low(c)) return 1;
+  if (low(c) == 'k' && end - t >= 3 && std::memcmp(t, "\xE2\x84\xAA", 3) == 0) return 3;
+  return low(c) == 's' && end - t >= 2 && std::memcmp(t, "\xC5\xBF", 2) == 0 ? 2 : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int jg_like(JgStr s, JgStr pattern, int escape) {
+  return like(s, pattern, escape, [](char c, const char* t, const char*) { return int{c == *t}; });
+}
+
+int jg_ilike(JgStr s, JgStr pattern, int escape) { return like(s, pattern, escape, folded_match); }
 
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
   uint64_t size = 0;
@@ -333,37 +299,6 @@ int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out) {
   if (!(scaled > -1.7e38 && scaled < 1.7e38)) return JG_OVERFLOW;
   *out = static_cast<jg_i128>(scaled);
   return jg_fits(*out, precision) ? JG_OK : JG_OVERFLOW;
-}
-
-double jg_round(double v, int digits) {
-  const double power = std::pow(10.0, digits < 0 ? -digits : digits);
-  const double moved = digits >= 0 ? v * power : v / power;
-  if (!std::isfinite(moved) || !std::isfinite(power)) return digits >= 0 || !std::isfinite(v) ? v : 0.0;
-  return digits >= 0 ? std::round(moved) / power : std::round(moved) * power;
-}
-double jg_floor(double v) { return std::floor(v); }
-double jg_ceil(double v) { return std::ceil(v); }
-double jg_sqrt(double v) { return std::sqrt(v); }
-double jg_fmod(double a, double b) { return std::fmod(a, b); }
-
-int jg_date_part(int part, int32_t days) {
-  int64_t year;
-  int month, day;
-  civil_of(days, &year, &month, &day);
-  switch (part) {
-    case 0:
-      return static_cast<int>(year);
-    case 1:
-      return month;
-    case 2:
-      return day;
-    case 3:
-      return (month + 2) / 3;
-    case 4:
-      return static_cast<int>(((int64_t{days} + 4) % 7 + 7) % 7);
-    default:
-      return static_cast<int>(days - days_of(year, 1, 1) + 1);
-  }
 }
 
 }  // extern "C"

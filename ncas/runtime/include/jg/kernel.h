@@ -54,6 +54,8 @@ struct JgGroups {
   JgRow* single;  // the only group of an aggregate without keys
 };
 
+#define JG_NO_STR (JgStr{nullptr, UINT64_MAX})
+
 enum JgFailure : int32_t {
   JG_OK = 0,
   JG_OVERFLOW,
@@ -97,9 +99,25 @@ int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes);
 // Claims up to n rows of a LIMIT: how many to pass on, after skipping *skip of them.
 int jg_limit(JgTask* task, int limit, int n, int* skip);
 
-int jg_like(JgStr s, JgStr pattern, int escape);  // escape: a byte, or -1
-JgStr jg_upper(JgTask* task, JgStr s, int site);
-JgStr jg_lower(JgTask* task, JgStr s, int site);
+// JgFailure where they have an `out`
+int jg_like(JgStr s, JgStr pattern, int escape);   // escape: a byte, or -1
+int jg_ilike(JgStr s, JgStr pattern, int escape);  // of an ASCII pattern
+JgStr jg_left(JgStr s, int64_t n);
+JgStr jg_right(JgStr s, int64_t n);
+int jg_lpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
+int jg_rpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
+int jg_repeat(JgTask* task, JgStr s, int64_t n, JgStr* out);
+int jg_replace(JgTask* task, JgStr s, JgStr part, JgStr by, JgStr* out);
+JgStr jg_reverse(JgTask* task, JgStr s);
+int64_t jg_position(JgStr s, JgStr part);
+int jg_split_part(JgStr s, JgStr separator, int64_t n, JgStr* out);
+int jg_initcap(JgTask* task, JgStr s, JgStr* out);
+int jg_chr(JgTask* task, int64_t code, JgStr* out);
+int64_t jg_ascii(JgStr s);
+JgStr jg_concat_ws(JgTask* task, JgStr separator, const JgStr* parts, int n);  // JG_NO_STR: NULL
+int jg_translate(JgTask* task, JgStr s, JgStr from, JgStr to, JgStr* out);
+JgStr jg_upper(JgTask* task, JgStr s);
+int jg_lower(JgTask* task, JgStr s, JgStr* out);
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
 JgStr jg_substring(JgStr s, int64_t start, int64_t length);  // code points, 1-based; SQL's clipping
 int64_t jg_char_length(JgStr s);
@@ -110,7 +128,7 @@ JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale);
 JgStr jg_bool_to_text(int v);
 JgStr jg_date_to_text(JgTask* task, int32_t days);
 JgStr jg_timestamp_to_text(JgTask* task, int64_t us);
-int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out);  // JgFailure
+int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out);
 int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out);
 int jg_text_to_float(JgStr s, double* out);
 int jg_text_to_bool(JgStr s, uint8_t* out);
@@ -123,7 +141,32 @@ double jg_floor(double v);
 double jg_ceil(double v);
 double jg_sqrt(double v);
 double jg_fmod(double a, double b);
-int jg_date_part(int part, int32_t days);  // 0 year, 1 month, 2 day, 3 quarter, 4 day of week (Sunday 0), 5 day of year
+double jg_truncate(double v, int digits);
+int jg_power(double a, double b, double* out);
+double jg_log(double base, double v);
+double jg_sign(double v);
+double jg_degrees(double v);
+double jg_radians(double v);
+double jg_exp(double v);
+double jg_ln(double v);
+double jg_log2(double v);
+double jg_log10(double v);
+double jg_sin(double v);
+double jg_cos(double v);
+double jg_tan(double v);
+double jg_asin(double v);
+double jg_acos(double v);
+double jg_atan(double v);
+double jg_atan2(double a, double b);
+double jg_sinh(double v);
+double jg_cosh(double v);
+double jg_tanh(double v);
+// 0 year, 1 month, 2 day, 3 quarter, 4 day of week (Sunday 0), 5 day of year, 6 ISO day of week, 7 ISO week, 8 ISO year
+int jg_date_part(int part, int32_t days);
+// 0 year, 1 quarter, 2 month, 3 week, 4 day, 5 hour, 6 minute, 7 second, 8 millisecond, 9 microsecond
+int64_t jg_date_trunc(int unit, int64_t us);
+int jg_date_add_interval(int32_t date, int64_t months, int64_t days, int64_t us, int32_t* out);
+int jg_timestamp_add_interval(int64_t timestamp, int64_t months, int64_t days, int64_t us, int64_t* out);
 }
 
 JG_INLINE void jg_fail(JgTask* t, int failure, int site) {
@@ -193,6 +236,11 @@ JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
 JG_INLINE int jg_compare_double(double a, double b) {
   int an = a != a, bn = b != b;
   return (an | bn) ? an - bn : (a > b) - (a < b);
+}
+// The same, but -0 is below 0.
+JG_INLINE int jg_order_double(double a, double b) {
+  int c = jg_compare_double(a, b);
+  return c || a != 0 ? c : __builtin_signbit(b) - __builtin_signbit(a);
 }
 #define JG_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 

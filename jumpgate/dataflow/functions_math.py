@@ -1,0 +1,202 @@
+"""Functions of numbers beyond arithmetic: powers, logarithms, angles, bits, and the least and greatest of several.
+
+Those of floats are C's of the same name in float64: NaN outside their domain, and no errors unless they say so.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from jumpgate.dataflow.bodies import Site, compare
+from jumpgate.dataflow.casts import INTEGER_BITS, TypeMismatch, from_unscaled
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.signatures import (
+    Function,
+    Types,
+    always,
+    coalesced,
+    common,
+    first,
+    floats,
+    integers,
+    numeric,
+    require,
+    to_float64,
+)
+from jumpgate.dataflow.types import bool_, float64, int32
+from jumpgate.errors import ComputeError
+
+DIGITS_MAX = 38
+
+
+def _of_float(function: Callable[[float], float]) -> Callable[[Site, float], float]:
+    """C's function, where Python raises errors at the ends of its domain."""
+
+    def body(site: Site, a: float) -> float:
+        try:
+            return function(a)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.copysign(math.inf, a)
+
+    return body
+
+
+def _logarithm(function: Callable[[float], float]) -> Callable[[Site, float], float]:
+    return _of_float(lambda a: -math.inf if a == 0 else function(a))
+
+
+def _exp(a: float) -> float:
+    return math.exp(a) if a < 710 or not math.isfinite(a) else math.inf
+
+
+def _log(site: Site, base: float, a: float) -> float:
+    """ln a / ln base, as IEEE 754 divides."""
+    over, under = (_logarithm(math.log)(site, v) for v in (a, base))
+    if under == 0:
+        return math.nan if over == 0 or math.isnan(over) else math.copysign(math.inf, over) * math.copysign(1.0, under)
+    return over / under
+
+
+def _power(site: Site, a: float, b: float) -> float:
+    if a == 0 and b < 0:
+        raise ComputeError(f"power: zero to the negative power {b}")
+    try:
+        return math.pow(a, b)
+    except ValueError:
+        return math.nan
+    except OverflowError:
+        return -math.inf if a < 0 and math.fmod(b, 2) else math.inf
+
+
+def _sign(site: Site, a: float) -> float:
+    return a if math.isnan(a) else float(a > 0) - float(a < 0)
+
+
+def _truncate(site: Site, a: Any, digits: int = 0) -> Value:
+    if isinstance(a, float):
+        return _truncated_float(a, digits)
+    number, scale = site.scaled(a), site.types[0].scale
+    if digits >= scale:
+        return a
+    by = 10 ** (scale - digits)
+    return from_unscaled((abs(number) // by) * by * (-1 if number < 0 else 1), scale)
+
+
+def _truncated_float(a: float, digits: int) -> float:
+    """C's trunc(a * 10^digits) / 10^digits."""
+    moved = a * 10.0**digits
+    if not math.isfinite(moved):
+        return moved
+    return math.copysign(math.trunc(moved), moved) / 10.0**digits
+
+
+def _truncated(types: Types) -> Types:
+    numeric(types)
+    value = types[0] if types[0].kind == "decimal" else float64
+    require(all(t.is_integer for t in types[1:]), types, "a number and a count of digits")
+    return (value, *(int32 for _ in types[1:]))
+
+
+def _truncate_literals(*digits: Value) -> None:
+    if digits and not -DIGITS_MAX <= int(digits[-1]) <= DIGITS_MAX:  # type: ignore[arg-type]
+        raise TypeMismatch(f"truncate: digits are from -{DIGITS_MAX} to {DIGITS_MAX}")
+
+
+def _bits(on: Callable[[int, int], int]) -> Callable[[Site, int, int], int]:
+    return lambda site, a, b: on(a, b)
+
+
+def _shift_left(site: Site, a: int, by: int) -> int:
+    bits = INTEGER_BITS[site.type.kind]
+    moved = (a << by % bits) & ((1 << bits) - 1)
+    return moved - (1 << bits) if moved >> bits - 1 else moved
+
+
+def _shift_right(site: Site, a: int, by: int) -> int:
+    return a >> by % INTEGER_BITS[site.type.kind]
+
+
+def _order(site: Site, a: Any, b: Any) -> int:
+    """compare, but NaN is the largest whatever the dialect, and -0 below 0."""
+    if isinstance(a, float):
+        one, other = ((math.isnan(v), 0.0 if math.isnan(v) else v, math.copysign(1.0, v) * (v == 0)) for v in (a, b))
+        return (one > other) - (one < other)
+    return compare(site, a, b) or 0
+
+
+def _extreme(sign: int) -> Callable[..., Value]:
+    def body(site: Site, *args: Value) -> Value:
+        found = None
+        for a in args:
+            if a is not None and (found is None or _order(site, a, found) == sign):
+                found = a
+        return found
+
+    return body
+
+
+def _unary(name: str, doc: str, body: Callable[..., Value]) -> Function:
+    return Function(name, doc, (1, 1), to_float64, always(float64), body)
+
+
+def _binary_bits(name: str, doc: str, body: Callable[..., Value]) -> Function:
+    return Function(name, doc, (2, 2), integers, first, body)
+
+
+MATH = (
+    _unary("exp", "e to the power a", _of_float(_exp)),
+    _unary("ln", "natural logarithm; -infinity of 0, NaN of a negative number", _logarithm(math.log)),
+    _unary("log2", "logarithm to the base 2; -infinity of 0, NaN of a negative number", _logarithm(math.log2)),
+    _unary("log10", "logarithm to the base 10; -infinity of 0, NaN of a negative number", _logarithm(math.log10)),
+    Function("log", "logarithm of b to the base a: ln(b) / ln(a)", (2, 2), to_float64, always(float64), _log),
+    Function(
+        "power",
+        "a to the power b in float64; of 0 to a negative power: an error (`compute`)",
+        (2, 2),
+        to_float64,
+        always(float64),
+        _power,
+        fails=True,
+    ),
+    _unary("sin", "sine of an angle in radians", _of_float(math.sin)),
+    _unary("cos", "cosine of an angle in radians", _of_float(math.cos)),
+    _unary("tan", "tangent of an angle in radians", _of_float(math.tan)),
+    _unary("asin", "arc sine, in radians", _of_float(math.asin)),
+    _unary("acos", "arc cosine, in radians", _of_float(math.acos)),
+    _unary("atan", "arc tangent, in radians", _of_float(math.atan)),
+    Function("atan2", "angle of the point (b, a), in radians", (2, 2), to_float64, always(float64),
+             lambda site, a, b: math.atan2(a, b)),
+    _unary("sinh", "hyperbolic sine", _of_float(math.sinh)),
+    _unary("cosh", "hyperbolic cosine", _of_float(lambda a: math.cosh(a) if abs(a) < 711 else abs(a) * math.inf)),
+    _unary("tanh", "hyperbolic tangent", _of_float(math.tanh)),
+    _unary("degrees", "radians as degrees: a * (180 / pi)", _of_float(math.degrees)),
+    _unary("radians", "degrees as radians: a * (pi / 180)", _of_float(math.radians)),
+    _unary("sign", "-1, 0 or 1; NaN of NaN", _sign),
+    Function(
+        "truncate",
+        "to `digits` (0) decimal places, towards zero; decimals keep their type, everything else is a float64: C's "
+        "trunc(a * 10^digits) / 10^digits",
+        (1, 2),
+        _truncated,
+        first,
+        _truncate,
+        literals=(1,),
+        literal_rule=_truncate_literals,
+        shape=(1,),
+    ),
+    Function("is_nan", "whether a float is NaN", (1, 1), floats, always(bool_), lambda site, a: math.isnan(a)),
+    _binary_bits("bit_and", "bits that both have", _bits(operator.and_)),
+    _binary_bits("bit_or", "bits that either has", _bits(operator.or_)),
+    _binary_bits("bit_xor", "bits that one of both has", _bits(operator.xor)),
+    _binary_bits("shift_left", "a's bits moved up by b modulo their number; what leaves is lost", _shift_left),
+    _binary_bits("shift_right", "a's bits moved down by b modulo their number; the sign stays", _shift_right),
+    Function("least", "the least argument that is not NULL; NaN is the largest number", (1, None), common, coalesced,
+             _extreme(-1), strict=False),
+    Function("greatest", "the greatest argument that is not NULL; NaN is the largest number", (1, None), common,
+             coalesced, _extreme(1), strict=False),
+)  # fmt: skip

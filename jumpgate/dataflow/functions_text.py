@@ -1,0 +1,159 @@
+"""Functions of text beyond SQL's oldest: positions and lengths count code points, and text is never longer than
+`TEXT_BYTES_MAX`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jumpgate.dataflow import bodies
+from jumpgate.dataflow.bodies import Site
+from jumpgate.dataflow.casts import TypeMismatch
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.signatures import Function, Types, all_of, always, exactly
+from jumpgate.dataflow.types import DataType, bool_, int64, string
+from jumpgate.errors import ComputeError
+
+#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/text_functions.cpp has the same)
+TEXT_BYTES_MAX = 1 << 28
+#: what Unicode's simple case folding makes equal to an ASCII letter: the Kelvin sign and the long s
+_FOLDED = {0x212A: "k", 0x17F: "s"}
+
+
+def _folded(text: str) -> str:
+    """ASCII letters, and what folds to one, in lower case."""
+    return "".join(c.lower() if c.isascii() else c for c in text.translate(_FOLDED))
+
+
+def _ilike(site: Site, text: str, pattern: str, escape: str | None = None) -> Value:
+    return bodies.like(site, _folded(text), _folded(pattern), None if escape is None else _folded(escape))
+
+
+def ilike_literals(pattern: Value, escape: Value = None) -> None:
+    if not str(pattern).isascii():
+        raise TypeMismatch("ilike: the pattern may only have ASCII characters")
+    if escape is not None and (str(escape).isalpha() or not str(escape).isascii()):
+        raise TypeMismatch("ilike: the escape is an ASCII character that is no letter")
+    bodies.like_literals("ilike", pattern, escape)
+
+
+def _bounded(text: str, times: int = 1) -> str:
+    if len(text.encode()) * times > TEXT_BYTES_MAX:
+        raise ComputeError(f"text of more than {TEXT_BYTES_MAX >> 20} MiB")
+    return text * times
+
+
+def _left(site: Site, text: str, n: int) -> Value:
+    return text[:n]
+
+
+def _right(site: Site, text: str, n: int) -> Value:
+    return text[-n:] if n else ""
+
+
+def _padding(text: str, n: int, fill: str) -> str:
+    missing = max(0, n - len(text))
+    if not fill or not missing:
+        return ""
+    if missing > TEXT_BYTES_MAX:
+        raise ComputeError(f"text of more than {TEXT_BYTES_MAX >> 20} MiB")
+    padding = (fill * (missing // len(fill) + 1))[:missing]
+    _bounded(text + padding)
+    return padding
+
+
+def _lpad(site: Site, text: str, n: int, fill: str = " ") -> Value:
+    return _padding(text, n, fill) + text[: max(0, n)]
+
+
+def _rpad(site: Site, text: str, n: int, fill: str = " ") -> Value:
+    return text[: max(0, n)] + _padding(text, n, fill)
+
+
+def _repeat(site: Site, text: str, n: int) -> Value:
+    return _bounded(text, max(0, n)) if text else ""
+
+
+def _replace(site: Site, text: str, part: str, by: str) -> Value:
+    return _bounded(text.replace(part, by)) if part else text
+
+
+def _position(site: Site, text: str, part: str) -> Value:
+    return text.find(part) + 1
+
+
+def _split_part(site: Site, text: str, separator: str, n: int) -> Value:
+    if n == 0:
+        raise ComputeError("split_part: parts are counted from 1, or from -1 backwards")
+    parts = text.split(separator) if separator else [text]
+    index = n - 1 if n > 0 else len(parts) + n
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def _initcap(site: Site, text: str) -> Value:
+    if not text.isascii():
+        raise ComputeError("initcap of text that is not ASCII is not supported")
+    return "".join(c.lower() if before.isalnum() else c.upper() for before, c in zip(" " + text, text, strict=False))
+
+
+def _chr(site: Site, code: int) -> Value:
+    if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
+        raise ComputeError(f"chr: {code} is no Unicode character")
+    return chr(code)
+
+
+def _ascii(site: Site, text: str) -> Value:
+    return ord(text[0]) if text else 0
+
+
+def _concat_ws(site: Site, separator: str | None, *texts: str | None) -> Value:
+    return None if separator is None else separator.join(t for t in texts if t is not None)
+
+
+def _translate(site: Site, text: str, old: str, new: str) -> Value:
+    table: dict[int, str | None] = {}
+    for i, c in enumerate(old):
+        table.setdefault(ord(c), new[i] if i < len(new) else None)
+    return _bounded(text.translate(table))
+
+
+def _as_separator(types: Types, values: tuple[Value, ...]) -> DataType:
+    return string.with_nullable(types[0].nullable)
+
+
+def _texts(
+    name: str, doc: str, count: int, result: DataType, body: Callable[..., Value], fails: bool = False
+) -> Function:
+    return Function(name, doc, (count, count), all_of(string), always(result), body, fails=fails)
+
+
+_COUNTED, _PADDED = exactly(string, int64), exactly(string, int64, string)
+
+TEXT = (
+    Function("ilike", "like, but ASCII letters match in either case; the pattern is ASCII", (2, 3), all_of(string),
+             always(bool_), _ilike, literals=(1, 2), literal_rule=ilike_literals),
+    Function("left", "the first n code points; of a negative n all but the last -n", (2, 2), _COUNTED, always(string),
+             _left),
+    Function("right", "the last n code points; of a negative n all but the first -n", (2, 2), _COUNTED, always(string),
+             _right),
+    Function("lpad", "n code points: a with a fill (a space) repeated before it, or a's first n", (2, 3), _PADDED,
+             always(string), _lpad, fails=True),
+    Function("rpad", "n code points: a with a fill (a space) repeated after it, or a's first n", (2, 3), _PADDED,
+             always(string), _rpad, fails=True),
+    Function("repeat", "a, n times", (2, 2), _COUNTED, always(string), _repeat, fails=True),
+    _texts("replace", "a with every b (none overlap; no empty one) replaced by c", 3, string, _replace, fails=True),
+    _texts("reverse", "the code points backwards", 1, string, lambda site, text: text[::-1]),
+    _texts("position", "where b first occurs in a, from 1; 0: nowhere", 2, int64, _position),
+    Function("split_part", "the n-th part of a between separators b, from -1 backwards; empty where there is none; of "
+             "n = 0 an error (`compute`)", (3, 3), exactly(string, string, int64), always(string), _split_part,
+             fails=True),
+    _texts("initcap", "ASCII letters after letters and digits in lower case, others in upper case; text with a byte "
+           "above 127 is an error (`compute`)", 1, string, _initcap, fails=True),
+    Function("chr", "the code point of that number; an error (`compute`) where there is none", (1, 1), exactly(int64),
+             always(string), _chr, fails=True),
+    _texts("ascii", "number of the first code point, 0 of empty text", 1, int64, _ascii),
+    Function("concat_ws", "all arguments but the first that are not NULL, joined by the first", (2, None),
+             all_of(string), _as_separator, _concat_ws, strict=False),
+    _texts("octet_length", "number of bytes of the UTF-8 text", 1, int64, lambda site, text: len(text.encode())),
+    _texts("translate", "a with each code point of b (its first occurrence) replaced by c's at that place, or dropped "
+           "where c ends before it", 3, string, _translate, fails=True),
+)  # fmt: skip

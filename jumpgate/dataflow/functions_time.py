@@ -1,0 +1,104 @@
+"""Functions of dates and timestamps beyond the calendar's plain parts: weeks, units, intervals.
+
+Dates and timestamps are proleptic Gregorian, of the years 1 to 9999; weeks are ISO 8601's.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from jumpgate.dataflow.bodies import Site
+from jumpgate.dataflow.casts import TypeMismatch
+from jumpgate.dataflow.expressions import Value
+from jumpgate.dataflow.signatures import Function, Types, always, exactly, first, require, temporal
+from jumpgate.dataflow.types import date, float64, int64, string, timestamp
+from jumpgate.errors import Overflow
+
+#: of date_trunc, the longest first
+UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond")
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+
+
+def _microseconds(a: datetime.datetime) -> int:
+    return (a - _EPOCH) // _MICROSECOND
+
+
+def _epoch(site: Site, a: datetime.datetime) -> float:
+    return _microseconds(a) / 1e6
+
+
+def _trunc(site: Site, unit: str, a: datetime.datetime) -> datetime.datetime:
+    day = datetime.datetime(a.year, a.month, a.day)
+    match unit:
+        case "year":
+            return day.replace(month=1, day=1)
+        case "quarter":
+            return day.replace(month=(a.month - 1) // 3 * 3 + 1, day=1)
+        case "month":
+            return day.replace(day=1)
+        case "week":
+            return day - datetime.timedelta(a.weekday())
+        case "day":
+            return day
+    length = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1000}.get(unit, 1)
+    return day + (a - day) // (length * _MICROSECOND) * (length * _MICROSECOND)
+
+
+def _units(unit: Value) -> None:
+    if unit not in UNITS:
+        raise TypeMismatch(f"date_trunc: {unit!r} is none of {', '.join(UNITS)}")
+
+
+def _trunc_operands(types: Types) -> Types:
+    require(types[0].kind == "string" and types[1].kind in ("date", "timestamp"), types, "a unit and a timestamp")
+    return (string, timestamp)
+
+
+def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int) -> Value:
+    """Months first (a day beyond the month's last becomes the last), then days, then the rest; of a date only whole
+    days of that rest, towards zero."""
+    try:
+        year, month = divmod(a.year * 12 + a.month - 1 + months, 12)
+        if not 1 <= year <= 9999:
+            raise OverflowError
+        moved = a.replace(year=year, month=month + 1, day=min(a.day, calendar.monthrange(year, month + 1)[1]))
+        if site.type.kind == "date":
+            whole = abs(microseconds) // 86_400_000_000
+            return moved + datetime.timedelta(days + (whole if microseconds > 0 else -whole))
+        return moved + datetime.timedelta(days) + datetime.timedelta(microseconds=microseconds)
+    except OverflowError:
+        raise Overflow(f"{a} and an interval are outside the years 1 to 9999") from None
+
+
+def _interval_operands(types: Types) -> Types:
+    require(types[0].kind in ("date", "timestamp"), types, "a date or timestamp, months, days and microseconds")
+    require(all(t.is_integer for t in types[1:]), types, "integers after its first argument")
+    return (types[0], int64, int64, int64)
+
+
+def _part(name: str, doc: str, body: Callable[[Site, Any], Value], *kinds: str) -> Function:
+    return Function(name, doc, (1, 1), temporal(*(kinds or ("date", "timestamp"))), always(int64), body)
+
+
+TIME = (
+    _part("iso_year", "the year to which the ISO week belongs", lambda site, a: a.isocalendar()[0]),
+    _part("week", "ISO week, 1 to 53", lambda site, a: a.isocalendar()[1]),
+    _part("iso_day_of_week", "1 (Monday) to 7 (Sunday)", lambda site, a: a.isoweekday()),
+    _part("day_of_year", "1 to 366", lambda site, a: a.timetuple().tm_yday),
+    _part("millisecond", "seconds of the minute and what is below, in whole milliseconds",
+          lambda site, a: a.second * 1000 + a.microsecond // 1000, "timestamp"),
+    _part("microsecond", "seconds of the minute and what is below, in microseconds",
+          lambda site, a: a.second * 1_000_000 + a.microsecond, "timestamp"),
+    Function("epoch", "seconds since 1970-01-01 00:00:00", (1, 1), temporal("timestamp"), always(float64), _epoch),
+    Function("date_trunc", f"a timestamp's latest start of a unit: {', '.join(UNITS)}", (2, 2), _trunc_operands,
+             always(timestamp), _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
+    Function("add_interval", "a + months + days + microseconds, in that order; a month's last day where it has no such "
+             "day; dates count whole days of the microseconds; outside years 1 to 9999: overflow",
+             (4, 4), _interval_operands, first, _add_interval, fallible=True),
+    Function("days_between", "days from b to a", (2, 2), exactly(date, date), always(int64),
+             lambda site, a, b: (a - b).days),
+)  # fmt: skip
