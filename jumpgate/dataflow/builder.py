@@ -5,6 +5,7 @@ read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -324,7 +325,7 @@ def _cast_columns(root: Operator, types: list[DataType]) -> Operator:
 
 
 def _refuse_duplicates(scope: Scope, names: list[str]) -> None:
-    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
+    for name in (name for name, times in Counter(names).items() if times > 1):
         scope.problem(f"two columns called {name!r} in {scope.operator}; rename one with .alias")
 
 

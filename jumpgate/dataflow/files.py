@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable
 
 from jumpgate.dataflow.operators import FORMATS
@@ -40,6 +41,8 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
 
 
 def _expand(name: str, format: str | None) -> list[str]:
+    if not name:
+        raise FileUnreadable("read: the path is empty", file=name)
     path = os.path.abspath(os.path.expanduser(name))
     if "\0" in path:
         raise FileUnreadable(f"read: {name!r} is no path: it contains a NUL character", file=name)
@@ -74,10 +77,17 @@ def _in_directory(path: str, format: str | None) -> list[str]:
 
 def _check_readable(file: str) -> None:
     try:
-        with open(file, "rb"):
-            pass
+        mode = os.stat(file).st_mode
+        if not stat.S_ISREG(mode):
+            raise FileUnreadable(f"read: cannot read {file!r}: it is {_kind(mode)}, not a file", file=file)
+        os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # should it have become a pipe meanwhile
     except OSError as e:
         raise FileUnreadable(f"read: cannot read {file!r}: {e.strerror}", file=file) from None
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def _format_of(files: list[str]) -> str:
