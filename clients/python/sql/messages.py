@@ -96,7 +96,7 @@ _SENTENCES = tuple(
         (r"Dot access not supported for non-string expr.*", r"fields are taken with brackets, as in x['field']"),
         (r"Physical plan does not support logical expression WindowFunction.*",
          r"WHERE cannot hold window functions; QUALIFY can, or a query around this one"),
-        (r"Physical plan does not support logical expression (?:OuterReferenceColumn|ScalarSubquery|InSubquery|Exists).*",
+        (r"Physical plan does not support logical expression (?:Outer\w*|ScalarSubquery|InSubquery|Exists).*",
          r"this subquery uses a column of the query around it in a way that cannot be computed; a join often can"),
         (r"Substring without for/from is not valid.*", r"substr takes where to start, as in substr(text, 2)"),
         (r"Unsupported (?:ast node(?: in sqltorel:)?|JOIN operator|binary operator:) ?(\w+).*", r"\1 is not supported"),
@@ -114,7 +114,7 @@ _SENTENCES = tuple(
          r"SHOW TABLES and SHOW COLUMNS FROM table are known; other SHOW is not"),
         (r"The context currently only supports a single SQL statement", r"only one query can be asked at a time"),
         (r"No SQL statements were provided in the query string", r"the text holds no query"),
-        (r"Decimal (?:precision|scale) (-?\d+) exceeds the (?:maximum|minimum) supported.*", r"a number has at most 76 digits"),
+        (r"Decimal (?:precision|scale) (-?\d+) exceeds the \w+ supported.*", r"a number has at most 76 digits"),
     )
 )  # fmt: skip
 
