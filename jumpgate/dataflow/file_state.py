@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from jumpgate.errors import FileChanged, FileUnreadable
 
+#: a configuration's numbers are signed and of 64 bits
+NUMBER_MAX = 2**63 - 1
+
 
 class FileState(NamedTuple):
     """Two equal states of a path mean equal content, but for changes within one tick of the file system's clock that
@@ -32,7 +35,7 @@ def file_state(path: str) -> FileState:
         raise FileUnreadable(f"cannot read '{path}': {getattr(e, 'strerror', None) or e}", file=path) from None
     if not stat.S_ISREG(status.st_mode):
         raise FileUnreadable(f"cannot read '{path}': it is {_kind(status.st_mode)}, not a regular file", file=path)
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ino & NUMBER_MAX, status.st_dev & NUMBER_MAX)
 
 
 def file_states(paths: Iterable[str]) -> dict[str, FileState]:

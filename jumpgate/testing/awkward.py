@@ -48,7 +48,16 @@ LITERALS: dict[str, tuple[str, ...]] = {
     "small": ("2", "-1", "3"),
     "divisor": ("2", "3", "-7"),
     "big": ("0", "9223372036854775807", "-9223372036854775807", "9007199254740993", "9007199254740992", "3"),
-    "float": ("0.0", "-0.0", "1.5", "CAST('NaN' AS DOUBLE)", "CAST('inf' AS DOUBLE)", "CAST('-inf' AS DOUBLE)", "1e300"),
+    "float": (
+        "0.0",
+        "-0.0",
+        "1.5",
+        "CAST('NaN' AS DOUBLE)",
+        "CAST('inf' AS DOUBLE)",
+        "CAST('-inf' AS DOUBLE)",
+        "1e300",
+    ),
+    "finite": ("1.5", "-2.0", "1e-3"),  # which make no NaN of what is none
     "money": ("1.50", "0.00", "-3.25", "10.00"),
     "decimal": tuple(
         f"CAST('{t}' AS DECIMAL(38, 6))" for t in ("0", "1.5", "9" * 32 + ".999999", "-0.000001", "-" + "9" * 32)
@@ -64,21 +73,19 @@ LITERALS: dict[str, tuple[str, ...]] = {
 }
 
 
-def table(name: str, finite: bool = False) -> pa.Table:
-    """`t` or `u`; finite: NULL for floats that JSON has no notation for."""
+def table(name: str) -> pa.Table:
+    """`t` or `u`."""
     chance = random.Random(name)
     columns: dict[str, pa.Array] = {"id": pa.array(range(1, ROWS[name] + 1), pa.int64())}
     for column, (type, values) in VALUES.items():
         drawn = [None if chance.random() < NULLS else chance.choice(values) for _ in range(ROWS[name])]
-        if finite:
-            drawn = [None if isinstance(v, float) and not math.isfinite(v) else v for v in drawn]
         columns[column] = pa.array(drawn, type)
     return pa.table(columns)
 
 
 def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:
     """The table as a file of that format, in several parts that can be skipped where there are such."""
-    data = table(name, finite=format == "json")
+    data = table(name)
     path = folder / f"{name}.{format}"
     source = tables.write(data, path, format)
     if format == "parquet":

@@ -33,8 +33,8 @@ COLUMNS = {
 COMPARED = tuple(kind for kind in COLUMNS if kind != "truth")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 WINDOWED = (
-    "row_number()", "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "lag(t.s)", "lead(t.s, 2)",
-    "lag(t.i, 1, 7)", "first_value(t.m)", "last_value(t.ts)",
+    "row_number()", "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "lag(t.s)",
+    "lead(t.s, 2)", "lag(t.i, 1, 7)", "first_value(t.m)", "last_value(t.ts)",
 )  # fmt: skip
 KEYS = ("i", "s", "w", "m", "big", "b")
 
@@ -75,11 +75,13 @@ class Shape:
             return f"CASE WHEN {self.predicate(sides, depth - 1)} THEN {self.column(sides, kind)} ELSE {other} END"
         inner = self.term(sides, kind, depth - 1)
         if kind == "number":
-            return f"({inner} {self.pick('+', '-', '*')} {self.pick(self.column(sides, 'number'), self.place('small'))})"
+            return (
+                f"({inner} {self.pick('+', '-', '*')} {self.pick(self.column(sides, 'number'), self.place('small'))})"
+            )
         if kind == "money":
             return f"({inner} {self.pick('+', '-')} {self.place('money')})"
         if kind == "float":
-            return f"({inner} {self.pick('+', '*', '/')} {self.place('float')})"
+            return f"({inner} {self.pick('+', '*', '/')} {self.place('finite')})"
         if kind == "text":
             return self.pick(f"substring({inner}, 1, 2)", f"({inner} || {self.place('text')})", f"trim({inner})")
         return inner

@@ -19,8 +19,6 @@ from jumpgate.testing.random_sql import Law
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-#: choices of literals for each shape; they share its compiled programs
-FILLS = 10
 #: of so many texts, one also runs with offload = never, and one with auto
 NEVER_EACH, AUTO_EACH = 4, 8
 
@@ -54,11 +52,12 @@ class Trial:
                 connection.register(f"{name}_{format}", source.data, **source.options)
             self._references[format] = Reference(found)
 
-    def run(self, count: int, seed: int = 0) -> Iterator[Failure]:
-        """Asks at least `count` texts; each shape is asked about one format."""
+    def run(self, count: int, seed: int = 0, fills: int = 4) -> Iterator[Failure]:
+        """Asks at least `count` texts; each shape is asked about one format, with `fills` choices of literals, which
+        share its compiled programs."""
         end = self.asked + count
         while self.asked < end:
-            for number in range(FILLS):
+            for number in range(fills):
                 yield from self.check(seed, number, FORMATS[seed % len(FORMATS)])
             seed += 1
 

@@ -167,7 +167,7 @@ PER_FILE_MIN = 6
 
 
 def pick(records: Sequence[Record], count: int, seed: int = 0, name: str = "") -> set[int]:
-    """Positions of `count` of the queries that have an answer, spread at random over the file; all if there are fewer."""
+    """Positions of `count` of the queries that have an answer, at random; all if there are fewer."""
     queries = [i for i, r in enumerate(records) if isinstance(r, Query) and r.ok]
     if len(queries) <= count:
         return set(queries)

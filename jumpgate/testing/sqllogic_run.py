@@ -1,4 +1,4 @@
-"""Runs sqllogictest files in worker processes, so that a hang or a crash ends one query only, and counts the outcomes."""
+"""Runs sqllogictest files in worker processes, so that a hang or a crash ends one query only, and counts outcomes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ from queue import SimpleQueue
 from jumpgate.testing import sqllogic
 from jumpgate.testing.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
 
-#: how long one query may take on one road
 QUERY_S = 20.0
+#: how long a worker may take to start
 START_S = 120.0
 
 
 class Worker:
-    """A process that runs queries; started when needed, and again after it was killed."""
+    """A process that runs queries; started when needed, and again after it was killed.
 
-    def __init__(self) -> None:
+    query_s: how long one query may take on one road.
+    """
+
+    def __init__(self, query_s: float = QUERY_S) -> None:
+        self._query_s = query_s
         self._process: multiprocessing.process.BaseProcess | None = None
 
     def run(self, path: Path, chosen: set[int]) -> Iterator[Outcome]:
-        """All outcomes of a file's chosen records."""
+        """All outcomes of a file's chosen records; raises RuntimeError if not even the first one begins."""
+        path = path.absolute()
+        if not chosen:
+            return
         since = (0, REFERENCE)
         while since is not None:
             if self._process is None:
@@ -38,7 +45,7 @@ class Worker:
             at, died = since, ""
             while True:
                 try:
-                    if not self._pipe.poll(QUERY_S + (START_S if at == since else 0)):
+                    if not self._pipe.poll(self._query_s + (START_S if at == since else 0)):
                         died = "hang"
                         break
                     event = self._pipe.recv()
@@ -53,6 +60,8 @@ class Worker:
                     at = event
             self.close()
             number, road = at
+            if number < min(chosen):
+                raise RuntimeError(f"{path}: {died} before the first query")
             yield self._dead(path, number, road, died)
             since = (number + 1, REFERENCE) if road in (REFERENCE, len(ROADS) - 1) else (number, road + 1)
 

@@ -1,8 +1,8 @@
 """Runs the queries of one sqllogictest file on Jumpgate's roads and compares them with plain DataFusion.
 
-A DataFusion of its own, the model, executes the file's statements, and holds its tables. Before a query, the tables that
-it names are taken from there, written as files of alternating formats, and registered; a second connection has them as
-Arrow tables.
+A DataFusion of its own, the model, executes the file's statements, and holds its tables. Before a query, the tables
+that it names are taken from there, written as files of alternating formats, and registered; a second connection has
+them as Arrow tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import datafusion
 import pyarrow as pa
 
 import jumpgate
@@ -26,7 +25,7 @@ from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.explain import explain_data
 from jumpgate.errors import JumpgateError
 from jumpgate.testing import sqllogic, tables
-from jumpgate.testing.datafusion_plain import Answer, Reference
+from jumpgate.testing.datafusion_plain import Answer, Reference, model
 
 #: formats of a file's tables, by chance of the name; what a format cannot hold is Parquet
 FORMATS = ("parquet", "csv", "parquet", "json", "parquet", "orc")
@@ -59,7 +58,7 @@ class Tables:
     """The tables of one suite file: in the model, as files, and registered with both connections."""
 
     def __init__(self, folder: Path, connections: dict[str, Connection], seed: str) -> None:
-        self._model = _model()
+        self._model = model()
         self._folder, self._connections, self._seed = folder, connections, seed
         self._kept: dict[str, pa.Table] = {}  # as registered
         self._stale: set[str] = set()
@@ -117,11 +116,6 @@ class Tables:
         for connection in self._connections.values():
             if name in connection.tables:
                 connection.deregister(name)
-
-
-def _model() -> datafusion.SessionContext:
-    config = datafusion.SessionConfig().with_target_partitions(1)
-    return datafusion.SessionContext(config.set("datafusion.sql_parser.map_string_types_to_utf8view", "false"))
 
 
 #: of a worker's messages: what it begins with at a place (see `run`), or what became of it
@@ -205,14 +199,16 @@ def _enter(path: Path, stack: ExitStack) -> None:
 
 
 def serve(pipe: Any) -> None:
-    """A worker process: answers (path, chosen, since) with the places and outcomes of `run`, then None."""
+    """A worker process: answers (path, chosen, since) with the events of `run`, then None; until it is killed."""
     os.setsid()  # so that whoever watches can end it with all its children
     with ExitStack() as stack:
         import inspect
+
         d = {"dialect": "datafusion"} if "dialect" in inspect.signature(Connection.__init__).parameters else {}
         files = stack.enter_context(jumpgate.connect(**d))
         connections = {"files": files, "arrow": stack.enter_context(jumpgate.connect(files.session.address, **d))}
-        while (task := pipe.recv()) is not None:
-            for event in run(*task, connections):
+        while True:
+            path, chosen, since = pipe.recv()
+            for event in run(path, chosen, since, connections):
                 pipe.send(event)
             pipe.send(None)

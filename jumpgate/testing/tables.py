@@ -1,8 +1,7 @@
-"""Writes an Arrow table as a file of any format from which Jumpgate reads the same values, and says how to register it."""
+"""Writes an Arrow table as a file of any format, from which Jumpgate reads the same values."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,15 +81,7 @@ def can_hold(format: str, table: pa.Table) -> bool:
     schema = schema_of(table)
     if format == "parquet" or schema is None:
         return format == "parquet" and bool(table.num_columns)
-    if format == "orc":
-        return True
-    if any(f.type.kind == "binary" for f in schema):
-        return False
-    return format != "json" or not any(f.type.is_float and _not_finite(table.column(f.name)) for f in schema)
-
-
-def _not_finite(column: pa.ChunkedArray) -> bool:
-    return any(v is not None and not math.isfinite(v) for v in column.to_pylist())
+    return format == "orc" or not any(f.type.kind == "binary" for f in schema)
 
 
 def write(table: pa.Table, path: Path, format: str) -> Source:

@@ -548,13 +548,6 @@ def test_timestamp_units(tmp_path: Path, suffix: str, unit: str, int96: bool) ->
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])
-def test_digits_below_microseconds(tmp_path: Path, suffix: str) -> None:
-    path = write(tmp_path / f"t.{suffix}", pa.table({"timestamp": pa.array([1_000, 1_001], pa.timestamp("ns"))}))
-    with pytest.raises(SchemaMismatch, match="digits below microseconds"):
-        probe.scan(suffix, [path], Schema((Field("timestamp", t.timestamp),)))
-
-
-@pytest.mark.parametrize("suffix", ["parquet", "orc"])
 def test_missing_file(tmp_path: Path, suffix: str) -> None:
     path = str(tmp_path / f"none.{suffix}")
     for read in (
@@ -607,11 +600,8 @@ def test_files_of_one_read_must_agree(tmp_path: Path) -> None:
     for suffix, infer in (("parquet", footers.parquet_schema), ("orc", footers.orc_schema)):
         a = write(tmp_path / f"a.{suffix}", pa.table({"x": [1], "y": ["a"]}))
         b = write(tmp_path / f"b.{suffix}", pa.table({"x": [1], "y": [2]}))
-        c = write(tmp_path / f"c.{suffix}", pa.table({"x": [1]}))
-        with pytest.raises(SchemaMismatch, match=f"column 2: '{a}' has y: string, '{b}' has y: int64"):
+        with pytest.raises(SchemaMismatch, match=f"'{a}' has y: string, '{b}' has y: int64. Read them separately"):
             infer([a, b])
-        with pytest.raises(SchemaMismatch, match=f"'{c}' has no such column"):
-            infer([a, c])
 
 
 def test_footer_facts(tmp_path: Path) -> None:

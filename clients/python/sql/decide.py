@@ -8,9 +8,6 @@ experience.py keeps how long the others took.
 
 from __future__ import annotations
 
-import math
-
-from jumpgate.client.sql import local
 from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.cuts import Candidate, Decision
 from jumpgate.converters import probe
@@ -34,8 +31,6 @@ def decision(speeds: Speeds | None) -> Decision:
 
 def _auto(candidate: Candidate, speeds: Speeds) -> str | None:
     ours, theirs = seconds(candidate.operator, speeds, candidate.uses)
-    if theirs == math.inf:
-        return None
     if ours > MARGIN * theirs:
         return (
             f"offload = auto: accelerators would take {_ms(ours)} ({_ms(speeds.overhead_s)} of it overhead), "
@@ -49,13 +44,10 @@ def _auto(candidate: Candidate, speeds: Speeds) -> str | None:
 
 
 def seconds(operator: Operator, speeds: Speeds, uses: int = 1) -> tuple[float, float]:
-    """Estimates of what accelerators take for it, and the client, who computes it `uses` times (infinity: it cannot
-    read a file)."""
+    """Estimates of what accelerators take for it, and the client, who computes it `uses` times."""
     reads = reads_of(operator)
     sizes = [read_bytes(read) for read in reads]
     ours = speeds.overhead_s + sum(size / speeds.jumpgate[r.format] for r, size in zip(reads, sizes, strict=True))
-    if any(local.cannot_read(read) for read in reads):
-        return ours, math.inf
     return ours, uses * sum(size / speeds.client[r.format] for r, size in zip(reads, sizes, strict=True))
 
 

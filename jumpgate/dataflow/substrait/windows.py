@@ -62,7 +62,7 @@ def add_window(
     if function == "count" and (not arguments or isinstance(arguments[0], Literal) and arguments[0].value is not None):
         function, arguments = "count_star", ()
     if function in _COUNTING:
-        arguments = _counted(name, arguments)
+        arguments = counted(name, arguments)
     if function in _NUMERIC and not (len(arguments) == 1 and arguments[0].type.is_numeric):
         raise Unmapped(f"window function {name} needs one number")
     partition = tuple(reader.read(e) for e in call.partitions)
@@ -72,7 +72,7 @@ def add_window(
     except (AssertionError, IndexError):
         raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known") from None
     wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
-    found = _joined(node, partition, order, wanted, _frame(call, bool(order)))
+    found = joined(node, partition, order, wanted, _frame(call, bool(order)))
     value: Expression = column(found.schema, len(found.schema) - 1)
     if call.HasField("output_type") and not type.is_integer:
         declared = read_type(call.output_type)
@@ -85,7 +85,7 @@ def add_window(
     return found, value
 
 
-def _counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+def counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
     """The arguments of ntile, lag or lead after a check of the count; a default gets the type of the values."""
     function = FUNCTIONS[name]
     place = _COUNTING[function]
@@ -103,7 +103,7 @@ def _counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, 
     return value, count, cast_to(default, value.type)
 
 
-def _joined(
+def joined(
     node: Operator, partition: tuple[Expression, ...], order: tuple[SortKey, ...], wanted: WindowFunction, frame: Frame
 ) -> Window:
     """The window as part of the one below if that has the same rows in view."""
