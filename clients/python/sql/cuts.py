@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.local import parquet_format
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical import relations
 from jumpgate.client.sql.logical.nodes import Node, count, inputs, operator_name, subquery_exprs
@@ -234,4 +235,4 @@ def point_to_table(scan: pb.Scan, table: Table) -> None:
         scan.paths.extend(Path(file).as_uri() for file in table.read.files)
     scan.file_extension = ""
     scan.ClearField("arrow")
-    scan.parquet.SetInParent()
+    scan.parquet.CopyFrom(parquet_format())

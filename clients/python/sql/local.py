@@ -7,6 +7,7 @@ it, the disk only what the page cache cannot, and it is gone with the process, h
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from typing import IO, Any
 
 import datafusion
 import pyarrow as pa
+import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
 from jumpgate.client.sql.errors import from_datafusion
@@ -25,10 +27,12 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.ntf.codec import arrow_type
 
-#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, and nothing remembered about files
+#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in the unit of
+#: Jumpgate's, which holds all of them that are dates, and nothing remembered about files
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
+    "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     "datafusion.runtime.list_files_cache_limit": "0K",
     "datafusion.runtime.file_statistics_cache_limit": "0K",
@@ -80,8 +84,6 @@ class Spool:
 
     def fill_parquet(self, table: pa.Table) -> None:
         """Writes a Parquet file; raises pyarrow's errors for types that Parquet does not have."""
-        import pyarrow.parquet as pq
-
         pq.write_table(table, self._file, compression="none")
         self._file.flush()
         self.bytes = self._file.tell()
@@ -94,6 +96,15 @@ class Spool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@functools.cache
+def parquet_format() -> pb.Parquet:
+    """How a scan in a plan reads Parquet files with SETTINGS; what it leaves out would be DataFusion's default."""
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        pq.write_table(pa.table({"x": [1]}), file.name)
+        plan = pb.Plan.FromString(context().read_parquet(Path(file.name).as_uri()).logical_plan().to_bytes())
+    return plan.scan.parquet
 
 
 def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema:
