@@ -17,12 +17,19 @@ _PREFIXES = re.compile(
     r"^(?:DataFusion error: |Error during planning: |Schema error: |SQL error: |type_coercion\s+caused by\s+"
     r"|This feature is not implemented: |Optimizer rule '[^']*' failed\s+caused by\s+)+"
 )
+_PYTHON = re.compile(r"""PyErr \{ type: .*?, value: \w+\((["'])(.*?)\1\), traceback""", re.DOTALL)
 
 
 class InvalidSql(InvalidDataflow):
     """The text is no query over the registered tables. Fields: line and column (from 1), table, name where known."""
 
     code = "invalid_sql"
+
+
+def said_by(error: BaseException) -> str:
+    """DataFusion's text; of an error in a function of ours, that error's."""
+    python = _PYTHON.search(str(error))
+    return python.group(2).replace('\\"', '"') if python else str(error)
 
 
 def located(text: str, line: int, column: int) -> str:
@@ -35,7 +42,7 @@ def located(text: str, line: int, column: int) -> str:
 
 def invalid_sql(error: BaseException, text: str, tables: Iterable[str]) -> InvalidSql:
     """What `error`, raised by DataFusion while it planned `text`, means to whoever wrote the text."""
-    said = str(error)
+    said = said_by(error)
     if parser := _PARSER.search(said):
         return _syntax(parser.group(1).replace('\\"', '"').replace("\\'", "'"), text)
     if table := _TABLE.search(said):
@@ -82,7 +89,7 @@ def from_datafusion(error: BaseException) -> JumpgateError:
     """An error of DataFusion while it ran the client's part of a plan, by what it says."""
     from jumpgate import errors
 
-    said = str(error)
+    said = said_by(error)
     lowered = said.lower()
     message = f"DataFusion, in the client's part of the plan: {_PREFIXES.sub('', said).strip()}"
     if "divide by zero" in lowered or "division by zero" in lowered:
