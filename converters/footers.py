@@ -9,6 +9,7 @@ import datetime
 import decimal as decimals
 import json
 import os
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,6 +21,8 @@ from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 FOOTERS_CACHED_MAX = 4096
 _EPOCH = datetime.datetime(1970, 1, 1)
+#: what a column is that has no value in a file
+NULLS = t.opaque("null")
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,14 @@ class Range:
 
 @dataclass(frozen=True)
 class Footer:
-    """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told."""
+    """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told. Of a file
+    with `encrypted` columns nothing but the schema and the rows is known."""
 
     path: str
     schema: Schema
     rows: int
     column_bytes: dict[str, int] = field(compare=False)
+    encrypted: bool = field(default=False, kw_only=True)
     _range: Callable[[str], Range] = field(compare=False, repr=False)
     _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
 
@@ -51,10 +56,11 @@ class Footer:
 
 
 def parquet_schema(files: Sequence[str]) -> Schema:
-    """The schema that all files share; a column is nullable if it is in any.
+    """The columns that any of the files has, by name, in the order in which they are first met.
 
-    Columns of types that Jumpgate does not have (lists, structs, times, unsigned 64-bit integers …) are left out.
-    Raises FileUnreadable, MalformedData, SchemaMismatch.
+    A column is nullable if it is in any file, or if a file lacks it. Its type is the widest that the files give it, if
+    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (lists, structs,
+    times …) are opaque. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
     return _common_schema([parquet_footer(path) for path in files])
 
@@ -77,29 +83,46 @@ def orc_footer(path: str) -> Footer:
 def _common_schema(footers: list[Footer]) -> Schema:
     if not footers:
         raise SchemaMismatch("a read of no files has no schema: name at least one file")
-    first, fields = footers[0], list(footers[0].schema.fields)
-    for other in footers[1:]:
-        theirs = other.schema.fields
-        for i in range(max(len(fields), len(theirs))):
-            ours = fields[i] if i < len(fields) else None
-            found = theirs[i] if i < len(theirs) else None
-            if ours is None or found is None or ours.name != found.name or not ours.type.same(found.type):
+    if len(footers) == 1:
+        return footers[0].schema
+    known: dict[str, tuple[DataType, str]] = {}  # the type so far, and the first file that has it
+    for footer in footers:
+        for found in footer.schema:
+            ours, first = known.setdefault(found.name, (found.type, footer.path))
+            both = _widest(ours, found.type)
+            if both is None:
                 raise SchemaMismatch(
-                    f"files of one read differ at column {i + 1}: {_describe(first.path, ours)}, "
-                    f"{_describe(other.path, found)}. Read them separately and combine them with union_all.",
-                    file=other.path,
-                    other=first.path,
-                    column=(ours or found).name,  # type: ignore[union-attr]
+                    f"files of one read differ: '{first}' has {found.name}: {ours.name}, '{footer.path}' has "
+                    f"{found.name}: {found.type.name}. Read them separately and combine them with union_all.",
+                    file=footer.path,
+                    other=first,
+                    column=found.name,
                 )
-            if found.type.nullable:
-                fields[i] = Field(ours.name, ours.type.with_nullable(True))
+            known[found.name] = both.with_nullable(ours.nullable or found.type.nullable), first
+    fields = []
+    for name, (type_, _) in known.items():
+        counts = [footer.schema.names.count(name) for footer in footers]
+        if max(counts) > 1:
+            path = footers[counts.index(max(counts))].path
+            raise SchemaMismatch(f"'{path}' has two columns called '{name}'", file=path, column=name)
+        fields.append(Field(name, type_.with_nullable(type_.nullable or 0 in counts)))
     return Schema(tuple(fields))
 
 
-def _describe(path: str, found: Field | None) -> str:
-    if found is None:
-        return f"'{path}' has no such column"
-    return f"'{path}' has {found.name}: {found.type.with_nullable(False)}"
+def _widest(a: DataType, b: DataType) -> DataType | None:
+    """The one of two types that holds every value of the other; None if neither does."""
+    if a.same(b) or b == NULLS:
+        return a
+    if a == NULLS:
+        return b
+    if a.is_opaque and b.is_opaque:
+        return t.opaque(" or ".join(dict.fromkeys((*a.name.split(" or "), b.name))))
+    for kinds in (t.INTEGERS, t.FLOATS):
+        if a.kind in kinds and b.kind in kinds:
+            return max(a, b, key=lambda type: kinds.index(type.kind))
+    if a.kind == b.kind == "decimal" and a.scale == b.scale:
+        return max(a, b, key=lambda type: type.precision)
+    return None
 
 
 def _cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
@@ -116,36 +139,65 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     import pyarrow.parquet as pq
 
     try:
-        metadata = pq.read_metadata(path)
+        with open(path, "rb") as file:
+            file.seek(-8, os.SEEK_END)
+            length, magic = struct.unpack("<I4s", file.read(8))
+            if magic == b"PARE":
+                raise FileUnreadable(
+                    f"cannot read Parquet file '{path}': its footer is encrypted, and Jumpgate has no keys", file=path
+                )
+            metadata = pq.read_metadata(file)
+        arrow = metadata.schema.to_arrow_schema()
     except pa.ArrowInvalid as e:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
     except (OSError, pa.ArrowException) as e:
         raise _unreadable("Parquet", path, e) from None
-    fields, leaves = [], {}
-    for i in range(metadata.num_columns):
-        column = metadata.schema.column(i)
-        if column.path != column.name or column.max_definition_level > 1 or column.max_repetition_level > 0:
-            continue
-        type_ = _parquet_type(
-            column.physical_type,
-            column.logical_type.type,
-            column.logical_type.to_json(),
-            column.precision,
-            column.scale,
-        )
-        if type_ is not None:
-            fields.append(Field(column.name, type_.with_nullable(column.max_definition_level == 1)))
-            leaves[column.name] = i
+    columns = _columns(metadata.schema, arrow)
+    schema = Schema(tuple(f for f, _ in columns))
+    if metadata.serialized_size != length:  # a signature follows: some columns are encrypted, and pyarrow dies of those
+        return Footer(path, schema, metadata.num_rows, {}, lambda _: Range(), encrypted=True)
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
-    sizes = {n: sum(g.column(i).total_compressed_size for g in groups) for n, i in leaves.items()}
-    kinds = {f.name: f.type for f in fields}
-    return Footer(
-        path,
-        Schema(tuple(fields)),
-        metadata.num_rows,
-        sizes,
-        lambda name: _parquet_range(groups, leaves[name], kinds[name]),
-    )
+    sizes = {f.name: sum(g.column(i).total_compressed_size for g in groups for i in leaves) for f, leaves in columns}
+    known = {f.name: (leaves.start, f.type) for f, leaves in columns}
+    return Footer(path, schema, metadata.num_rows, sizes, lambda name: _parquet_range(groups, *known[name]))
+
+
+def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
+    """Each column of a Parquet file, in its order, with the leaves of its tree."""
+    import pyarrow.types as at
+
+    found: list[tuple[Field, range]] = []
+    start = 0
+    for column in arrow:
+        leaves = range(start, start + _leaf_count(column.type))
+        leaf, start = schema.column(start), leaves.stop
+        type_ = None
+        if at.is_duration(column.type):  # to Parquet it is an integer
+            type_ = t.opaque(str(column.type))
+        elif leaf.path == column.name and leaf.max_definition_level <= 1 and leaf.max_repetition_level == 0:
+            type_ = _parquet_type(
+                leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
+            )
+        type_ = t.opaque(describe(column.type)) if type_ is None else type_
+        found.append((Field(column.name, type_.with_nullable(leaf.max_definition_level > 0)), leaves))
+    return found
+
+
+def _leaf_count(arrow: Any) -> int:
+    return sum(_leaf_count(arrow.field(i).type) for i in range(arrow.num_fields)) if arrow.num_fields else 1
+
+
+def describe(arrow: Any) -> str:
+    """An Arrow type for people, as an opaque column's description: `list<struct<a int64, b string>>`."""
+    import pyarrow.types as at
+
+    if at.is_struct(arrow):
+        return f"struct<{', '.join(f'{f.name} {describe(f.type)}' for f in arrow)}>"
+    if at.is_map(arrow):
+        return f"map<{describe(arrow.key_type)}, {describe(arrow.item_type)}>"
+    if at.is_list(arrow) or at.is_large_list(arrow) or at.is_fixed_size_list(arrow):
+        return f"list<{describe(arrow.value_type)}>"
+    return {"halffloat": "float16"}.get(str(arrow), str(arrow))
 
 
 @lru_cache(maxsize=1024)
@@ -156,7 +208,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
     if logical == "INT":
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
-        return DataType(f"int{bits}") if bits <= 64 else None
+        return DataType(f"int{bits}") if bits <= 64 else t.decimal(20)
     if logical == "NONE":
         return {
             "BOOLEAN": t.bool_,
@@ -176,25 +228,34 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
-    lows, highs, nulls = [], [], 0
-    known = bool(groups)
-    count_known = True
-    for group in groups:
-        chunk = group.column(leaf)
+    if type_.is_opaque:
+        return Range()
+    lows: list[Any] = []
+    highs: list[Any] = []
+    nulls: int | None = 0
+    for chunk in (group.column(leaf) for group in groups if group.num_rows):
         statistics = chunk.statistics if chunk.is_stats_set else None
-        if statistics is None or not statistics.has_null_count:
-            count_known = False
-        else:
-            nulls += statistics.null_count
-        if statistics is not None and statistics.has_min_max:
-            lows.append(_physical(statistics.min, type_))
-            highs.append(_physical(statistics.max, type_))
-        elif not (statistics is not None and statistics.has_null_count and statistics.null_count == chunk.num_values):
-            known = False
-    count = nulls if count_known else None
-    if not known or not lows or None in lows or None in highs:
-        return Range(nulls=count)
-    return Range(min(lows), max(highs), count)
+        counted = statistics is not None and statistics.has_null_count
+        nulls = nulls + statistics.null_count if counted and nulls is not None else None
+        if counted and statistics.null_count == chunk.num_values:
+            continue
+        low, high = _bounds(statistics, type_)
+        lows.append(low)
+        highs.append(high)
+    if not lows or None in lows:
+        return Range(nulls=nulls)
+    return Range(min(lows), max(highs), nulls)
+
+
+def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
+    """Minimum and maximum of one row group, both None where they are not told, or are no bounds."""
+    try:
+        if statistics is None or not statistics.has_min_max:
+            return None, None
+        low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
+        return (low, high) if low <= high else (None, None)  # nor is NaN one
+    except (TypeError, ValueError, ArithmeticError):  # what is stored there is no value of the type
+        return None, None
 
 
 def _physical(value: Any, type_: DataType) -> Any:

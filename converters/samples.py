@@ -6,7 +6,6 @@ from lines at several offsets. What cannot be read is unknown: reading the data 
 
 from __future__ import annotations
 
-import csv
 import datetime
 import functools
 import json
@@ -17,8 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from jumpgate.converters.footers import parquet_footer
+from jumpgate.converters.text_files import beginning, is_plain
+from jumpgate.converters.text_rows import CsvField, csv_line_end, csv_rows, json_rows
+from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType
-from jumpgate.errors import JumpgateError
+from jumpgate.errors import JumpgateError, MalformedData
 from jumpgate.nca.interface import ColumnStatistics
 
 #: of text files: pieces at so many offsets, of so many bytes
@@ -36,8 +38,10 @@ Options = tuple[tuple[str, str], ...]
 def column_statistics(
     files: Sequence[str], format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
-    """From the largest file, for all of `rows` rows."""
+    """From the largest file, for all of `rows` rows; of a column in the names of folders, from the names of all."""
     try:
+        if name in from_option(dict(options)):
+            return _partition(files, name, type)
         largest = max(files, key=os.path.getsize, default=None)
         if largest is None:
             return ColumnStatistics()
@@ -52,8 +56,10 @@ def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
     if format == "parquet":
-        values = _parquet(file, name)
-        range = parquet_footer(file).range(name)
+        footer = parquet_footer(file)
+        if footer.encrypted:
+            return ColumnStatistics()
+        values, range = _parquet(file, name), footer.range(name)
         scale = 10.0**-type.scale if type.kind == "decimal" else 1.0
         low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
     else:
@@ -68,6 +74,14 @@ def _column(
     if type.is_integer or type.kind == "date":  # there are no more values than places for them
         distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
     return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
+
+
+def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatistics:
+    texts = [values_of(file).get(name) for file in files]
+    present = {text for text in texts if text is not None}
+    places = [p for text in present if (p := position(text, type)) is not None]
+    low, high = min(places, default=None), max(places, default=None)
+    return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
 def _distinct(present: Sequence[Any], rows: float) -> float:
@@ -133,22 +147,36 @@ def _orc(file: str, modified_ns: int, size: int, name: str) -> list[Any]:
 @functools.lru_cache(maxsize=200)
 def _lines(file: str, modified_ns: int, size: int, format: str, options: Options) -> dict[str, list[Any]]:
     """Whole lines of the sample, by column."""
-    lines: list[str] = []
+    settings = dict(options)
+    if not is_plain(file, settings):
+        text = beginning(file, settings, PIECES * PIECE_BYTES).data.decode(errors="replace")
+        return _csv_columns(file, [text], settings) if format == "csv" else _json_columns([text])
+    pieces: list[str] = []
     with open(file, "rb") as f:
-        header = f.readline().decode(errors="replace") if format == "csv" else ""
-        start = f.tell()
         for piece in range(PIECES):
-            f.seek(start + max(0, size - start - PIECE_BYTES) * piece // (PIECES - 1))
-            text = f.read(PIECE_BYTES).decode(errors="replace")
-            parts = text.split("\n")
-            lines += parts[1 if piece else 0 : None if f.tell() == size else -1]
+            f.seek(max(0, size - PIECE_BYTES) * piece // (PIECES - 1))
+            pieces.append(f.read(PIECE_BYTES).decode("utf-8-sig", errors="replace"))
             if f.tell() == size:
                 break
-    if format == "csv":
-        return _csv(header, lines, dict(options))
-    rows = [row for line in lines if (row := _json(line)) is not None]
+    return _csv_columns(file, pieces, settings) if format == "csv" else _json_columns(pieces)
+
+
+def _json_columns(pieces: list[str]) -> dict[str, list[Any]]:
+    """Of lines, or of the front of an array."""
+    found = json_rows(pieces[0], whole=False) if pieces[0].lstrip().startswith("[") else None
+    texts = [line for _, line in found] if found else _whole_lines(pieces, "\n")
+    rows = [row for text in texts if (row := _json(text)) is not None]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _whole_lines(pieces: list[str], end: str) -> list[str]:
+    """Each piece but the first begins, and each but a file's last ends, within a line."""
+    lines: list[str] = []
+    for i, piece in enumerate(pieces):
+        parts = piece.split(end)
+        lines += parts[1 if i else 0 : -1 if i < PIECES - 1 and len(pieces) > 1 else None]
+    return lines
 
 
 def _json(line: str) -> dict[str, Any] | None:
@@ -159,10 +187,22 @@ def _json(line: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _csv(header: str, lines: list[str], options: dict[str, str]) -> dict[str, list[Any]]:
-    dialect: dict[str, Any] = {"delimiter": options.get("delimiter", ","), "quotechar": options.get("quote", '"')}
+def _csv_columns(file: str, pieces: list[str], options: dict[str, str]) -> dict[str, list[Any]]:
     null = options.get("null", "")
-    first = next(csv.reader([header.rstrip("\r\n")], **dialect), [])
-    names = first if options.get("header", "true") == "true" else [f"column{i}" for i in range(len(first))]
-    rows = [r for r in csv.reader(lines, **dialect) if len(r) == len(names)]
-    return {name: [None if r[i] == null else r[i] for r in rows] for i, name in enumerate(names)}
+    end = csv_line_end(pieces[0], options.get("quote", '"'))
+    lines = _whole_lines(pieces, end)
+    records = [r for line in lines if (r := _record(file, line + end, options)) is not None]
+    if not records:
+        return {}
+    header = options.get("header", "true") == "true"
+    names = [f.text if header else f"column{i}" for i, f in enumerate(records[0])]
+    rows = [r for r in records[header:] if len(r) == len(names)]
+    return {name: [None if r[i].text == null else r[i].text for r in rows] for i, name in enumerate(names)}
+
+
+def _record(file: str, line: str, options: dict[str, str]) -> Sequence[CsvField] | None:
+    """None: it is part of a record of several lines."""
+    try:
+        return next((fields for _, fields in csv_rows(file, line, True, options)), None)
+    except MalformedData:
+        return None

@@ -1,32 +1,37 @@
-"""Finds the schema of files: exactly from the footers of Parquet and ORC, from a sample of JSON lines and CSV.
+"""Finds the schema of files: exactly from the footers of Parquet and ORC, from a sample of JSON and CSV.
 
-Sampled columns become int64, float64, bool, date, timestamp or string, all nullable: whatever holds every value seen.
-Decimals cannot be told from floats, so a schema should be given where they matter.
+Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: whatever holds every
+value seen without loss (docs/files.md has the rules).
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jumpgate.converters import footers
+from jumpgate.converters.text_files import beginning
+from jumpgate.converters.text_rows import csv_rows, json_rows
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch
+from jumpgate.errors import InvalidDataflow, MalformedData, SchemaMismatch
 
-SAMPLE_BYTES = 2 << 20  # of each sampled file
+SAMPLE_BYTES = 2 << 20  # of each sampled file; more where its first row is longer
+ROW_BYTES_MAX = 64 << 20  # as the readers have it
 FILES_SAMPLED_MAX = 8
-#: the kinds of value that a text can be, each with its pattern; the first that all values of a column match is its type
+#: of a decimal
+DIGITS_MAX = 38
+#: integers beyond it may have no double
+DOUBLE_EXACT_MAX = 2**53
+_NUMBER = re.compile(r"-?(?:(\d+)(?:\.(\d*))?|\.(\d+))([eE][+-]?\d+)?")
+_ZONE = r"(?:Z|[+-]\d\d(?::?\d\d)?)?"
+#: the other kinds of value that a text can be; the first that all values of a column match is its type
 _PATTERNS: tuple[tuple[DataType, re.Pattern[str]], ...] = (
-    (t.int64, re.compile(r"-?\d{1,18}")),
-    (t.float64, re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")),
     (t.bool_, re.compile(r"true|false", re.IGNORECASE)),
     (t.date, re.compile(r"\d{4}-\d\d-\d\d")),
-    (t.timestamp, re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")),
+    (t.timestamp, re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6}0*)?" + _ZONE + ")?")),
 )
 
 
@@ -50,36 +55,85 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
     return Schema(tuple(Field(name, column.type()) for name, column in seen.items()))
 
 
+class _Numbers:
+    """What numbers seen so far need: digits on both sides of the point, an exponent, more than a double has."""
+
+    def __init__(self) -> None:
+        self.digits = self.scale = 0
+        self.low = self.high = 0
+        self.point = self.exponent = False
+
+    def add(self, text: str) -> bool:
+        """False: it is no number."""
+        if len(text) <= 15 and text.isascii() and text.isdigit():
+            self.digits = max(self.digits, len(text))
+            return True
+        number = _NUMBER.fullmatch(text) if text.isascii() else None
+        if number is None:
+            return False
+        whole, fraction, bare_fraction, exponent = number.groups()
+        self.point = self.point or "." in text
+        if exponent is not None:
+            self.exponent = True
+            return True
+        whole = (whole or "").lstrip("0")
+        self.digits = max(self.digits, len(whole))
+        self.scale = max(self.scale, len(fraction or bare_fraction or ""))
+        if 15 < len(whole) <= DIGITS_MAX:
+            value = -int(whole) if text[0] == "-" else int(whole)
+            self.low, self.high = min(self.low, value), max(self.high, value)
+        return True
+
+    def type(self) -> DataType:
+        if self.point or self.exponent:
+            if self.digits <= DIGITS_MAX and self.low >= -DOUBLE_EXACT_MAX and self.high <= DOUBLE_EXACT_MAX:
+                return t.float64
+        elif self.digits <= DIGITS_MAX and self.low >= -(2**63) and self.high < 2**63:
+            return t.int64
+        if self.exponent or self.digits + self.scale > DIGITS_MAX:
+            return t.string
+        return t.decimal(DIGITS_MAX, self.scale)
+
+
 class _Column:
     """The types that every value of a column seen so far has."""
 
     def __init__(self) -> None:
+        self.numbers: _Numbers | None = _Numbers()
         self.candidates = list(_PATTERNS)
         self.any = False
 
     def add(self, text: str) -> None:
         self.any = True
-        self.candidates = [c for c in self.candidates if c[1].fullmatch(text)]
+        if self.numbers is not None and not self.numbers.add(text):
+            self.numbers = None
+        if self.candidates:
+            self.candidates = [c for c in self.candidates if c[1].fullmatch(text)]
 
     def type(self) -> DataType:
-        return self.candidates[0][0] if self.any and self.candidates else t.string
+        if not self.any:
+            return t.string
+        if self.numbers is not None:
+            return self.numbers.type()
+        return self.candidates[0][0] if self.candidates else t.string
 
 
 def _of_json(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Column]:
+    skip = options.get("on_error") == "skip"
     seen: dict[str, _Column] = {}
     nested: dict[str, str] = {}
     for file in files:
-        for number, line in enumerate(_sample(file).splitlines(), 1):
-            if not line.strip():
-                continue
+        text, whole = _sample(file, options)
+        for number, line in json_rows(text, whole):
             try:
                 row = json.loads(line, parse_int=_Number, parse_float=_Number, parse_constant=_refuse)
+                _check_surrogates(line, row)
             except (ValueError, RecursionError) as e:
-                if options.get("on_error") == "skip":
+                if skip:
                     continue
                 raise MalformedData(f"{file}: line {number}: not valid JSON: {e}", file=file, line=number) from None
             if not isinstance(row, dict):
-                if options.get("on_error") == "skip":
+                if skip:
                     continue
                 raise SchemaMismatch(f"{file}: line {number}: a line must hold a JSON object", file=file, line=number)
             for name, value in row.items():
@@ -103,6 +157,12 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON number")
 
 
+def _check_surrogates(line: str, row: Any) -> None:
+    """Raises ValueError for an escaped half of a surrogate pair, which is no character."""
+    if "\\ud" in line.lower() and re.search("[\ud800-\udfff]", json.dumps(row, ensure_ascii=False)):
+        raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)")
+
+
 def _add_json(column: _Column, value: Any) -> None:
     if value is None:
         return
@@ -116,14 +176,23 @@ def _add_json(column: _Column, value: Any) -> None:
 
 def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Column]:
     header = options.get("header", "true") == "true"
+    skip = options.get("on_error") == "skip"
+    ragged = options.get("ragged") == "null"
     null = options.get("null", "")
     seen: dict[str, _Column] = {}
     first = ""
     for file in files:
         names: list[str] | None = None
-        for number, row in _csv_rows(file, options):
+        columns: list[_Column] = []
+        text, whole = _sample(file, options)
+        for number, row in csv_rows(file, text, whole, options):
             if names is None:
-                names = row if header else [f"column{i}" for i in range(len(row))]
+                names = [f.text for f in row] if header else [f"column{i}" for i in range(len(row))]
+                if any("\0" in name for name in names):
+                    words = (
+                        f'{file}: the header holds NUL characters: is it UTF-16? Then read it with encoding="utf-16le"'
+                    )
+                    raise MalformedData(words, file=file, line=1)
                 if len(set(names)) < len(names):
                     raise SchemaMismatch(f"{file}: two columns of the header have the same name", file=file)
                 if not seen:
@@ -135,50 +204,44 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
                         file=file,
                         other=first,
                     )
+                columns = list(seen.values())
                 if header:
                     continue
             if len(row) != len(names):
-                if options.get("on_error") == "skip" or (not row and len(names) > 1):
+                blank = len(row) == 1 and not row[0].text and not row[0].quoted
+                fits = ragged and len(row) < len(names)
+                if blank or (skip and not fits):
                     continue
-                raise MalformedData(
-                    f"{file}: line {number}: {len(row)} fields where {len(names)} are expected", file=file, line=number
-                )
-            for name, text in zip(names, row, strict=True):
-                if text not in ("", null):
-                    seen[name].add(text.strip() if text.strip() else text)
+                if not fits:
+                    words = f"{file}: line {number}: {len(row)} fields where {len(names)} are expected"
+                    raise MalformedData(words, file=file, line=number)
+            for column, field in zip(columns, row, strict=False):
+                if field.text and (field.quoted or field.text != null):
+                    column.add(field.text.strip() or field.text)
     return seen
 
 
-def _csv_rows(file: str, options: Mapping[str, str]) -> Iterator[tuple[int, list[str]]]:
-    """(line number at its end, fields) of each row in the sample."""
-    text = _sample(file, cut=False)
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=options.get("delimiter", ","), quotechar=options.get("quote", '"'))
-    csv.field_size_limit(SAMPLE_BYTES)
-    whole = len(text.encode()) < SAMPLE_BYTES
-    held: tuple[int, list[str]] | None = None
+def _sample(file: str, options: Mapping[str, str]) -> tuple[str, bool]:
+    """(the beginning of a file, whether it is all of it): a line at least, so it may end in one that it cuts."""
+    size = SAMPLE_BYTES
+    while True:
+        found = beginning(file, options, size)
+        is_array = found.data.lstrip().startswith(b"[")
+        if found.whole or is_array or size > ROW_BYTES_MAX or b"\n" in found.data or b"\r" in found.data:
+            break
+        size *= 4
+    data = found.data
+    if not found.whole:  # a character that the end cuts
+        while data and data[-1] & 0xC0 == 0x80:
+            data = data[:-1]
+        data = data[:-1]
     try:
-        for row in reader:
-            if held is not None:
-                yield held
-            held = (reader.line_num, row)
-    except csv.Error as e:
-        raise MalformedData(f"{file}: line {reader.line_num}: {e}", file=file, line=reader.line_num) from None
-    if held is not None and whole:  # else the sample cuts the last row
-        yield held
-
-
-def _sample(file: str, cut: bool = True) -> str:
-    """The beginning of a file as text; `cut`: without the line that the sample's end cuts."""
-    try:
-        with open(file, "rb") as f:
-            data = f.read(SAMPLE_BYTES)
-    except OSError as e:
-        raise FileUnreadable(f"cannot read '{file}': {e.strerror}", file=file) from None
-    if cut and len(data) == SAMPLE_BYTES:
-        data = data[: data.rfind(b"\n") + 1]
-    try:
-        return data.decode("utf-8-sig", errors="strict" if cut else "ignore")
+        return data.decode("utf-8"), found.whole
     except UnicodeDecodeError as e:
         line = data[: e.start].count(b"\n") + 1
-        raise MalformedData(f"{file}: line {line}: not valid UTF-8", file=file, line=line, offset=e.start) from None
+        raise MalformedData(
+            f"{file}: line {line}: not valid UTF-8; if it is another encoding, say which: encoding='latin-1'",
+            file=file,
+            line=line,
+            offset=e.start,
+        ) from None

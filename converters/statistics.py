@@ -6,6 +6,9 @@ import functools
 import os
 
 from jumpgate.converters.samples import column_statistics
+from jumpgate.converters.text_files import beginning
+from jumpgate.converters.text_rows import csv_line_end, json_rows
+from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import Statistics
 
 SAMPLE_BYTES = 64 << 10
@@ -21,15 +24,15 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
     for file in files:
         try:
             status = os.stat(file)
-            rows += _rows(file, format, status.st_mtime_ns, status.st_size)
-        except (OSError, ValueError, ArithmeticError):
+            rows += _rows(file, format, options, status.st_mtime_ns, status.st_size)
+        except (OSError, ValueError, ArithmeticError, JumpgateError):
             return Statistics()
         size += status.st_size
     return Statistics(rows, size, functools.partial(column_statistics, files, format, options, rows))
 
 
 @functools.lru_cache(maxsize=100_000)
-def _rows(file: str, format: str, modified_ns: int, size: int) -> float:
+def _rows(file: str, format: str, options: tuple[tuple[str, str], ...], modified_ns: int, size: int) -> float:
     if format == "parquet":
         import pyarrow.parquet
 
@@ -38,9 +41,13 @@ def _rows(file: str, format: str, modified_ns: int, size: int) -> float:
         import pyarrow.orc
 
         return float(pyarrow.orc.ORCFile(file).nrows)
-    with open(file, "rb") as f:
-        sample = f.read(SAMPLE_BYTES)
-    lines = sample.count(b"\n")
-    if len(sample) == size:
-        return float(lines + (not sample.endswith(b"\n") and bool(sample)))
-    return size / (len(sample) / lines) if lines else 1.0
+    sample = beginning(file, dict(options), SAMPLE_BYTES)
+    text = sample.data.decode(errors="replace")
+    if format == "json" and text.lstrip().startswith("["):
+        rows = sum(1 for _ in json_rows(text, sample.whole))
+    else:
+        end = "\n" if format == "json" else csv_line_end(text, dict(options).get("quote", '"'))
+        rows = text.count(end) + (sample.whole and bool(text) and not text.endswith(end))
+    if sample.whole:
+        return float(rows)
+    return size / (sample.raw_bytes / rows) if rows else 1.0

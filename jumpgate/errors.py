@@ -51,6 +51,13 @@ class FileUnreadable(DataError):
     code = "io"
 
 
+class FileChanged(DataError):
+    """A file was written to, replaced or cut after the query that reads it was planned: running it again plans anew."""
+
+    code = "file_changed"
+    is_unreachable = True
+
+
 class MalformedData(DataError):
     """Fields: file, offset (bytes), line, column where known."""
 

@@ -27,6 +27,6 @@ def read(
 
 
 def _infer(files: tuple[str, ...], format: str, options: dict[str, str]) -> Schema:
-    from jumpgate.converters.schema import infer_schema
+    from jumpgate.converters.probe import infer_schema
 
     return infer_schema(files, format, options)

@@ -9,7 +9,8 @@ ColumnRoom make_room(JgType type) {
   static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 16, 16};
   constexpr size_t kFront = 64;
   ColumnRoom room;
-  size_t bytes = kFront + kWidths[type] * JG_BATCH_ROWS;
+  room.width = kWidths[type];
+  size_t bytes = kFront + room.width * JG_BATCH_ROWS;
   room.bytes.reset(static_cast<unsigned char*>(std::aligned_alloc(kFront, (bytes + kFront - 1) / kFront * kFront)));
   if (!room.bytes) throw std::bad_alloc();
   std::memset(room.bytes.get(), 0, bytes);

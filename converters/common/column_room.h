@@ -17,6 +17,7 @@ struct ColumnRoom {
   std::unique_ptr<unsigned char, Free> bytes;
   unsigned char* data = nullptr;
   std::unique_ptr<uint8_t[]> valid;
+  size_t width = 0;  // bytes of a value
 };
 
 ColumnRoom make_room(JgType type);

@@ -11,6 +11,15 @@ void check(const arrow::Status& status) {
   throw ReadError(status.IsOutOfMemory() ? "memory" : "malformed", status.message());
 }
 
+ReadError named(const std::exception& error, const ColumnSpec& column) {
+  const auto* known = dynamic_cast<const ReadError*>(&error);
+  Fields fields = known ? known->fields : Fields();
+  for (const auto& [name, value] : fields)
+    if (name == "column") return *known;
+  fields.emplace_back("column", column.name);
+  return ReadError(known ? known->code : "malformed", "column '" + column.name + "': " + error.what(), fields);
+}
+
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body) {
   auto fail = [&](const std::string& code, const std::string& what, Fields fields) {
     std::string sentence;

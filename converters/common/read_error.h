@@ -2,6 +2,7 @@
 // Status that names the file, so that none crosses our interfaces.
 #pragma once
 #include <functional>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -37,9 +38,24 @@ auto take(Result&& result) {
 
 [[noreturn]] inline void malformed(const std::string& message) { throw ReadError("malformed", message); }
 
+// The same error with the name of the column that was read, unless it has it.
+ReadError named(const std::exception& error, const ColumnSpec& column);
+
 // Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format ("Parquet",
 // "ORC").
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body);
+
+// Runs `body`, which reads one column; what goes wrong names it.
+template <class Body>
+void of_column(const ColumnSpec& column, Body&& body) {
+  try {
+    body();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw named(e, column);
+  }
+}
 
 // The declared type as people write it: decimal(7, 2), int64, …
 std::string type_name(const ColumnSpec& column);

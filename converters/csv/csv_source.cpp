@@ -4,11 +4,7 @@
 //
 // Values: unquoted text that equals the option `null` (empty if not given) is NULL; quoted text never is, except that
 // nothing between quotes is NULL in a column that is not text. Numbers and dates may have blanks around them.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -30,7 +26,10 @@ using text::Parse;
 class CsvSource : public Source {
  public:
   explicit CsvSource(const FileSourceOptions& options)
-      : options(options), dialect(options.options), layouts(&this->options, &dialect) {}
+      : options(options),
+        dialect(options.options),
+        layouts(&this->options, &dialect),
+        ranges({options.options, false}) {}
   Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
   std::unique_ptr<SourceWorker> worker() override;
   int64_t morsels_left() override { return ranges.left(); }
@@ -44,12 +43,11 @@ class CsvSource : public Source {
 
 class CsvWorker : public SourceWorker {
  public:
-  explicit CsvWorker(CsvSource* source) : source_(source), records_(&source->dialect) {
+  explicit CsvWorker(CsvSource* source) : source_(source), ragged_(source->dialect.ragged) {
     for (const ColumnSpec& c : source->options.columns) rooms_.push_back(columnar::make_room(c.type));
     cols_.resize(rooms_.size());
     rows_.reserve(JG_BATCH_ROWS);
   }
-  ~CsvWorker() override { close_file(); }
 
   Status next(JgBatch* batch, bool* done) override {
     const int64_t bytes = records_.bytes_read, skipped = records_.skipped;
@@ -76,10 +74,10 @@ class CsvWorker : public SourceWorker {
   }
 
   Status load(int column, const int32_t* sel, int32_t n) override { return convert(column, sel, n); }
+  int file() const override { return file_; }
 
  private:
   int rows() const { return static_cast<int>(rows_.size()); }
-  const std::string& path() const { return source_->options.files[file_]; }
 
   Status next_piece(bool* done) {
     bool end = true;
@@ -106,17 +104,15 @@ class CsvWorker : public SourceWorker {
       return {};
     }
     if (range.file != file_) {
-      close_file();
       file_ = range.file;
-      fd_ = ::open(path().c_str(), O_RDONLY | O_CLOEXEC);
-      if (fd_ < 0) return {"io", "cannot read " + path() + ": " + strerror(errno), {{"file", path()}}};
+      JG_RETURN_IF_ERROR(source_->ranges.open_file(file_, &input_));
     }
-    JG_RETURN_IF_ERROR(source_->layouts.find(fd_, file_, &layout_));
+    JG_RETURN_IF_ERROR(source_->layouts.find(input_.get(), file_, &layout_));
     int64_t begin, end;
-    JG_RETURN_IF_ERROR(source_->layouts.record_start(fd_, file_, range.begin, &begin));
-    JG_RETURN_IF_ERROR(source_->layouts.record_start(fd_, file_, range.end, &end));
-    if (begin > end) return first_fault(text::at_line("malformed", path(), end, "quotes do not match"));
-    records_.open(fd_, &path(), begin, end, end == layout_->size);
+    JG_RETURN_IF_ERROR(source_->layouts.record_start(input_.get(), file_, range.begin, &begin));
+    JG_RETURN_IF_ERROR(source_->layouts.record_start(input_.get(), file_, range.end, &end));
+    if (begin > end) return first_fault(input_->at_line("malformed", end, "quotes do not match"));
+    records_.open(input_.get(), &layout_->dialect, begin, end, end == layout_->size);
     in_range_ = true;
     return {};
   }
@@ -126,18 +122,18 @@ class CsvWorker : public SourceWorker {
   // misjudged.
   Status first_fault(Status status) {
     if (status.error().code != "malformed") return status;
-    Records records(&source_->dialect);
-    records.open(fd_, &path(), layout_->data_begin, layout_->size, true);
+    Records records;
+    records.open(input_.get(), &layout_->dialect, layout_->data_begin, layout_->size, true);
     for (bool done = false; !done;) {
       if (source_->ranges.cancelled()) return status;
       Status first = records.next(&done);
       if (!first.ok()) return first;
       for (int r = 0; !done && r < records.count() && !source_->dialect.skip_errors; r++) {
-        if (records.fields(r) != layout_->fields && !is_blank(records, r)) return wrong_fields(records, r);
+        if (!has_fields(records, r) && !is_blank(records, r)) return wrong_fields(records, r);
       }
     }
-    return text::at_line(
-        "malformed", path(), records_.offset(),
+    return input_->at_line(
+        "malformed", records_.offset(),
         "a quoted field here holds more than 64 KiB of what looks like records, so that the file cannot "
         "be read in parts: write it as Parquet or JSON lines");
   }
@@ -147,17 +143,26 @@ class CsvWorker : public SourceWorker {
     for (; record_ < count_ && rows() < JG_BATCH_ROWS; record_++) {
       if (records_.fields(record_) != layout_->fields) [[unlikely]] {
         if (is_blank(records_, record_)) continue;
-        if (!source_->dialect.skip_errors) return first_fault(wrong_fields(records_, record_));
-        records_.skipped++;
-        continue;
+        if (!has_fields(records_, record_)) {
+          if (!source_->dialect.skip_errors) return first_fault(wrong_fields(records_, record_));
+          records_.skipped++;
+          continue;
+        }
       }
       rows_.push_back(records_.first(record_));
+      if (ragged_) widths_[rows() - 1] = records_.fields(record_);
       if (source_->dialect.skip_errors && !convertible()) {
         rows_.pop_back();
         records_.skipped++;
       }
     }
     return {};
+  }
+
+  // Whether a record has as many fields as it should.
+  bool has_fields(const Records& records, int record) const {
+    const int fields = records.fields(record);
+    return fields == layout_->fields || (ragged_ && fields < layout_->fields);
   }
 
   // An empty line is no row, except where it is the one field of a row.
@@ -168,9 +173,9 @@ class CsvWorker : public SourceWorker {
   }
 
   Status wrong_fields(const Records& records, int record) const {
-    return text::at_line("malformed", path(), records.offset() + records.ends()[records.first(record)] + 1,
-                         "a record has " + std::to_string(records.fields(record)) + " fields where " +
-                             std::to_string(layout_->fields) + " are expected");
+    return input_->at_line("malformed", records.offset() + records.ends()[records.first(record)] + 1,
+                           "a record has " + std::to_string(records.fields(record)) + " fields where " +
+                               std::to_string(layout_->fields) + " are expected");
   }
 
   // A record is skipped for any value that is wrong, also in a late column.
@@ -183,10 +188,12 @@ class CsvWorker : public SourceWorker {
 
   std::string_view field(int column, int row) const {
     const int place = layout_->places[column];
+    if (ragged_ && place >= widths_[row]) return {};
     const int32_t* ends = records_.ends() + rows_[row] + place;
     const char* start = records_.data() + ends[0] + 1;
     std::string_view v(start, ends[1] - ends[0] - 1);
-    if (place + 1 == layout_->fields && !v.empty() && v.back() == '\r') v.remove_suffix(1);
+    const int fields = ragged_ ? widths_[row] : layout_->fields;
+    if (place + 1 == fields && !v.empty() && v.back() == '\r') v.remove_suffix(1);
     return v;
   }
 
@@ -222,8 +229,10 @@ class CsvWorker : public SourceWorker {
       v = csv::unquoted(v, source_->dialect.quote, &unescaped_.back());
       if (v.data() != unescaped_.back().data()) unescaped_.pop_back();
     }
-    const bool null =
-        quoted || is_text ? !quoted && v == source_->dialect.null : v.empty() || v == source_->dialect.null;
+    const bool lacking = ragged_ && layout_->places[c] >= widths_[i];
+    const bool null = lacking             ? true
+                      : quoted || is_text ? !quoted && v == source_->dialect.null
+                                          : v.empty() || v == source_->dialect.null;
     rooms_[c].valid[i] = 1;
     if (null || (v.empty() && !is_text)) {
       rooms_[c].valid[i] = 0;
@@ -248,28 +257,27 @@ class CsvWorker : public SourceWorker {
   Status wrong_value(int c, int i, Parse parsed) {
     const ColumnSpec& spec = source_->options.columns[c];
     const std::string_view v = field(c, i);
-    const int64_t offset = records_.offset() + (v.data() - records_.data());
+    const int64_t offset = records_.offset() + (v.data() ? v.data() - records_.data() : records_.ends()[rows_[i]] + 1);
     const bool overflow = parsed == Parse::kOverflow;
     if (spec.type == JG_STRING && !is_utf8(v))
-      return text::at_line("malformed", path(), offset, "column '" + spec.name + "' is not valid UTF-8", spec.name);
-    return text::at_line(overflow ? "overflow" : "schema", path(), offset,
-                         "column '" + spec.name + "' holds " + (v.empty() ? "nothing" : std::string(v.substr(0, 60))) +
-                             ", which is " + (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
-                         spec.name);
-  }
-
-  void close_file() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
+      return input_->at_line("malformed", offset, "column '" + spec.name + "' is not valid UTF-8", spec.name);
+    return input_->at_line(overflow ? "overflow" : "schema", offset,
+                           "column '" + spec.name + "' holds " +
+                               (v.empty() ? "nothing" : std::string(v.substr(0, 60))) + ", which is " +
+                               (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
+                           spec.name);
   }
 
   CsvSource* source_;
+  const bool ragged_;
   Records records_;
   const Layout* layout_ = nullptr;
-  int fd_ = -1, file_ = -1;
+  std::unique_ptr<text::Input> input_;
+  int file_ = -1;
   bool in_range_ = false;
-  int record_ = 0, count_ = 0;  // of the piece: records looked at, and all
-  std::vector<int32_t> rows_;   // of the batch: each row's place in the index
+  int record_ = 0, count_ = 0;     // of the piece: records looked at, and all
+  std::vector<int32_t> rows_;      // of the batch: each row's place in the index
+  int32_t widths_[JG_BATCH_ROWS];  // and how many fields it has, where they may be too few
   std::vector<columnar::ColumnRoom> rooms_;
   std::vector<JgCol> cols_;
   std::deque<std::string> unescaped_;

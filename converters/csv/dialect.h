@@ -1,4 +1,4 @@
-// How a CSV file is written (RFC 4180; bytes; a line ends in LF or CRLF).
+// How a CSV file is written (RFC 4180; bytes). Lines end in LF or CRLF or, in a file whose first line does, in CR.
 #pragma once
 #include <string>
 #include <utility>
@@ -10,7 +10,9 @@ struct Dialect {
   char delimiter = ',', quote = '"';
   bool header = true;        // the first record has the columns' names
   bool skip_errors = false;  // malformed rows are counted and left out
+  bool ragged = false;       // fields that a record lacks at its end are NULL
   std::string null;          // unquoted text that means NULL
+  char line_end = '\n';      // of one file: '\r' where no LF follows them
 
   explicit Dialect(const std::vector<std::pair<std::string, std::string>>& options) {
     for (const auto& [name, value] : options) {
@@ -18,6 +20,7 @@ struct Dialect {
       if (name == "quote" && !value.empty()) quote = value[0];
       if (name == "header") header = value == "true";
       if (name == "on_error") skip_errors = value == "skip";
+      if (name == "ragged") ragged = value == "null";
       if (name == "null") null = value;
     }
   }

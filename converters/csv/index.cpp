@@ -91,15 +91,17 @@ void index(const char* data, int64_t size, const Dialect& dialect, Index* out) {
   out->records.clear();
   out->fault = size;
   int32_t count = 1;
-  uint64_t inside = 0;                // all ones: the block starts inside quotes
-  uint64_t may_open = 1;              // of the block's first byte: a quote may open a field here
+  uint64_t inside = 0;    // all ones: the block starts inside quotes
+  uint64_t may_open = 1;  // of the block's first byte: a quote may open a field here
+  const char lines = dialect.line_end, fields = dialect.delimiter, quotes = dialect.quote;
   uint64_t closed = 0, returned = 0;  // of the byte before the block: a closing quote; a CR behind one
   for (int64_t at = 0; at < size; at += 64) {
     const Block block(data + at);
     const uint64_t here = size - at < 64 ? (uint64_t{1} << (size - at)) - 1 : ~uint64_t{0};
-    const uint64_t newline = block.where('\n') & here, delimiter = block.where(dialect.delimiter) & here;
-    const uint64_t quote = block.where(dialect.quote) & here;
+    const uint64_t newline = block.where(lines) & here, delimiter = block.where(fields) & here;
+    const uint64_t quote = block.where(quotes) & here;
     uint64_t end = delimiter | newline, line_end = newline;
+    const uint64_t before = inside;
     if ((quote | inside | closed | returned) != 0) {
       const uint64_t quoted = prefix_xor(quote) ^ inside;  // from an opening quote up to before its closing one
       const uint64_t opening = quote & quoted, closing = quote & ~quoted;
@@ -107,7 +109,7 @@ void index(const char* data, int64_t size, const Dialect& dialect, Index* out) {
       end &= ~quoted;
       line_end &= ~quoted;
       const uint64_t openable = (end | closing) << 1 | may_open;  // behind a closing quote: an escaped quote
-      const uint64_t behind = (closing << 1 | closed) & here, carriage_behind = carriage & behind;
+      const uint64_t behind = (closing << 1 | closed) & here, carriage_behind = carriage & behind & ~line_end;
       const uint64_t fault = (opening & ~openable) | (behind & ~(end | opening | carriage)) |
                              ((carriage_behind << 1 | returned) & here & ~line_end);
       if (fault != 0 && out->fault == size) out->fault = at + std::countr_zero(fault);
@@ -117,6 +119,10 @@ void index(const char* data, int64_t size, const Dialect& dialect, Index* out) {
       inside = 0 - (quoted >> 63);
     } else {
       may_open = end >> 63;
+    }
+    if (lines == '\r') [[unlikely]] {
+      const uint64_t feed = block.where('\n') & here & ~(prefix_xor(quote) ^ before);
+      if (feed != 0) out->fault = std::min(out->fault, at + std::countr_zero(feed));
     }
     if (out->ends.size() < static_cast<size_t>(count) + 64) out->ends.resize(out->ends.size() * 2);
     for (uint64_t rest = line_end; rest != 0; rest &= rest - 1) {
@@ -141,7 +147,7 @@ int64_t lenient_end(const char* data, int64_t at, int64_t size, const Dialect& d
     if (c == dialect.quote && (quoted || field_start)) {
       quoted = !quoted;
       field_start = !quoted && at + 1 < size && data[at + 1] == dialect.quote;  // an escaped quote goes on
-    } else if (!quoted && c == '\n') {
+    } else if (!quoted && c == dialect.line_end) {
       return at + 1;
     } else {
       field_start = !quoted && c == dialect.delimiter;

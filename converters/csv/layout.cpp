@@ -1,12 +1,9 @@
 #include "csv/layout.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <unordered_map>
 
 #include "csv/index.h"
 #include "text/line_chunks.h"
@@ -28,16 +25,16 @@ Inside judge(std::string_view text, const Dialect& d, int fields, bool to_file_e
     if (i == 0 || i + 1 == text.size()) continue;
     const char before = text[i - 1], behind = text[i + 1];
     if (before == d.quote || behind == d.quote) continue;
-    const bool may_open = before == d.delimiter || before == '\n';
-    const bool may_close = behind == d.delimiter || behind == '\n' || behind == '\r';
+    const bool may_open = before == d.delimiter || before == d.line_end;
+    const bool may_close = behind == d.delimiter || behind == d.line_end || behind == '\r';
     if (may_open == may_close) continue;
     return may_close != odd ? Inside::kYes : Inside::kNo;
   }
   if (any || fields < 2) return Inside::kUnknown;
-  size_t at = text.find('\n');
+  size_t at = text.find(d.line_end);
   for (int records = 0; records < kPlainRecords; records++) {
     if (at == text.npos) return Inside::kUnknown;
-    const size_t end = text.find('\n', at + 1);
+    const size_t end = text.find(d.line_end, at + 1);
     if (end == text.npos && !(to_file_end && at + 1 < text.size())) return Inside::kUnknown;
     const std::string_view line = text.substr(at + 1, end == text.npos ? end : end - at - 1);
     if (std::count(line.begin(), line.end(), d.delimiter) + 1 != fields) return Inside::kUnknown;
@@ -46,25 +43,46 @@ Inside judge(std::string_view text, const Dialect& d, int fields, bool to_file_e
   return Inside::kNo;
 }
 
-Status too_long(const std::string& path, int64_t offset) {
-  return text::at_line(
-      "malformed", path, offset,
+bool same_letters(std::string_view a, std::string_view b) {
+  auto letters = [](std::string_view v) {
+    std::string kept;
+    for (const char c : v) {
+      if (c != ' ' && c != '_' && c != '-') kept += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    return kept;
+  };
+  return letters(a) == letters(b);
+}
+
+// What to do about a name that is not there.
+std::string advice(const std::string& name, const std::vector<std::string>& names) {
+  for (const std::string& other : names) {
+    if (other != name && same_letters(name, other)) return "Did you mean '" + other + "'?";
+  }
+  return "If there is no header, set header=false.";
+}
+
+Status too_long(const text::Input& input, int64_t offset) {
+  return input.at_line(
+      "malformed", offset,
       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
-}  // namespace
-
-Status read_at(int fd, const std::string& path, int64_t offset, int64_t size, char* out, int64_t* got) {
-  *got = 0;
-  while (*got < size) {
-    const ssize_t n = ::pread(fd, out + *got, size - *got, offset + *got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return {"io", "cannot read " + path + ": " + strerror(errno), {{"file", path}}};
-    if (n == 0) break;
-    *got += n;
+// What ends the first line, outside quotes: LF (or CRLF), or a CR alone; 0 if it is not to be seen.
+char line_end_of(std::string_view text, char quote, bool to_file_end) {
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); i++) {
+    quoted ^= text[i] == quote;
+    if (quoted) continue;
+    if (text[i] == '\n') return '\n';
+    if (text[i] != '\r') continue;
+    if (i + 1 < text.size()) return text[i + 1] == '\n' ? '\n' : '\r';
+    if (to_file_end) return '\r';
   }
-  return {};
+  return to_file_end ? '\n' : 0;
 }
+
+}  // namespace
 
 std::string_view unquoted(std::string_view text, char quote, std::string* room) {
   if (text.size() < 2 || text[0] != quote) return text;
@@ -82,39 +100,41 @@ std::string_view unquoted(std::string_view text, char quote, std::string* room) 
   }
 }
 
-Status Layouts::find(int fd, int file, const Layout** out) {
+Status Layouts::find(text::Input* input, int file, const Layout** out) {
   const std::lock_guard lock(mutex_);
   std::optional<Layout>& known = files_[file].layout;
   if (!known) {
-    Layout found;
-    JG_RETURN_IF_ERROR(read_header(fd, file, &found));
+    Layout found{*dialect_, input->size(), 0, 0, {}};
+    JG_RETURN_IF_ERROR(read_header(input, &found));
     known = std::move(found);
   }
   *out = &*known;
   return {};
 }
 
-Status Layouts::read_header(int fd, int file, Layout* out) {
-  const std::string& path = options_->files[file];
-  struct stat info;
-  if (::fstat(fd, &info) != 0) return {"io", "cannot read " + path + ": " + strerror(errno), {{"file", path}}};
-  out->size = info.st_size;
+Status Layouts::read_header(text::Input* input, Layout* out) {
   std::string text;
   Index found;
   int64_t mark = 0;
   for (int64_t size = kLookBytes;; size *= 4) {
     text.assign(size + kPadding, '\0');
     int64_t got;
-    JG_RETURN_IF_ERROR(read_at(fd, path, 0, size, text.data(), &got));
+    JG_RETURN_IF_ERROR(input->read(0, size, text.data(), &got));
+    const bool to_file_end = got < size;
     mark = got >= 3 && std::memcmp(text.data(), "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     out->data_begin = mark;
-    if (!dialect_->header || got == mark) break;
-    if (got < size && text[got - 1] != '\n') text[got++] = '\n';
-    index(text.data() + mark, got - mark, *dialect_, &found);
-    if (!found.records.empty() && found.ends[found.records[0]] < found.fault) break;
-    if (found.fault < got - mark || got < size)
-      return text::at_line("malformed", path, mark, "the header's quotes do not match");
-    if (size > text::kLineBytesMax) return too_long(path, mark);
+    const char line_end =
+        line_end_of({text.data() + mark, static_cast<size_t>(got - mark)}, out->dialect.quote, to_file_end);
+    if (line_end != 0) out->dialect.line_end = line_end;
+    if (got == mark || (!dialect_->header && line_end != 0)) break;
+    if (line_end != 0 && dialect_->header) {
+      if (to_file_end && text[got - 1] != line_end) text[got++] = line_end;
+      index(text.data() + mark, got - mark, out->dialect, &found);
+      if (!found.records.empty() && found.ends[found.records[0]] < found.fault) break;
+      if (found.fault < got - mark || to_file_end)
+        return input->at_line("malformed", mark, "the header's quotes do not match");
+    }
+    if (size > text::kLineBytesMax) return too_long(*input, mark);
   }
   if (!dialect_->header || found.records.empty()) {
     out->fields = static_cast<int>(options_->file_columns.size());
@@ -130,28 +150,32 @@ Status Layouts::read_header(int fd, int file, Layout* out) {
     names.emplace_back(unquoted(name, dialect_->quote, &room));
   }
   out->data_begin = std::min(out->size, mark + found.ends[found.records[0]] + 1);
-  return place_columns(file, std::move(names), out);
+  return place_columns(input->path(), names, out);
 }
 
-Status Layouts::place_columns(int file, std::vector<std::string> names, Layout* out) const {
+Status Layouts::place_columns(const std::string& path, const std::vector<std::string>& names, Layout* out) const {
   out->fields = static_cast<int>(names.size());
+  std::unordered_map<std::string_view, int> places;
+  for (size_t i = 0; i < names.size(); i++) {
+    const auto [at, is_new] = places.emplace(names[i], static_cast<int>(i));
+    if (!is_new) at->second = -1;
+  }
   for (const ColumnSpec& column : options_->columns) {
-    const auto at = std::find(names.begin(), names.end(), column.name);
-    const std::string& path = options_->files[file];
-    if (at == names.end() || std::find(at + 1, names.end(), column.name) != names.end()) {
+    const auto at = places.find(column.name);
+    if (at == places.end() || at->second < 0) {
       std::string list;
-      for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+      for (size_t i = 0; i < names.size() && list.size() < 1000; i++) list += (i == 0 ? "" : ", ") + names[i];
       return {"schema",
-              path + ": column '" + column.name + "' is " + (at == names.end() ? "not" : "more than once") +
-                  " in the header, which has: " + list.substr(0, 1000) + ". If there is no header, set header=false.",
+              path + ": column '" + column.name + "' is " + (at == places.end() ? "not" : "more than once") +
+                  " in the header, which has: " + list.substr(0, 1000) + ". " + advice(column.name, names),
               {{"file", path}, {"column", column.name}}};
     }
-    out->places.push_back(static_cast<int>(at - names.begin()));
+    out->places.push_back(at->second);
   }
   return {};
 }
 
-Status Layouts::count_to(int fd, int file, int64_t offset, bool* inside) {
+Status Layouts::count_to(text::Input* input, int file, int64_t offset, bool* inside) {
   const std::lock_guard lock(mutex_);
   std::map<int64_t, bool>& known = files_[file].inside;
   const auto near = known.upper_bound(offset);
@@ -161,7 +185,7 @@ Status Layouts::count_to(int fd, int file, int64_t offset, bool* inside) {
   std::vector<char> buffer(kCountBytes);
   while (at < offset) {
     int64_t got;
-    JG_RETURN_IF_ERROR(read_at(fd, options_->files[file], at, std::min(offset - at, kCountBytes), buffer.data(), &got));
+    JG_RETURN_IF_ERROR(input->read(at, std::min(offset - at, kCountBytes), buffer.data(), &got));
     if (got == 0) break;
     *inside ^= count_quotes(buffer.data(), got, dialect_->quote) & 1;
     at += got;
@@ -170,39 +194,38 @@ Status Layouts::count_to(int fd, int file, int64_t offset, bool* inside) {
   return {};
 }
 
-Status Layouts::record_start(int fd, int file, int64_t offset, int64_t* out) {
+Status Layouts::record_start(text::Input* input, int file, int64_t offset, int64_t* out) {
   const Layout* layout;
-  JG_RETURN_IF_ERROR(find(fd, file, &layout));
+  JG_RETURN_IF_ERROR(find(input, file, &layout));
   if (offset <= layout->data_begin || offset >= layout->size) {
     *out = std::min(std::max(offset, layout->data_begin), layout->size);
     return {};
   }
-  const std::string& path = options_->files[file];
-  const int64_t from = offset - 1;  // where its byte is the newline, a record starts at `offset`
+  const int64_t from = offset - 1;  // where its byte is the line end, a record starts at `offset`
   std::string text;
   auto inside = Inside::kUnknown;
   for (int64_t size = kLookBytes;; size *= 4) {
     text.resize(size);
     int64_t got;
-    JG_RETURN_IF_ERROR(read_at(fd, path, from, size, text.data(), &got));
+    JG_RETURN_IF_ERROR(input->read(from, size, text.data(), &got));
     text.resize(got);
-    if (inside == Inside::kUnknown) inside = judge(text, *dialect_, layout->fields, got < size);
+    if (inside == Inside::kUnknown) inside = judge(text, layout->dialect, layout->fields, got < size);
     if (inside == Inside::kUnknown && (got < size || size >= kLookBytesMax)) {
       bool counted;
-      JG_RETURN_IF_ERROR(count_to(fd, file, from, &counted));
+      JG_RETURN_IF_ERROR(count_to(input, file, from, &counted));
       inside = counted ? Inside::kYes : Inside::kNo;
     }
     if (inside != Inside::kUnknown) {
       bool quoted = inside == Inside::kYes;
       for (int64_t i = 0; i < got; i++) {
         quoted ^= text[i] == dialect_->quote;
-        if (quoted || text[i] != '\n') continue;
+        if (quoted || text[i] != layout->dialect.line_end) continue;
         *out = from + i + 1;
         return {};
       }
     }
     if (got < size) break;
-    if (size > text::kLineBytesMax) return too_long(path, from);
+    if (size > text::kLineBytesMax) return too_long(*input, from);
   }
   *out = layout->size;
   return {};

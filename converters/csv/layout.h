@@ -10,10 +10,12 @@
 #include "csv/dialect.h"
 #include "jg/status.h"
 #include "jg/stream.h"
+#include "text/input.h"
 
 namespace jg::csv {
 
 struct Layout {
+  Dialect dialect;                   // the read's, with this file's line ends
   int64_t size = 0, data_begin = 0;  // bytes; data_begin: behind a byte order mark and the header
   int fields = 0;                    // of each record
   std::vector<int> places;           // the field of each wanted column
@@ -27,7 +29,7 @@ class Layouts {
 
   // Wanted columns are found by name in the header; without one, by their position in the declared schema. "schema": a
   // column is not there.
-  Status find(int fd, int file, const Layout** out);
+  Status find(text::Input* input, int file, const Layout** out);
 
   // The first place at or behind `offset` where a record starts; the same for everyone who asks. It may be wrong only
   // where the file breaks the rules of quoting (or where a quoted field holds pages that look like records): so whoever
@@ -36,25 +38,22 @@ class Layouts {
   // Whether `offset` lies inside quotes is told by the first quote behind it that has a letter on one side and could
   // not be there otherwise; without quotes nearby, by records that have the right number of fields; else by counting
   // the quotes in front.
-  Status record_start(int fd, int file, int64_t offset, int64_t* out);
+  Status record_start(text::Input* input, int file, int64_t offset, int64_t* out);
 
  private:
   struct File {
     std::optional<Layout> layout;
     std::map<int64_t, bool> inside;  // whether a place is inside quotes, by counting
   };
-  Status read_header(int fd, int file, Layout* out);
-  Status place_columns(int file, std::vector<std::string> names, Layout* out) const;
-  Status count_to(int fd, int file, int64_t offset, bool* inside);
+  Status read_header(text::Input* input, Layout* out);
+  Status place_columns(const std::string& path, const std::vector<std::string>& names, Layout* out) const;
+  Status count_to(text::Input* input, int file, int64_t offset, bool* inside);
 
   const FileSourceOptions* options_;
   const Dialect* dialect_;
   std::mutex mutex_;
   std::vector<File> files_;
 };
-
-// Reads [offset, offset + size) or up to the file's end into `out`; *got bytes. "io" names the file.
-Status read_at(int fd, const std::string& path, int64_t offset, int64_t size, char* out, int64_t* got);
 
 // A field's text without its quotes: `text` itself, or `room`, where quotes inside it are unescaped.
 std::string_view unquoted(std::string_view text, char quote, std::string* room);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "csv/layout.h"
 #include "text/line_chunks.h"
 
 namespace jg::csv {
@@ -13,9 +12,9 @@ constexpr int64_t kPieceBytes = 256 << 10, kPieceBytesMin = 4 << 10;  // with it
 
 }  // namespace
 
-void Records::open(int fd, const std::string* path, int64_t begin, int64_t end, bool to_file_end) {
-  fd_ = fd;
-  path_ = path;
+void Records::open(text::Input* input, const Dialect* dialect, int64_t begin, int64_t end, bool to_file_end) {
+  input_ = input;
+  dialect_ = dialect;
   base_ = begin;
   end_ = end;
   to_file_end_ = to_file_end;
@@ -36,6 +35,7 @@ Status Records::next(bool* done) {
       std::vector<int32_t>& records = index_.records;
       while (!records.empty() && index_.ends[records.back()] > index_.fault) records.pop_back();
       fault_ = index_.fault < piece;
+      if (fault_) fault_letter_ = data()[index_.fault];
       if (!records.empty()) {
         whole_ = index_.ends[records.back()] + 1;
         limit_ = std::min(limit_ * 4, kPieceBytes);
@@ -70,28 +70,33 @@ Status Records::read_more() {
   const int64_t wanted = std::min(more, end_ - base_ - have_);
   if (static_cast<int64_t>(buffer_.size()) < have_ + wanted + kPadding) buffer_.resize(have_ + wanted + kPadding);
   int64_t got;
-  JG_RETURN_IF_ERROR(read_at(fd_, *path_, base_ + have_, wanted, buffer_.data() + have_, &got));
+  const int64_t before = input_->bytes_read();
+  JG_RETURN_IF_ERROR(input_->read(base_ + have_, wanted, buffer_.data() + have_, &got));
   have_ += got;
-  bytes_read += got;
-  if (got < wanted) return {"io", *path_ + ": the file became shorter while it was read", {{"file", *path_}}};
-  if (to_file_end_ && base_ + have_ == end_ && buffer_[have_ - 1] != '\n') {
-    buffer_[have_++] = '\n';
+  bytes_read += input_->bytes_read() - before;
+  if (got < wanted) {
+    const std::string& path = input_->path();
+    if (input_->in_parts()) return {"io", path + ": the file became shorter while it was read", {{"file", path}}};
+    end_ = base_ + have_;
+  }
+  if (to_file_end_ && base_ + have_ == end_ && have_ > 0 && buffer_[have_ - 1] != dialect_->line_end) {
+    buffer_[have_++] = dialect_->line_end;
     end_++;
   }
   return {};
 }
 
 Status Records::too_long() const {
-  return text::at_line(
-      "malformed", *path_, offset(),
+  return input_->at_line(
+      "malformed", offset(),
       "a record is longer than " + std::to_string(text::kLineBytesMax >> 20) + " MiB; is a quote missing?");
 }
 
 // A record that goes on behind the part's end.
 Status Records::never_ends() {
-  if (!to_file_end_) return text::at_line("malformed", *path_, offset(), "quotes do not match");
+  if (!to_file_end_) return input_->at_line("malformed", offset(), "quotes do not match");
   if (!dialect_->skip_errors)
-    return text::at_line("malformed", *path_, offset(), "a record's quote is not closed before the file's end");
+    return input_->at_line("malformed", offset(), "a record's quote is not closed before the file's end");
   skipped++;
   from_ = have_;
   return {};
@@ -100,11 +105,16 @@ Status Records::never_ends() {
 // Passes over the record at from_.
 Status Records::pass_over_fault() {
   fault_ = false;
+  if (!dialect_->skip_errors && fault_letter_ == '\n')
+    return input_->at_line(
+        "malformed", offset(),
+        "an LF stands here outside quotes, but the file's first line ends in CR: quote it, or let all "
+        "lines end alike");
   if (!dialect_->skip_errors)
-    return text::at_line("malformed", *path_, offset(),
-                         std::string("a quote ") + dialect_->quote +
-                             " stands inside an unquoted field, or text behind a " +
-                             "closing one: quote the field and double the quotes in it, or choose another quote");
+    return input_->at_line("malformed", offset(),
+                           std::string("a quote ") + dialect_->quote +
+                               " stands inside an unquoted field, or text behind a " +
+                               "closing one: quote the field and double the quotes in it, or choose another quote");
   while (true) {
     const int64_t end = lenient_end(buffer_.data(), from_, have_, *dialect_);
     if (end >= 0) {

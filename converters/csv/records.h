@@ -7,15 +7,15 @@
 #include "csv/dialect.h"
 #include "csv/index.h"
 #include "jg/status.h"
+#include "text/input.h"
 
 namespace jg::csv {
 
 class Records {
  public:
-  explicit Records(const Dialect* dialect) : dialect_(dialect) {}
-
-  // [begin, end) of the open file `fd`, both where records start; `to_file_end`: the last record may lack its newline.
-  void open(int fd, const std::string* path, int64_t begin, int64_t end, bool to_file_end);
+  // [begin, end) of `input`, both where records start; `to_file_end`: the last record may lack its line end. Where the
+  // input is not read in parts, `end` may lie behind its end.
+  void open(text::Input* input, const Dialect* dialect, int64_t begin, int64_t end, bool to_file_end);
 
   // The records of the next piece (at least one), or *done. What came before is no longer valid. Malformed quoting:
   // "malformed", or counted in `skipped` and passed over.
@@ -39,15 +39,15 @@ class Records {
   Status never_ends();
   Status too_long() const;
 
-  const Dialect* dialect_;
-  const std::string* path_ = nullptr;
-  int fd_ = -1;
+  const Dialect* dialect_ = nullptr;
+  text::Input* input_ = nullptr;
   bool to_file_end_ = false;
   std::vector<char> buffer_;
   int64_t base_ = 0, end_ = 0;   // file offsets of buffer_[0] and of the part's end
   int64_t from_ = 0, have_ = 0;  // the piece's start in the buffer, and how much is filled
   int64_t whole_ = 0;            // bytes of the piece that are whole records
   bool fault_ = false;           // the record behind those is malformed
+  char fault_letter_ = 0;        // what shows it
   int64_t limit_;                // bytes to index at once; few behind a fault
   Index index_;
 };

@@ -1,15 +1,17 @@
-// JSON lines → batches.
+// JSON lines, and files of one JSON array → batches.
 //
 // Fast: simdjson's first stage finds every token of a chunk. Rows usually have the same fields in the same places, so
 // the places of the wanted keys are remembered as a *shape*; a row fits when each token that a flat object of that many
-// fields must have is where it belongs and the wanted keys are at theirs. Nothing else of a row is looked at, and
-// values stay raw text until they are needed (late columns: only for the rows that survived). General: any other row
-// (nested values, other fields, anything malformed) goes line by line through On-Demand and, if that finds a fault,
-// through the validating parser, so that the error names file, line and byte, or the line is skipped. Names within an
-// object should be unique (RFC 8259, section 4); which of two equal ones counts is unspecified.
+// fields must have is where it belongs, the wanted keys are at theirs, and every other key ends as it did, so that none
+// of them can be a wanted one. Nothing else of a row is looked at, and values stay raw text until they are needed (late
+// columns: only for the rows that survived). General: any other row (nested values, other fields, a name twice,
+// anything malformed) goes line by line through On-Demand and, if that finds a fault, through the validating parser, so
+// that the error names file, line and byte, or the line is skipped. Of two equal names in an object the last one
+// counts.
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <unordered_map>
 
 #include "common/column_room.h"
 #include "simdjson.h"
@@ -87,6 +89,22 @@ class Key {
   std::vector<std::pair<uint64_t, uint64_t>> words_;
 };
 
+// How a key ends: up to 8 bytes in front of its colon, no more than the key and what follows it.
+struct KeyEnd {
+  uint64_t word = 0, mask = 0;
+  KeyEnd(const char* key, const char* colon) {
+    const int64_t n = std::min<int64_t>(8, colon - key);
+    mask = n == 8 ? ~uint64_t{0} : ~(~uint64_t{0} >> 8 * n);
+    word = at(colon) & mask;
+  }
+  // 8 bytes are readable in front of a chunk.
+  static uint64_t at(const char* colon) {
+    uint64_t word;
+    std::memcpy(&word, colon - 8, 8);
+    return word;
+  }
+};
+
 // What flat rows with the same keys in the same order have in common.
 struct Shape {
   struct Wanted {
@@ -95,16 +113,22 @@ struct Shape {
     Key key;
   };
   uint32_t fields = 0;
+  std::vector<KeyEnd> ends;  // of each key
   std::vector<Wanted> wanted;
   std::vector<int> missing;  // wanted columns that such rows do not have
-  std::vector<Key> others;   // if any is missing: the other keys, which must not be one of them
+  std::vector<Key> others;   // keys that end as a wanted one does, and must not be one
   std::vector<uint32_t> other_places;
 };
 
 class JsonSource : public Source {
  public:
-  explicit JsonSource(const FileSourceOptions& options) : options(options) {
+  explicit JsonSource(const FileSourceOptions& options) : options(options), ranges({options.options, true}) {
     for (const auto& [name, value] : options.options) skip_errors |= name == "on_error" && value == "skip";
+    for (const ColumnSpec& c : this->options.columns) {
+      columns.emplace(c.name, static_cast<int>(columns.size()));
+      for (const char letter : c.name)  // which may be written in several ways
+        escaped_names |= letter == '"' || letter == '\\' || static_cast<unsigned char>(letter) < ' ';
+    }
   }
   Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
   std::unique_ptr<SourceWorker> worker() override;
@@ -112,7 +136,8 @@ class JsonSource : public Source {
   void cancel() override { ranges.cancel(); }
 
   const FileSourceOptions options;
-  bool skip_errors = false;
+  std::unordered_map<std::string_view, int> columns;  // wanted, by name
+  bool skip_errors = false, escaped_names = false;
   Ranges ranges;
 };
 
@@ -125,7 +150,6 @@ class JsonWorker : public SourceWorker {
       tokens_.push_back(std::make_unique<Token[]>(JG_BATCH_ROWS));
     }
     cols_.resize(columns.size());
-    seen_.resize(columns.size());
   }
 
   Status next(JgBatch* batch, bool* done) override {
@@ -151,6 +175,7 @@ class JsonWorker : public SourceWorker {
   }
 
   Status load(int column, const int32_t* sel, int32_t n) override { return convert(column, sel, n); }
+  int file() const override { return chunks_.file(); }
 
  private:
   Status next_chunk(bool* done) {
@@ -203,9 +228,14 @@ class JsonWorker : public SourceWorker {
     const uint32_t* p = index_ + token_;
     const char* base = base_;
     unsigned wrong = (base[p[0]] ^ '{') | (base[p[4 * shape.fields]] ^ '}');
-    for (uint32_t f = 0; f < shape.fields; f++) wrong |= (base[p[4 * f + 1]] ^ '"') | (base[p[4 * f + 2]] ^ ':');
+    uint64_t strange = 0;  // the key's quote is in its end: what stands in front of the colon is a string
+    for (uint32_t f = 0; f < shape.fields; f++) {
+      const char* colon = base + p[4 * f + 2];
+      wrong |= *colon ^ ':';
+      strange |= (KeyEnd::at(colon) ^ shape.ends[f].word) & shape.ends[f].mask;
+    }
     for (uint32_t f = 1; f < shape.fields; f++) wrong |= base[p[4 * f]] ^ ',';
-    if (wrong) return false;
+    if (wrong | (strange != 0)) return false;
     if (base + p[0] < data_ + at_) return false;  // a token of a line that was read already
     const char* stop = base + p[4 * shape.fields] + 1;
     while (*stop == ' ' || *stop == '\t' || *stop == '\r') stop++;
@@ -234,7 +264,8 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
-  // Makes a shape of the row at token_, if it is a flat object. False: it is not, or there are enough shapes.
+  // Makes a shape of the row at token_, if it is a flat object whose names differ. False: it is not, or there are
+  // enough shapes.
   bool learn() {
     if (shapes_.size() >= kShapesMax) return false;
     uint32_t t = token_;
@@ -249,13 +280,18 @@ class JsonWorker : public SourceWorker {
       while (*end != '"') end += *end == '\\' ? 2 : 1;
       const Key field(std::string_view(key, end + 1 - key));
       t++;
-      if (!is(':') || ++t >= tokens_found_ || byte(t) == '{' || byte(t) == '[') return false;
+      if (!is(':')) return false;
+      const char* colon = base_ + index_[t];
+      if (colon - end > 7) return false;
+      shape.ends.emplace_back(key, colon);
+      if (++t >= tokens_found_ || byte(t) == '{' || byte(t) == '[') return false;
       t++;
       const int column = column_of(field.name());
-      if (column >= 0 && !found[column]) {
+      if (column >= 0) {
+        if (found[column]) return false;
         shape.wanted.push_back({shape.fields, column, field});
         found[column] = true;
-      } else {
+      } else if (may_be_wanted(field.name(), 8 - (colon - end))) {
         shape.others.push_back(field);
         shape.other_places.push_back(shape.fields);
       }
@@ -268,9 +304,28 @@ class JsonWorker : public SourceWorker {
     for (size_t c = 0; c < found.size(); c++) {
       if (!found[c]) shape.missing.push_back(static_cast<int>(c));
     }
-    if (shape.missing.empty()) shape.others.clear(), shape.other_places.clear();
     shapes_.push_back(std::move(shape));
     return true;
+  }
+
+  // Whether a wanted name may stand where this key of another name does, with the same end.
+  bool may_be_wanted(std::string_view raw, int64_t end_bytes) const {
+    if (source_->escaped_names || raw.find('\\') != std::string_view::npos) return true;
+    const std::string quoted = '"' + std::string(raw);
+    const std::string_view known =
+        std::string_view(quoted).substr(quoted.size() - std::min<size_t>(quoted.size(), end_bytes));
+    for (const ColumnSpec& column : source_->options.columns) {
+      if (('"' + column.name).ends_with(known)) return true;
+      // its letters may be escaped (\u0061): then what is known begins within the escape of one
+      for (size_t i = 1; i <= 5 && i <= known.size() && may_escape(known[i - 1]); i++) {
+        if (column.name.ends_with(known.substr(i))) return true;
+      }
+    }
+    return false;
+  }
+
+  static bool may_escape(char c) {
+    return std::string_view("0123456789abcdefABCDEFunrt/").find(c) != std::string_view::npos;
   }
 
   int column_of(std::string_view raw) {
@@ -278,11 +333,8 @@ class JsonWorker : public SourceWorker {
     std::string_view unescaped;
     if (raw.find('\\') != std::string_view::npos && !unescaper_.parse("\"" + name + "\"").get(unescaped))
       name = unescaped;
-    const auto& columns = source_->options.columns;
-    for (size_t c = 0; c < columns.size(); c++) {
-      if (columns[c].name == name) return static_cast<int>(c);
-    }
-    return -1;
+    const auto at = source_->columns.find(name);
+    return at == source_->columns.end() ? -1 : at->second;
   }
 
   // ---- any line ----
@@ -296,8 +348,9 @@ class JsonWorker : public SourceWorker {
     while (token_ < tokens_found_ && base_ + index_[token_] < line + length) token_++;
     std::string_view content(line, length);
     while (!content.empty() && static_cast<unsigned char>(content.back()) <= ' ') content.remove_suffix(1);
-    if (content.find_first_not_of(" \t") == std::string_view::npos) return {};
-    const Status status = read_object(content, offset);
+    const size_t first = content.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return {};
+    const Status status = read_object(content, offset + static_cast<int64_t>(first));
     if (status.ok()) {
       rows_++;
     } else if (source_->skip_errors) {
@@ -309,7 +362,6 @@ class JsonWorker : public SourceWorker {
   }
 
   Status read_object(std::string_view line, int64_t offset) {
-    const std::string& path = source_->ranges.path(chunks_.file());
     kept_.emplace_back(line);  // the tokens must outlive this call, and the parser needs padding behind a line
     std::string& copy = kept_.back();
     copy.append(simdjson::SIMDJSON_PADDING, '\0');
@@ -317,13 +369,13 @@ class JsonWorker : public SourceWorker {
     if (fault) {
       simdjson::dom::element whole;
       if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
-        return text::at_line("malformed", path, offset,
-                             std::string("not valid JSON: ") + simdjson::error_message(error));
-      return text::at_line("schema", path, offset, fault);
+        return chunks_.input().at_line("malformed", offset,
+                                       std::string("not valid JSON: ") + simdjson::error_message(error));
+      return chunks_.input().at_line("schema", offset, fault);
     }
     for (size_t c = 0; c < cols_.size(); c++) {  // a row counts once all of it is known to be right
       const Parse parsed = convert_one(static_cast<int>(c), rows_);
-      if (parsed != Parse::kOk) return wrong_value(static_cast<int>(c), rows_, parsed, path, offset);
+      if (parsed != Parse::kOk) return wrong_value(static_cast<int>(c), rows_, parsed, offset);
     }
     return {};
   }
@@ -335,22 +387,21 @@ class JsonWorker : public SourceWorker {
     if (parser_.iterate(text, size, capacity).get(document) || document.get_object().get(object))
       return "a line must hold one JSON object";
     for (size_t c = 0; c < cols_.size(); c++) tokens_[c][rows_] = {nullptr, 0};
-    std::fill(seen_.begin(), seen_.end(), false);
     for (auto result : object) {
       simdjson::ondemand::field field;
       std::string_view key;
       if (std::move(result).get(field) || field.unescaped_key().get(key)) return "not valid JSON";
-      const auto& columns = source_->options.columns;
-      for (size_t c = 0; c < columns.size(); c++) {
-        if (seen_[c] || columns[c].name != key) continue;
-        std::string_view token = field.value().raw_json_token();
-        while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
-        if (token.empty() || token[0] == '{' || token[0] == '[') return "a wanted field holds an object or an array";
-        if (token[0] == 'n' && token != "null") return "not valid JSON";
-        if (token[0] != 'n') tokens_[c][rows_] = {token.data(), static_cast<uint32_t>(token.size())};
-        seen_[c] = true;
-        break;
-      }
+      const auto at = source_->columns.find(key);
+      if (at == source_->columns.end()) continue;
+      std::string_view token = field.value().raw_json_token();
+      while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
+      if (token.empty() || (token[0] == 'n' && token != "null")) return "not valid JSON";
+      tokens_[at->second][rows_] =
+          token[0] == 'n' ? Token{nullptr, 0} : Token{token.data(), static_cast<uint32_t>(token.size())};
+    }
+    for (size_t c = 0; c < cols_.size(); c++) {
+      const Token t = tokens_[c][rows_];
+      if (t.size > 0 && (*t.data == '{' || *t.data == '[')) return "a wanted field holds an object or an array";
     }
     return document.at_end() ? nullptr : "a line must hold one JSON object";
   }
@@ -382,7 +433,7 @@ class JsonWorker : public SourceWorker {
       const Token t = tokens_[c][i];
       const bool in_chunk = t.data >= data_ && t.data < data_ + size_;
       const int64_t offset = in_chunk ? chunks_.offset() + (t.data - chunks_.data()) : chunks_.offset();
-      return wrong_value(c, i, parsed, source_->ranges.path(chunks_.file()), offset);
+      return wrong_value(c, i, parsed, offset);
     }
     cols_[c] = {rooms_[c].data, rooms_[c].valid.get()};
     return {};
@@ -419,15 +470,15 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
-  Status wrong_value(int c, int i, Parse parsed, const std::string& path, int64_t offset) {
+  Status wrong_value(int c, int i, Parse parsed, int64_t offset) {
     const ColumnSpec& spec = source_->options.columns[c];
     const Token t = tokens_[c][i];
     const std::string value = t.size == 0 ? "null" : std::string(t.data, std::min<uint32_t>(t.size, 60));
     const bool overflow = parsed == Parse::kOverflow;
-    return text::at_line(overflow ? "overflow" : "schema", path, offset,
-                         "column '" + spec.name + "' holds " + value + ", which is " +
-                             (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
-                         spec.name);
+    return chunks_.input().at_line(overflow ? "overflow" : "schema", offset,
+                                   "column '" + spec.name + "' holds " + value + ", which is " +
+                                       (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
+                                   spec.name);
   }
 
   JsonSource* source_;
@@ -438,7 +489,6 @@ class JsonWorker : public SourceWorker {
   std::vector<columnar::ColumnRoom> rooms_;
   std::vector<std::unique_ptr<Token[]>> tokens_;  // by column and row: the values' raw text
   std::vector<JgCol> cols_;
-  std::vector<char> seen_;
   std::vector<Shape> shapes_;
   size_t last_shape_ = 0;
   std::vector<std::unique_ptr<std::string>> unescaped_;

@@ -5,6 +5,7 @@
 
 #include "common/spread.h"
 #include "orc/packed.h"
+#include "orc/zone.h"
 
 namespace jg::columnar {
 
@@ -46,6 +47,7 @@ void OrcColumn::advance(int64_t row) {
       const OrcStreamPlace* index = find(kRowIndex);
       index_.clear();
       if (index) index_ = read_row_positions(*file_, *compression_, *index);
+      if (static_cast<int64_t>(index_.size()) != (footer_->rows + group_rows_ - 1) / group_rows_) index_.clear();
       indexed_ = true;
     }
     size_t group = static_cast<size_t>(row / group_rows_), place = compression_->codec ? 2 : 1;
@@ -94,12 +96,12 @@ class Typed : public OrcColumn {
 template <class Out>
 class Integers final : public Typed<Out> {
  public:
-  using Typed<Out>::Typed;
+  Integers(const ColumnSpec& column, int id, bool version2 = false) : Typed<Out>(column, id), version2_(version2) {}
 
  private:
   void open_values() override {
     this->open(this->kData, &stream_);
-    values_.reset(&stream_, true, this->encoding().version2);
+    values_.reset(&stream_, true, version2_ || this->encoding().version2);
   }
   size_t value_positions(size_t place) const override { return place + 1; }
   void seek_values(OrcPositions& positions) override { values_.seek(positions); }
@@ -114,6 +116,7 @@ class Integers final : public Typed<Out> {
     }
   }
 
+  bool version2_;  // whatever the stripe's footer says
   OrcStream stream_;
   IntRle values_;
   std::array<int64_t, JG_BATCH_ROWS> wide_;
@@ -230,7 +233,13 @@ class Decimals final : public Typed<Out> {
         malformed("a decimal with more digits than its precision");
     }
     for (; up < 0; ++up) {
-      if (value % 10 != 0) malformed("a decimal with more digits than its scale");
+      if (value % 10 != 0) {
+        throw ReadError("schema",
+                        "column '" + this->column().name + "' is declared " + type_name(this->column()) +
+                            ", but holds a value of more digits after the point, " + std::to_string(scale) +
+                            ". Declare a larger scale.",
+                        {{"column", this->column().name}});
+      }
       value /= 10;
     }
     return value;
@@ -247,11 +256,8 @@ class Timestamps final : public Typed<int64_t> {
 
  private:
   void open_values() override {
-    const std::string& zone = footer_->timezone;
-    if (!instant_ && !zone.empty() && zone != "UTC" && zone != "GMT" && zone != "Etc/UTC" && zone != "Etc/GMT") {
-      throw ReadError("schema", "its timestamps were written in time zone " + zone + "; only UTC can be read",
-                      {{"column", column().name}});
-    }
+    clock_.set_zone(instant_ ? "" : footer_->timezone);
+    base_ = kEpoch - clock_.offset(kEpoch);
     open(kData, &second_stream_);
     open(kSecondary, &nano_stream_);
     seconds_.reset(&second_stream_, true, encoding().version2);
@@ -267,35 +273,35 @@ class Timestamps final : public Typed<int64_t> {
     nanos_.skip(n);
   }
   void read_values(int32_t n, void* out) override {
-    constexpr int64_t kBase = 1420070400;  // 2015-01-01
     static constexpr int64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     int64_t* to = static_cast<int64_t*>(out);
     seconds_.decode(to, n);
     nanos_.decode(nano_.data(), n);
     for (int32_t i = 0; i < n; ++i) {
       // The low three bits are the trailing decimal zeros left out, less one. Arrow's writer makes negative ones before
-      // 1970.
-      int64_t digits = nano_[i] >> 3;
-      if (digits <= -1'000'000'000 || digits >= 1'000'000'000)
+      // 1970, others round seconds towards zero there (ORC-763).
+      int64_t nanos, seconds, micros;
+      if (__builtin_mul_overflow(nano_[i] >> 3, kPowers[nano_[i] & 7], &nanos) || std::abs(nanos) >= 1'000'000'000)
         malformed("a timestamp with more than a second of nanoseconds");
-      int64_t nanos = digits * kPowers[nano_[i] & 7];
-      int64_t seconds, micros;
-      bool fits = !__builtin_add_overflow(to[i], kBase, &seconds);
-      // Writers round seconds before 1970 towards zero (ORC-763).
-      if (seconds < 0 && nanos > 999'999) --seconds;
-      fits = fits && !__builtin_mul_overflow(seconds, int64_t{1'000'000}, &micros);
-      if (!fits || __builtin_add_overflow(micros, nanos / 1000, &micros)) {
+      bool fits = !__builtin_add_overflow(to[i], base_, &seconds);
+      bool early = nanos < 0 || (nanos > 999'999 && seconds < 0);
+      if (nanos < 0) nanos += 1'000'000'000;
+      fits = fits && !__builtin_sub_overflow(seconds, int64_t{early}, &seconds);
+      fits = fits && !__builtin_add_overflow(seconds, clock_.offset(seconds), &seconds);
+      bool negative = seconds < 0;  // the earliest second fits in part
+      fits = fits && !__builtin_mul_overflow(seconds + negative, int64_t{1'000'000}, &micros);
+      if (!fits || __builtin_add_overflow(micros, nanos / 1000 - negative * 1'000'000, &micros)) {
         throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds", {{"column", column().name}});
       }
-      if (nanos % 1000 != 0) {
-        throw ReadError("schema", "a timestamp has digits below microseconds, which timestamp cannot hold",
-                        {{"column", column().name}});
-      }
-      to[i] = micros;
+      // What is below a microsecond is cut, towards 1970, as casts from nanoseconds do.
+      to[i] = micros + (micros < 0 && nanos % 1000 != 0);
     }
   }
 
+  static constexpr int64_t kEpoch = 1420070400;  // values are relative to 2015-01-01, local time
   bool instant_;
+  LocalClock clock_;
+  int64_t base_ = kEpoch;
   OrcStream second_stream_, nano_stream_;
   IntRle seconds_, nanos_;
   std::array<int64_t, JG_BATCH_ROWS> nano_;
@@ -448,7 +454,12 @@ std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTa
       break;
     case JG_DEC64:
     case JG_DEC128:
-      if (kind != OrcKind::kDecimal || type.scale != column.scale || type.precision > column.precision) break;
+      if (kind != OrcKind::kDecimal || type.precision > column.precision) break;
+      if (type.precision != 0 && type.scale != column.scale) break;
+      if (tail.decimal64 && type.precision >= 1 && type.precision <= 18) {
+        if (column.type == JG_DEC64) return std::make_unique<Integers<int64_t>>(column, id, true);
+        return std::make_unique<Integers<jg_i128>>(column, id, true);
+      }
       if (column.type == JG_DEC64) return std::make_unique<Decimals<int64_t>>(column, id);
       return std::make_unique<Decimals<jg_i128>>(column, id);
     case JG_DATE:

@@ -7,6 +7,7 @@
 #include "common/morsels.h"
 #include "common/read_error.h"
 #include "orc/columns.h"
+#include "orc/statistics.h"
 
 namespace jg::columnar {
 
@@ -101,6 +102,8 @@ class OrcWorker final : public SourceWorker {
     count_bytes();
     return {};
   }
+
+  int file() const override { return file_; }
 
  private:
   static Status cancelled() { return Status("cancelled", "the scan was cancelled"); }

@@ -6,6 +6,8 @@ namespace jg::columnar {
 
 namespace {
 constexpr int64_t kWindowBytes = 256 << 10;
+// A section may hold this much, and so much for each byte that it takes in the file: more is a damaged file.
+constexpr int64_t kSectionBytes = 16 << 20, kSectionRatio = 128;
 
 int64_t decompress(arrow::util::Codec& codec, const uint8_t* from, int64_t from_bytes, uint8_t* to, int64_t to_bytes) {
   if (codec.compression_type() != arrow::Compression::ZSTD)
@@ -137,6 +139,8 @@ std::string read_section(InputFile& file, const OrcCompression& compression, int
   stream.reset(&file, &compression, offset, bytes);
   std::vector<char> all;
   while (!stream.at_end()) {
+    if (static_cast<int64_t>(all.size()) > kSectionBytes + bytes * kSectionRatio)
+      malformed("a section of its footers that is compressed beyond reason");
     all.push_back(static_cast<char>(stream.byte()));
     stream.append(stream.contiguous(), &all);
   }

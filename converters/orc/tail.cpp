@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kTailBytes = 16 << 10;
 constexpr int64_t kBlockBytesMax = 1 << 23;  // a chunk's length has 23 bits
+constexpr int64_t kBlockBytes = 256 << 10;   // where the postscript gives none
 constexpr int64_t kRowsMax = int64_t{1} << 48;
 
 // A length or count that the file gives, kept where sums of it cannot overflow.
@@ -43,8 +44,8 @@ OrcType read_type(std::string_view bytes) {
     if (p.field() == 2)
       each_integer(p, [&](uint64_t id) { type.children.push_back(static_cast<int>(size_of(id, 1 << 30))); });
     if (p.field() == 3) type.names.emplace_back(p.bytes());
-    if (p.field() == 5) type.precision = static_cast<int>(size_of(p.integer(), 38));
-    if (p.field() == 6) type.scale = static_cast<int>(size_of(p.integer(), 38));
+    if (p.field() == 5) type.precision = static_cast<int>(size_of(p.integer(), 1 << 30));
+    if (p.field() == 6) type.scale = static_cast<int>(size_of(p.integer(), 1 << 30));
   }
   return type;
 }
@@ -64,26 +65,10 @@ OrcStripe read_stripe(std::string_view bytes, int64_t file_bytes) {
   return stripe;
 }
 
-ColumnRange read_range(std::string_view bytes) {
-  ColumnRange range;
-  std::optional<int64_t> low, high;
-  std::optional<double> low_real, high_real;
-  std::optional<std::string> low_text, high_text;
-  for (ProtoReader p(bytes); p.next();) {
-    if (p.field() == 1) range.all_null = p.integer() == 0;
-    if (p.field() < 2 || p.field() > 7 || p.field() == 5 || p.field() == 6) continue;
-    for (ProtoReader s(p.bytes()); s.next();) {
-      if (s.field() != 1 && s.field() != 2) continue;
-      bool is_low = s.field() == 1;
-      if (p.field() == 2 || p.field() == 7) (is_low ? low : high) = s.zigzag();
-      if (p.field() == 3) (is_low ? low_real : high_real) = s.real();
-      if (p.field() == 4) (is_low ? low_text : high_text) = std::string(s.bytes());
-    }
-  }
-  if (low && high) range.integers = std::pair<jg_i128, jg_i128>(*low, *high);
-  if (low_real && high_real && *low_real <= *high_real) range.floats = std::pair(*low_real, *high_real);
-  if (low_text && high_text) range.texts = std::pair(*low_text, *high_text);
-  return range;
+// Hive 0.11's first files have their magic bytes in front only.
+bool starts_with_magic(InputFile& file) {
+  char magic[3];
+  return take(file.ReadAt(0, sizeof magic, magic)) == sizeof magic && std::memcmp(magic, "ORC", sizeof magic) == 0;
 }
 
 }  // namespace
@@ -151,9 +136,11 @@ std::shared_ptr<arrow::util::Codec> make_orc_codec(uint64_t kind) {
       return take(arrow::util::Codec::Create(arrow::Compression::LZ4));
     case 5:
       return take(arrow::util::Codec::Create(arrow::Compression::ZSTD));
+    case 6:
+      return take(arrow::util::Codec::Create(arrow::Compression::BROTLI));
     default:
-      throw ReadError("schema",
-                      "it is compressed with LZO or an unknown codec; write it with zstd, snappy, zlib or lz4");
+      throw ReadError("schema", "it is compressed with " + (kind == 3 ? "LZO" : "codec " + std::to_string(kind)) +
+                                    ", which is not read. Write it with zstd, snappy, zlib or lz4.");
   }
 }
 
@@ -168,7 +155,9 @@ OrcTail read_orc_tail(InputFile& file) {
   int64_t script_bytes = static_cast<uint8_t>(end.back());
   if (script_bytes >= static_cast<int64_t>(end.size())) malformed("its postscript is longer than the file");
   OrcTail tail;
+  tail.compression.block_bytes = kBlockBytes;
   int64_t footer_bytes = 0;
+  std::vector<uint64_t> version;
   bool magic = false;
   for (ProtoReader p(std::string_view(end).substr(end.size() - 1 - static_cast<size_t>(script_bytes),
                                                   static_cast<size_t>(script_bytes)));
@@ -176,10 +165,13 @@ OrcTail read_orc_tail(InputFile& file) {
     if (p.field() == 1) footer_bytes = size_of(p.integer(), file_bytes);
     if (p.field() == 2) tail.codec = p.integer();
     if (p.field() == 3) tail.compression.block_bytes = size_of(p.integer(), kBlockBytesMax);
+    if (p.field() == 4) each_integer(p, [&](uint64_t part) { version.push_back(part); });
     if (p.field() == 5) tail.metadata_bytes = size_of(p.integer(), file_bytes);
+    if (p.field() == 6) tail.writer_version = p.integer();
     if (p.field() == 8000) magic = p.bytes() == "ORC";
   }
-  if (!magic) malformed("it does not end with ORC's postscript");
+  if (!magic && !starts_with_magic(file)) malformed("it does not end with ORC's postscript");
+  tail.decimal64 = version == std::vector<uint64_t>{1, 9999};
   tail.compression.codec = make_orc_codec(tail.codec);
   int64_t footer_offset = file_bytes - 1 - script_bytes - footer_bytes;
   tail.metadata_offset = footer_offset - tail.metadata_bytes;
@@ -191,7 +183,9 @@ OrcTail read_orc_tail(InputFile& file) {
     if (p.field() == 8) tail.row_index_stride = size_of(p.integer(), kRowsMax);
     if (p.field() == 10) throw ReadError("schema", "it is encrypted");
   }
-  if (tail.types.empty() || tail.types[0].kind != OrcKind::kStruct) malformed("its root is not a struct");
+  if (tail.types.empty()) malformed("its footer has no types");
+  if (tail.types[0].kind != OrcKind::kStruct)
+    throw ReadError("schema", "it is no table: its rows are single values, not a struct of columns");
   if (tail.types[0].names.size() != tail.types[0].children.size())
     malformed("its columns and their names differ in number");
   for (int id : tail.types[0].children) {
@@ -200,27 +194,9 @@ OrcTail read_orc_tail(InputFile& file) {
   return tail;
 }
 
-std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail,
-                                                         const std::vector<int>& ids) {
-  std::vector<std::vector<ColumnRange>> result;
-  std::string metadata = read_section(file, tail.compression, tail.metadata_offset, tail.metadata_bytes);
-  for (ProtoReader p(metadata); p.next();) {
-    if (p.field() != 1) continue;
-    std::vector<std::string_view> columns;
-    for (ProtoReader s(p.bytes()); s.next();) {
-      if (s.field() == 1) columns.push_back(s.bytes());
-    }
-    auto& ranges = result.emplace_back();
-    for (int id : ids) {
-      ranges.push_back(id < static_cast<int>(columns.size()) ? read_range(columns[static_cast<size_t>(id)])
-                                                             : ColumnRange{});
-    }
-  }
-  return result;
-}
-
 OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compression, const OrcStripe& stripe) {
   OrcStripeFooter footer;
+  footer.rows = stripe.rows;
   int64_t content = stripe.index_bytes + stripe.data_bytes, at = 0;
   std::string bytes = read_section(file, compression, stripe.offset + content, stripe.footer_bytes);
   for (ProtoReader p(bytes); p.next();) {

@@ -1,15 +1,13 @@
-// An ORC file's tail: types, stripes, statistics. Messages as in orc_proto.proto of the ORC specification, version 1.
+// An ORC file's tail: types and stripes. Messages as in orc_proto.proto of the ORC specification, version 1.
 #pragma once
 #include <arrow/util/compression.h>
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "common/bounds.h"
 #include "common/input_file.h"
 
 namespace jg::columnar {
@@ -63,7 +61,7 @@ struct OrcType {
   OrcKind kind = OrcKind::kStruct;
   std::vector<int> children;
   std::vector<std::string> names;
-  int precision = 0, scale = 0;
+  int precision = 0, scale = 0;  // Hive 0.11's decimals have none: each value has its own scale
 };
 
 struct OrcStripe {
@@ -79,16 +77,14 @@ struct OrcCompression {
 struct OrcTail {
   uint64_t codec = 0;  // as the postscript numbers them
   OrcCompression compression;
-  std::vector<OrcType> types;  // the root struct first
+  uint64_t writer_version = 0;  // which mistakes of old writers to expect, as the postscript numbers them
+  bool decimal64 = false;       // decimals of up to 18 digits are stored as integers (version 1.9999, later 2.0)
+  std::vector<OrcType> types;   // the root struct first
   std::vector<OrcStripe> stripes;
   int64_t row_index_stride = 0;  // rows of a row group, which row indexes are about; 0: there are none
   int64_t metadata_offset = 0, metadata_bytes = 0;  // statistics of stripes, compressed
 };
 OrcTail read_orc_tail(InputFile& file);
-
-// By stripe and wanted type id: what the statistics tell; empty where there are none.
-std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const OrcTail& tail,
-                                                         const std::vector<int>& ids);
 
 struct OrcStreamPlace {
   int kind = 0, column = 0;
@@ -101,9 +97,10 @@ struct OrcEncoding {
 };
 
 struct OrcStripeFooter {
+  int64_t rows = 0;
   std::vector<OrcStreamPlace> streams;
   std::vector<OrcEncoding> encodings;  // by column
-  std::string timezone;
+  std::string timezone;                // of the writer; empty where it was not noted
 };
 // `compression`: with the calling thread's codec.
 OrcStripeFooter read_stripe_footer(InputFile& file, const OrcCompression& compression, const OrcStripe& stripe);

@@ -31,7 +31,8 @@ class ChunkReader {
   virtual void read(int64_t row, int32_t rows, const int32_t* sel, int32_t n, ColumnRoom& room, JgCol* out) = 0;
 };
 
-// The reader that turns the file's column into the declared type; throws ReadError "schema" where the two do not agree.
+// The reader that turns the file's column into the declared type, NULLs where `found` is null; throws ReadError
+// "schema" where the two do not agree.
 std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
                                                RecyclingPool* pool);
 

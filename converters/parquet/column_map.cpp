@@ -17,9 +17,10 @@ struct Cast {
   }
 };
 
-// An unsigned 32-bit integer, stored as a signed one.
+// An unsigned integer, stored as a signed one.
 struct FromUnsigned {
   int64_t operator()(int32_t value) const { return static_cast<uint32_t>(value); }
+  jg_i128 operator()(int64_t value) const { return static_cast<uint64_t>(value); }
 };
 
 struct Text {
@@ -62,28 +63,35 @@ struct FromMillis {
   }
 };
 
-int64_t exact_micros(int64_t nanos) {
-  if (nanos % 1000 != 0) {
-    throw ReadError("schema", "a timestamp has digits below microseconds, which timestamp cannot hold");
-  }
-  return nanos / 1000;
-}
-
+// Digits below a microsecond are cut, as DataFusion's cast does: towards 1970.
 struct FromNanos {
-  int64_t operator()(int64_t value) const { return exact_micros(value); }
+  int64_t operator()(int64_t value) const { return value / 1000; }
 };
 
+// A Julian day and nanoseconds of that day.
 struct FromInt96 {
   int64_t operator()(parquet::Int96 value) const {
-    int64_t nanos;
-    std::memcpy(&nanos, &value.value[0], 8);
-    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
-    int64_t micros;
-    if (__builtin_mul_overflow(days, int64_t{86'400'000'000}, &micros) ||
-        __builtin_add_overflow(micros, exact_micros(nanos), &micros)) {
+    int64_t of_day;
+    std::memcpy(&of_day, &value.value[0], 8);
+    constexpr int64_t kEpoch = 2440588;  // Julian day of 1970-01-01
+    jg_i128 nanos = (static_cast<int64_t>(value.value[2]) - kEpoch) * jg_i128{86'400'000'000'000} + of_day;
+    jg_i128 micros = nanos / 1000;
+    if (micros != static_cast<int64_t>(micros)) {
       throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
     }
-    return micros;
+    return static_cast<int64_t>(micros);
+  }
+};
+
+// A column that the file does not have, or in which it has only NULLs, of no type.
+class NullChunkReader final : public ChunkReader {
+ public:
+  void start(std::shared_ptr<arrow::io::RandomAccessFile>, const ChunkPlace&) override {}
+  void read(int64_t, int32_t rows, const int32_t*, int32_t, ColumnRoom& room, JgCol* out) override {
+    std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
+    std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
+    out->data = room.data;
+    out->valid = room.valid.get();
   }
 };
 
@@ -95,6 +103,7 @@ class Choice {
   std::unique_ptr<ChunkReader> make() {
     if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1)
       throw wrong_type(column_, "a nested type");
+    if (logical_.is_null() && column_.nullable) return std::make_unique<NullChunkReader>();
     if (logical_.is_decimal()) return decimal();
     switch (found_->physical_type()) {
       case parquet::Type::BOOLEAN:
@@ -187,13 +196,13 @@ class Choice {
       is_signed = type.is_signed();
     }
     int needed = is_signed ? bits : bits * 2;
+    if (column_.type == JG_DEC128 && needed == 128 && column_.scale == 0 && column_.precision >= 20)
+      return reader<Physical, jg_i128>(FromUnsigned{});
     if (column_.type == JG_I8 && needed <= 8) return reader<Physical, int8_t>(Cast<int8_t>{});
     if (column_.type == JG_I16 && needed <= 16) return reader<Physical, int16_t>(Cast<int16_t>{});
     if (column_.type == JG_I32 && needed <= 32) return reader<Physical, int32_t>(Cast<int32_t>{});
     if (column_.type == JG_I64 && needed <= 64) {
-      if constexpr (std::is_same_v<Physical, parquet::Int32Type>) {
-        if (!is_signed) return reader<Physical, int64_t>(FromUnsigned{});
-      }
+      if (!is_signed) return reader<Physical, int64_t>(FromUnsigned{});
       return reader<Physical, int64_t>(Cast<int64_t>{});
     }
     throw mismatch();
@@ -222,6 +231,7 @@ class Choice {
 
 std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
                                                RecyclingPool* pool) {
+  if (found == nullptr) return std::make_unique<NullChunkReader>();
   return Choice(column, found, pool).make();
 }
 

@@ -18,7 +18,9 @@ constexpr int64_t kWindowBytes = 1 << 20;
 }  // namespace
 
 PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool)
-    : column_(column), properties_(pool) {}
+    : column_(column), properties_(pool) {
+  properties_.set_page_checksum_verification(true);
+}
 
 void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
   page_.reset();
@@ -34,7 +36,7 @@ void PageStream::open() {
     if (!chunk_) chunk_ = take(arrow::AllocateResizableBuffer(0, properties_.memory_pool()));
     check(chunk_->Resize(place_.bytes, /*shrink_to_fit=*/false));
     if (take(file_->ReadAt(place_.offset, place_.bytes, chunk_->mutable_data())) < place_.bytes) {
-      malformed("it ends inside column '" + column_->name() + "'");
+      malformed("the file ends inside of it");
     }
     stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(chunk_, 0, place_.bytes));
   } else {
@@ -56,8 +58,8 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
   for (;;) {
     page_ = reader_->NextPage();
     if (!page_) {
-      malformed("column '" + column_->name() + "' ends after " + std::to_string(next_row_) + " of " +
-                std::to_string(place_.rows) + " rows of its row group");
+      malformed("it ends after " + std::to_string(next_row_) + " of " + std::to_string(place_.rows) +
+                " rows of its row group");
     }
     if (page_->type() == parquet::PageType::DICTIONARY_PAGE)
       return static_cast<const parquet::DictionaryPage*>(page_.get());

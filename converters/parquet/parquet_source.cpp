@@ -26,6 +26,7 @@ class ParquetSource final : public Source {
 
  private:
   friend class ParquetWorker;
+  Status check_columns() const;
   FileSourceOptions options_;
   std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
   std::vector<ParquetFile> files_;
@@ -56,7 +57,7 @@ class ParquetWorker final : public SourceWorker {
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
-        if (source_.options_.early[i]) readers_[i]->read(row_, rows_, nullptr, 0, rooms_[i], &columns_[i]);
+        if (source_.options_.early[i]) read(i, nullptr, 0);
       }
     }));
     count_bytes();
@@ -70,12 +71,12 @@ class ParquetWorker final : public SourceWorker {
   Status load(int column, const int32_t* sel, int32_t n) override {
     size_t i = static_cast<size_t>(column);
     if (n == 0) return {};
-    JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] {
-      readers_[i]->read(row_, rows_, n == rows_ ? nullptr : sel, n, rooms_[i], &columns_[i]);
-    }));
+    JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[file_].path, [&] { read(i, n == rows_ ? nullptr : sel, n); }));
     count_bytes();
     return {};
   }
+
+  int file() const override { return file_; }
 
  private:
   static Status cancelled() { return Status("cancelled", "the scan was cancelled"); }
@@ -96,6 +97,10 @@ class ParquetWorker final : public SourceWorker {
     row_ = morsel.first;
     rows_ = 0;
     left_ = morsel.rows;
+  }
+
+  void read(size_t i, const int32_t* sel, int32_t n) {
+    of_column(source_.options_.columns[i], [&] { readers_[i]->read(row_, rows_, sel, n, rooms_[i], &columns_[i]); });
   }
 
   void count_bytes() {
@@ -132,6 +137,7 @@ Status ParquetSource::open() {
       files_.push_back(std::move(file));
     }));
   }
+  JG_RETURN_IF_ERROR(check_columns());
   parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
   std::erase_if(parts, [&](const Morsel& part) {
     const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
@@ -139,6 +145,22 @@ Status ParquetSource::open() {
     return !group.joins;
   });
   queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
+  return {};
+}
+
+// A column that some files lack is NULL in them; one that all lack is a mistake.
+Status ParquetSource::check_columns() const {
+  for (size_t i = 0; i < options_.columns.size(); ++i) {
+    const ColumnSpec& column = options_.columns[i];
+    auto lacks = [i](const ParquetFile& file) { return file.columns[i] == nullptr; };
+    auto count = std::count_if(files_.begin(), files_.end(), lacks);
+    if (count == 0 || (column.nullable && count < static_cast<int64_t>(files_.size()))) continue;
+    const ParquetFile& file = *std::find_if(files_.begin(), files_.end(), lacks);
+    std::vector<std::string> present;
+    const parquet::schema::GroupNode& root = *file.metadata->schema()->group_node();
+    for (int f = 0; f < root.field_count(); ++f) present.push_back(root.field(f)->name());
+    return guarded("Parquet", file.path, [&] { throw missing_column(column, present); });
+  }
   return {};
 }
 

@@ -3,6 +3,8 @@
 #include <parquet/file_reader.h>
 #include <parquet/statistics.h>
 
+#include <cstring>
+
 #include "common/input_file.h"
 #include "common/read_error.h"
 
@@ -10,20 +12,16 @@ namespace jg::columnar {
 
 namespace {
 
-// Top-level leaves by name; a nested column has none.
+// The top-level leaf of that name, null if the file has no such column.
 const parquet::ColumnDescriptor* find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
   const parquet::schema::GroupNode& root = *schema.group_node();
-  std::vector<std::string> present;
   for (int i = 0; i < root.field_count(); ++i) {
     const parquet::schema::NodePtr& field = root.field(i);
-    if (field->name() != wanted.name) {
-      present.push_back(field->name());
-      continue;
-    }
+    if (field->name() != wanted.name) continue;
     if (!field->is_primitive()) throw wrong_type(wanted, "a nested type");
     return schema.Column(schema.ColumnIndex(*field));
   }
-  throw missing_column(wanted, present);
+  return nullptr;
 }
 
 template <class Physical>
@@ -34,51 +32,81 @@ auto min_max(const parquet::Statistics& statistics) {
 
 std::string bytes_of(parquet::ByteArray value) { return {reinterpret_cast<const char*>(value.ptr), value.len}; }
 
-ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column) {
-  ColumnRange range;
-  std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
-  if (!statistics) return range;
-  range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
-  if (!statistics->HasMinMax()) return range;
+// Whether minimum and maximum are known to be in the order that this reader compares in: that of the column's type
+// or, in files that name no order, that of signed numbers (parquet.thrift, ColumnOrder).
+bool ordered(const parquet::ColumnDescriptor& column) {
+  switch (column.column_order().get_order()) {
+    case parquet::ColumnOrder::TYPE_DEFINED_ORDER:
+      return column.sort_order() != parquet::SortOrder::UNKNOWN;
+    case parquet::ColumnOrder::UNDEFINED:
+      return column.sort_order() == parquet::SortOrder::SIGNED;
+    case parquet::ColumnOrder::UNKNOWN:
+      return false;
+  }
+  return false;
+}
+
+void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, ColumnRange* range) {
   const parquet::LogicalType& logical = *column.logical_type();
   bool is_signed = !logical.is_int() || static_cast<const parquet::IntLogicalType&>(logical).is_signed();
   switch (column.physical_type()) {
     case parquet::Type::INT32:
-      if (is_signed) range.integers = min_max<parquet::Int32Type>(*statistics);
+      if (is_signed) range->integers = min_max<parquet::Int32Type>(statistics);
       break;
     case parquet::Type::INT64: {
-      auto [low, high] = min_max<parquet::Int64Type>(*statistics);
+      auto [low, high] = min_max<parquet::Int64Type>(statistics);
       jg_i128 times = 1, divide = 1;
       if (logical.is_timestamp()) {
         auto unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
         if (unit == parquet::LogicalType::TimeUnit::MILLIS) times = 1000;
         if (unit == parquet::LogicalType::TimeUnit::NANOS) divide = 1000;
       }
-      // Nanoseconds round towards zero: one more on each side covers them.
-      if (is_signed)
-        range.integers = std::pair(low * times / divide - (divide > 1), high * times / divide + (divide > 1));
+      if (is_signed) range->integers = std::pair(low * times / divide, high * times / divide);
       break;
     }
     case parquet::Type::FLOAT:
-      range.floats = min_max<parquet::FloatType>(*statistics);
+      range->floats = min_max<parquet::FloatType>(statistics);
       break;
     case parquet::Type::DOUBLE:
-      range.floats = min_max<parquet::DoubleType>(*statistics);
+      range->floats = min_max<parquet::DoubleType>(statistics);
       break;
     case parquet::Type::BYTE_ARRAY:
       if (!logical.is_decimal()) {
-        auto [low, high] = min_max<parquet::ByteArrayType>(*statistics);
-        range.texts = std::pair(bytes_of(low), bytes_of(high));
+        auto [low, high] = min_max<parquet::ByteArrayType>(statistics);
+        range->texts = std::pair(bytes_of(low), bytes_of(high));
       }
       break;
     default:
       break;
   }
+}
+
+// Bounds that are the wrong way round, or NaN, say nothing.
+template <class T>
+void drop_unless_ascending(std::optional<std::pair<T, T>>* bounds) {
+  if (*bounds && !((*bounds)->first <= (*bounds)->second)) bounds->reset();
+}
+
+ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column) {
+  ColumnRange range;
+  try {
+    std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
+    if (!statistics) return range;
+    range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
+    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, &range);
+  } catch (const parquet::ParquetException&) {
+    return {};  // bounds that are no values of the column's type
+  }
+  drop_unless_ascending(&range.integers);
+  drop_unless_ascending(&range.floats);
+  drop_unless_ascending(&range.texts);
   return range;
 }
 
 ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int64_t file_bytes,
                     const parquet::ApplicationVersion& writer) {
+  if (chunk.compression() == arrow::Compression::LZO)
+    throw ReadError("io", "it is compressed with LZO; write it with another codec");
   ChunkPlace place;
   place.rows = rows;
   place.codec = chunk.compression();
@@ -97,8 +125,25 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
     place.bytes += std::min(kHeaderBytesMax, file_bytes - place.offset - place.bytes);
   }
   if (chunk.num_values() != rows) malformed("its footer gives a column another number of rows than its row group");
-  if (chunk.crypto_metadata()) throw ReadError("schema", "a wanted column is encrypted");
   return place;
+}
+
+// The chunk's metadata; those of an encrypted column cannot be read.
+std::unique_ptr<parquet::ColumnChunkMetaData> open_chunk(parquet::RowGroupMetaData& group, int leaf, bool encryption) {
+  std::unique_ptr<parquet::ColumnChunkMetaData> chunk;
+  try {
+    chunk = group.ColumnChunk(leaf);
+  } catch (const parquet::ParquetException&) {
+    if (!encryption) throw;
+  }
+  if (!chunk || chunk->crypto_metadata()) throw ReadError("io", "it is encrypted, and Jumpgate has no keys");
+  return chunk;
+}
+
+void refuse_encrypted_footer(InputFile& input, int64_t file_bytes) {
+  char magic[4] = {};
+  if (file_bytes < 4 || take(input.ReadAt(file_bytes - 4, 4, magic)) < 4) return;
+  if (std::memcmp(magic, "PARE", 4) == 0) throw ReadError("io", "its footer is encrypted, and Jumpgate has no keys");
 }
 
 }  // namespace
@@ -109,6 +154,7 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
   file.path = path;
   auto input = InputFile::open(path, pool);
   int64_t file_bytes = take(input->GetSize());
+  refuse_encrypted_footer(*input, file_bytes);
   file.metadata = parquet::ParquetFileReader::Open(input)->metadata();
   for (const ColumnSpec& column : options.columns)
     file.columns.push_back(find_column(*file.metadata->schema(), column));
@@ -118,16 +164,26 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     wanted.rows = group->num_rows();
     if (wanted.rows < 0) malformed("its footer gives a row group a negative number of rows");
     if (wanted.rows == 0) continue;
-    std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks;
-    for (const parquet::ColumnDescriptor* column : file.columns) {
-      chunks.push_back(group->ColumnChunk(file.metadata->schema()->ColumnIndex(*column->schema_node())));
-      wanted.chunks.push_back(place_of(*chunks.back(), wanted.rows, file_bytes, file.metadata->writer_version()));
-      wanted.bytes += wanted.chunks.back().bytes;
-    }
-    auto may_match = [&](const Bounds& all) {
-      return std::all_of(all.columns().begin(), all.columns().end(), [&](int c) {
-        return all.may_match(c, range_of(*chunks[static_cast<size_t>(c)], *file.columns[static_cast<size_t>(c)]));
+    std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks(file.columns.size());
+    wanted.chunks.resize(file.columns.size());
+    for (size_t i = 0; i < file.columns.size(); ++i) {
+      if (file.columns[i] == nullptr) continue;
+      int leaf = file.metadata->schema()->ColumnIndex(*file.columns[i]->schema_node());
+      of_column(options.columns[i], [&] {
+        chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
+        wanted.chunks[i] = place_of(*chunks[i], wanted.rows, file_bytes, file.metadata->writer_version());
       });
+      wanted.bytes += wanted.chunks[i].bytes;
+    }
+    auto range = [&](size_t i) {
+      if (file.columns[i] != nullptr) return range_of(*chunks[i], *file.columns[i]);
+      ColumnRange missing;
+      missing.all_null = true;
+      return missing;
+    };
+    auto may_match = [&](const Bounds& all) {
+      return std::all_of(all.columns().begin(), all.columns().end(),
+                         [&](int c) { return all.may_match(c, range(static_cast<size_t>(c))); });
     };
     wanted.joins = may_match(partners);
     if (may_match(bounds)) {

@@ -16,15 +16,15 @@ struct RowGroup {
   int64_t rows = 0;
   int64_t bytes = 0;               // of the wanted columns
   bool joins = true;               // may hold a row that has partners in the joins to come
-  std::vector<ChunkPlace> chunks;  // one for each wanted column
+  std::vector<ChunkPlace> chunks;  // one for each wanted column; empty where the file has no such column
 };
 
 struct ParquetFile {
   std::string path;
-  std::shared_ptr<parquet::FileMetaData> metadata;  // owns the descriptors
-  std::vector<const parquet::ColumnDescriptor*> columns;
-  std::vector<RowGroup> row_groups;  // those that may hold a match
-  int64_t pruned_bytes = 0;          // of wanted columns in the others
+  std::shared_ptr<parquet::FileMetaData> metadata;        // owns the descriptors
+  std::vector<const parquet::ColumnDescriptor*> columns;  // the wanted ones, by name; null where there is none
+  std::vector<RowGroup> row_groups;                       // those that may hold a match
+  int64_t pruned_bytes = 0;                               // of wanted columns in the others
 };
 
 // Reads the footer. Row groups out of `bounds` are left out, those out of `partners` are marked. Throws ReadError or a

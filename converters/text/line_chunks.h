@@ -7,19 +7,21 @@
 #include <vector>
 
 #include "jg/status.h"
-#include "jg/stream.h"
+#include "text/input.h"
 
 namespace jg::text {
 
 inline constexpr int64_t kMorselBytes = 8 << 20, kChunkBytes = 512 << 10, kLineBytesMax = 64 << 20;
-inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk
+inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk, and in front of it
 
 // Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every
-// share_count-th.
+// share_count-th. A file that is not read in parts is one range.
 class Ranges {
  public:
-  // Stats every file; "io" names one that cannot be read.
+  explicit Ranges(Input::How how) : how_(std::move(how)) {}
+  // Looks at every file; the error names one that cannot be read.
   Status open(const std::vector<std::string>& files, int share_index, int share_count);
+  Status open_file(int file, std::unique_ptr<Input>* out) const { return Input::open(files_[file], how_, out); }
   struct Range {
     int file;
     int64_t begin, end;  // owns the lines that start in it
@@ -27,10 +29,10 @@ class Ranges {
   bool next(Range* range);
   int64_t left() const;
   void cancel() { cancelled_ = true; }
-  const std::string& path(int file) const { return files_[file]; }
   bool cancelled() const { return cancelled_; }
 
  private:
+  const Input::How how_;
   std::vector<std::string> files_;
   std::vector<Range> ranges_;
   std::atomic<int64_t> next_{0};
@@ -42,13 +44,13 @@ class LineChunks {
  public:
   explicit LineChunks(Ranges* ranges) : ranges_(ranges) {}
   LineChunks(const LineChunks&) = delete;
-  ~LineChunks();
   // The next chunk of whole lines (the last may lack its newline), or *done. Valid until the next call; kPadding zero
   // bytes follow it.
   Status next(bool* done);
-  const char* data() const { return buffer_.data() + begin_; }
+  const char* data() const { return room_ + begin_; }
   int64_t size() const { return end_ - begin_; }
   int file() const { return range_.file; }
+  const Input& input() const { return *input_; }
   int64_t offset() const { return base_ + begin_; }  // of data() in the file
   bool at_file_start() const { return offset() == 0; }
   int64_t bytes_read = 0;
@@ -56,21 +58,17 @@ class LineChunks {
  private:
   Status open_range(bool* done);
   Status fill();
+  void grow(int64_t bytes);
 
   Ranges* ranges_;
   Ranges::Range range_{-1, 0, 0};
-  int fd_ = -1, open_file_ = -1;
+  std::unique_ptr<Input> input_;
+  int open_file_ = -1;
   std::vector<char> buffer_;
-  int64_t base_ = 0;                        // file offset of buffer_[0]
+  char* room_ = nullptr;                    // buffer_ behind its padding
+  int64_t base_ = 0;                        // file offset of room_[0]
   int64_t begin_ = 0, end_ = 0, have_ = 0;  // the chunk, and how much is filled
   bool eof_ = false, active_ = false, skip_first_ = false;
 };
-
-// The 1-based number of the line at `offset`, by counting: for error messages only.
-int64_t line_at(const std::string& path, int64_t offset);
-
-// "PATH: line N (byte B): WHAT", with fields file, line, offset (and column, where one is named).
-Status at_line(const std::string& code, const std::string& path, int64_t offset, const std::string& what,
-               const std::string& column = "");
 
 }  // namespace jg::text

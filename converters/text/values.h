@@ -141,6 +141,44 @@ inline Parse to_integer(std::string_view v, int64_t low, int64_t high, int64_t* 
   return *out < low || *out > high ? Parse::kOverflow : Parse::kOk;
 }
 
+// As jg_text_to_timestamp, and: a zone behind the time (Z, +hh, +hh:mm, +hhmm), which is converted to UTC; zeros behind
+// the microseconds.
+inline Parse to_timestamp(std::string_view v, int64_t* out) {
+  if (jg_text_to_timestamp({v.data(), v.size()}, out) == JG_OK) return Parse::kOk;
+  auto digit = [](char c) { return static_cast<unsigned char>(c - '0') < 10; };
+  while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
+  while (!v.empty() && v.front() == ' ') v.remove_prefix(1);
+  constexpr size_t kTime = 19, kDigits = 20, kDigitsMax = 6;  // where the time ends, and its fraction's digits begin
+  if (v.size() < kTime) return Parse::kWrong;
+  int64_t offset_minutes = 0;
+  if (const size_t sign = v.find_first_of("+-", kTime); sign != v.npos) {
+    std::string_view zone = v.substr(sign + 1);
+    const bool colon = zone.size() == 5 && zone[2] == ':';
+    const char digits[4] = {zone.size() < 2 ? 'x' : zone[0], zone.size() < 2 ? 'x' : zone[1],
+                            zone.size() == 2  ? '0'
+                            : zone.size() < 4 ? 'x'
+                                              : zone[2 + colon],
+                            zone.size() == 2  ? '0'
+                            : zone.size() < 4 ? 'x'
+                                              : zone[3 + colon]};
+    if (zone.size() > 4 && !colon) return Parse::kWrong;
+    for (const char c : digits) {
+      if (!digit(c)) return Parse::kWrong;
+    }
+    const int hours = (digits[0] - '0') * 10 + digits[1] - '0', minutes = (digits[2] - '0') * 10 + digits[3] - '0';
+    if (hours > 23 || minutes > 59) return Parse::kWrong;
+    offset_minutes = (hours * 60 + minutes) * (v[sign] == '-' ? -1 : 1);
+    v = v.substr(0, sign);
+  } else if (v.back() == 'Z' || v.back() == 'z') {
+    v.remove_suffix(1);
+  }
+  while (v.size() > kDigits + kDigitsMax && v.back() == '0') v.remove_suffix(1);
+  if (jg_text_to_timestamp({v.data(), v.size()}, out) != JG_OK) return Parse::kWrong;
+  *out -= offset_minutes * 60000000;
+  constexpr int64_t kYear1 = -62135596800000000, kYear10000 = 253402300800000000;
+  return *out < kYear1 || *out >= kYear10000 ? Parse::kOverflow : Parse::kOk;
+}
+
 // Writes the value of text `v` (already unquoted and unescaped) into row `i` of `data`.
 inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
   const JgStr s{v.data(), v.size()};
@@ -181,12 +219,12 @@ inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
       const Parse parsed = from_failure(jg_text_to_date(s, static_cast<int32_t*>(data) + i));
       if (parsed == Parse::kOk) return parsed;
       int64_t us;  // a midnight is a date
-      if (jg_text_to_timestamp(s, &us) != JG_OK || us % 86400000000 != 0) return Parse::kWrong;
+      if (to_timestamp(v, &us) != Parse::kOk || us % 86400000000 != 0) return Parse::kWrong;
       static_cast<int32_t*>(data)[i] = static_cast<int32_t>(us / 86400000000);
       return Parse::kOk;
     }
     case JG_TIMESTAMP:
-      return from_failure(jg_text_to_timestamp(s, static_cast<int64_t*>(data) + i));
+      return to_timestamp(v, static_cast<int64_t*>(data) + i);
     default:
       static_cast<JgStr*>(data)[i] = s;
       return Parse::kOk;

@@ -13,6 +13,7 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.opaque_columns import opaque_columns
 from jumpgate.compiler.order_joins import order_joins
 from jumpgate.compiler.parallelise import parallelise
 from jumpgate.compiler.plan import CompileOptions, Plan
@@ -28,6 +29,7 @@ Pass = Callable[[Plan], Plan]
 
 #: prune_columns runs again to keep what nobody needs off the edges that parallelise has made
 PASSES: tuple[Pass, ...] = (
+    opaque_columns,
     normalise,
     push_filters,
     anti_joins,

@@ -30,7 +30,6 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
     column,
-    expressions_of,
     rewrite,
 )
 from jumpgate.errors import JumpgateError
@@ -99,14 +98,21 @@ def _project(node: Project) -> Operator:
 def _window(node: Window) -> Operator:
     """A window over columns: what it orders, partitions and reads besides is computed in a projection below."""
     width = len(node.input.schema)
-    wanted = dict.fromkeys(e for e in expressions_of(node) if not isinstance(e, ColumnRef | Literal))
+    keys = (*node.partition_by, *(k.expression for k in node.order_by))
+    computed = [e for e in keys if not isinstance(e, ColumnRef | Literal)]  # a literal orders nothing
+    computed += [e for f in node.functions for e in f.values if not isinstance(e, ColumnRef)]
+    wanted = dict.fromkeys(computed)
     if not wanted:
         return node
     names = (*node.input.schema.names, *(f"key{i}" for i in range(len(wanted))))
     below = Project(node.input, (*references(node.input.schema), *wanted), names)
     found: dict[Expression, Expression] = {e: column(below.schema, width + i) for i, e in enumerate(wanted)}
-    over = map_expressions(node, lambda e: found.get(e, e))
-    assert isinstance(over, Window)
+    over = replace(
+        node,
+        partition_by=tuple(found.get(e, e) for e in node.partition_by),
+        order_by=tuple(replace(k, expression=found.get(k.expression, k.expression)) for k in node.order_by),
+        functions=tuple(f.with_values(tuple(found.get(e, e) for e in f.values)) for f in node.functions),
+    )
     window = replace(over, input=below)
     kept = [*range(width), *range(width + len(wanted), len(window.schema))]
     return project(window, references(window.schema, kept), node.schema.names)

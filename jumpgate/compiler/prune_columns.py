@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from jumpgate.dataflow.operators import (
     Window,
     expressions_of,
 )
+from jumpgate.dataflow.types import DataType
 from jumpgate.nca.interface import DATAGRAMS
 
 #: output column of the old node → output column of the new one
@@ -139,7 +141,7 @@ def _narrowed(node: Operator, need: list[int], inputs: list[tuple[Operator, Wher
 def _read(node: Read, need: list[int]) -> tuple[Operator, Where]:
     used = {*need} | (node.predicate.columns() if node.predicate is not None else set())
     if not used and node.columns:  # rows must still be counted: the cheapest column says how many there are
-        used = {min(range(len(node.columns)), key=lambda i: (node.schema[i].type.width, i))}
+        used = {min(range(len(node.columns)), key=lambda i: (_cost(node.schema[i].type), i))}
     kept = sorted(used)
     where = _positions(kept)
     if len(kept) == len(node.columns):
@@ -148,6 +150,10 @@ def _read(node: Read, need: list[int]) -> tuple[Operator, Where]:
     if node.predicate is not None:
         new = replace(new, predicate=_moved(node.predicate, new, where))
     return new, where
+
+
+def _cost(type: DataType) -> float:
+    return math.inf if type.is_opaque else type.width
 
 
 def _aggregate(node: Aggregate, need: list[int], input: Operator, where: Where) -> tuple[Operator, Where]:

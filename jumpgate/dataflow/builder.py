@@ -5,12 +5,13 @@ read("store_sales.parquet", schema=...).filter(col("ss_quantity") > 10).aggregat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import ColumnRef, Expression, conjunction
-from jumpgate.dataflow.files import Paths, list_files
+from jumpgate.dataflow.files import Paths, implied_options, list_files
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
@@ -34,10 +35,11 @@ from jumpgate.dataflow.operators import (
     column,
     measure_type,
 )
+from jumpgate.dataflow.partitions import as_option, partition_fields, with_partitions
 from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
 from jumpgate.dataflow.tree import tree
 from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
-from jumpgate.dataflow.validate import DEPTH_MAX, option_problems
+from jumpgate.dataflow.validate import DEPTH_MAX, encoding_name, option_problems
 from jumpgate.errors import InvalidDataflow
 
 Columns = str | Named | Sequence["str | Named"]
@@ -155,6 +157,10 @@ class Dataflow:
 
     def distinct(self) -> Dataflow:
         """One of each set of equal rows (NULL equals NULL)."""
+        scope = Scope("distinct", self.schema)
+        for name in self.schema.names:
+            scope.column(name)
+        scope.done()
         return self._then(Distinct(self.root))
 
     def union_all(self, *others: Dataflow) -> Dataflow:
@@ -240,25 +246,40 @@ def read(
     """Files of one format: a path, a glob, a directory, or a list of them (files.list_files).
 
     format: json, csv, parquet or orc; from the suffix if not given. schema: the files' schema, {name: type}, or a
-    function that finds it. columns: those wanted, in this order (all). options: csv: delimiter, quote, header, null;
-    json and csv: on_error = "fail" or "skip" (and count) malformed rows. Raises FileUnreadable and InvalidDataflow.
+    function that finds it. columns: those wanted, in this order (all). options: csv: delimiter, quote, header, null,
+    ragged; json and csv: encoding, on_error = "fail" or "skip" (and count) malformed rows; all: partitions=False leaves
+    the columns of folders (year=2024/) alone. docs/files.md explains them. Raises FileUnreadable, InvalidDataflow, and
+    SchemaMismatch (folders that differ).
     """
     files, format = list_files(paths, format)
     texts = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+    partitioned = texts.pop("partitions", "true")
+    if "encoding" in texts:
+        texts["encoding"] = encoding_name(texts["encoding"])
     scope = Scope("read", Schema(()))
     scope.problems += option_problems(format, texts)
+    if partitioned not in ("true", "false"):
+        scope.problem(f"read: option partitions is {partitioned!r}; it can be true or false")
     scope.done()
-    if isinstance(schema, Mapping):
-        file_schema = _schema_of(scope, schema)
+    if "delimiter" not in texts:
+        texts |= implied_options(files, format)
+    fields = partition_fields(files) if partitioned == "true" else ()
+    if isinstance(schema, Mapping | Schema):
+        file_schema = schema if isinstance(schema, Schema) else _schema_of(scope, schema)
+        fields = tuple(f for f in file_schema if f.name in {p.name for p in fields})
     else:
-        file_schema = schema if isinstance(schema, Schema) else schema(files, format, texts)
+        file_schema = with_partitions(schema(files, format, texts), fields)
+    if fields:
+        texts["partitions"] = as_option(f.name for f in fields)
     scope = Scope("read", file_schema)
     _refuse_duplicates(scope, list(file_schema.names))
     if not len(file_schema):
         scope.problem(f"read: {files[0]!r} has no columns")
     scope.done()
-    found = map(scope.column, file_schema.names if columns is None else columns)
-    wanted = tuple(c.index for c in found if c is not None)
+    if columns is None:  # opaque ones too: they do no harm unless something needs them
+        wanted = tuple(range(len(file_schema)))
+    else:
+        wanted = tuple(c.index for c in map(scope.column, columns) if c is not None)
     scope.done()
     return Dataflow(Read(files, format, file_schema, wanted, tuple(sorted(texts.items()))))
 
@@ -325,7 +346,7 @@ def _cast_columns(root: Operator, types: list[DataType]) -> Operator:
 
 
 def _refuse_duplicates(scope: Scope, names: list[str]) -> None:
-    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
+    for name in (n for n, times in Counter(names).items() if times > 1):
         scope.problem(f"two columns called {name!r} in {scope.operator}; rename one with .alias")
 
 

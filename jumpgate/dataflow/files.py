@@ -1,12 +1,15 @@
-"""The files that a read names: paths, globs and directories become concrete absolute paths."""
+"""The files that a read names: paths, file:// URLs, globs and directories become concrete absolute paths."""
 
 from __future__ import annotations
 
-import glob
 import os
+import re
+import stat
 from collections.abc import Iterable
+from urllib.parse import unquote, urlsplit
 
 from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.paths import braces, has_magic, matches, walk
 from jumpgate.errors import FileUnreadable, InvalidDataflow
 
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
@@ -19,14 +22,20 @@ SUFFIXES = {
     ".pq": "parquet",
     ".orc": "orc",
     ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
 }
+#: of text files, behind the format's: t.csv.gz (what is not read yet among them is refused by the reader, by name)
+PACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".xz", ".lz4")
 
 
 def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...], str]:
     """(absolute paths, format). Directories are searched recursively for the format's suffixes, hidden entries skipped,
-    and results of a glob or directory are sorted; a list keeps its order.
+    and results of a glob or directory are sorted; a list keeps its order. A file that a glob or directory reaches by
+    several ways, as over symbolic links, is listed once.
 
-    Raises FileUnreadable (missing, unreadable, nothing matches) and InvalidDataflow (no format recognisable).
+    Raises FileUnreadable (missing, unreadable, no regular file, nothing matches) and InvalidDataflow (no format
+    recognisable, a URL of a store).
     """
     if format is not None and format not in FORMATS:
         raise InvalidDataflow(f"read: unknown format {format!r}; Jumpgate reads {', '.join(FORMATS)}", operator="read")
@@ -39,53 +48,108 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
     return tuple(found), format or _format_of(found)
 
 
+def implied_options(files: Iterable[str], format: str) -> dict[str, str]:
+    """The read options that the files' suffixes imply: .tsv and .tab are CSV with tabs.
+
+    Raises InvalidDataflow where some do and some do not.
+    """
+    if format != "csv":
+        return {}
+    tabs = {_suffix(file) in (".tsv", ".tab") for file in files}
+    if len(tabs) > 1:
+        raise InvalidDataflow(
+            "read: files with suffix .tsv and others; give the option delimiter, or read them apart", operator="read"
+        )
+    return {"delimiter": "\t"} if True in tabs else {}
+
+
 def _expand(name: str, format: str | None) -> list[str]:
-    path = os.path.abspath(os.path.expanduser(name))
+    if not name:
+        raise FileUnreadable("read: the path is empty", file=name)
+    path = os.path.abspath(os.path.expanduser(_local(name)))
     if "\0" in path:
         raise FileUnreadable(f"read: {name!r} is no path: it contains a NUL character", file=name)
     if os.path.isdir(path):
         return _in_directory(path, format)
-    if os.path.exists(path) or not glob.has_magic(path):
+    if os.path.lexists(path) or not has_magic(path):
         return [path]
-    matches = [m for m in sorted(glob.glob(path, recursive=True)) if os.path.isfile(m)]
-    if not matches:
+    files = [f for pattern in braces(path) for f in matches(pattern) if not os.path.isdir(f)]
+    if not files:
         raise FileUnreadable(f"read: no file matches {name!r}", file=name)
-    return matches
+    return _once(sorted(set(files)))
+
+
+def _local(name: str) -> str:
+    """The path that a file:// URL means, or `name` itself."""
+    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", name)
+    if scheme is None:
+        return name
+    if scheme[1].lower() != "file":
+        raise InvalidDataflow(
+            f"read: {name!r}: {scheme[1]}:// is not read yet, only files of this host (a path or file:///path); "
+            "copy or mount them",
+            operator="read",
+        )
+    url = urlsplit(name)
+    if url.netloc not in ("", "localhost"):
+        raise InvalidDataflow(f"read: {name!r} is on host {url.netloc!r}; write file:///path", operator="read")
+    return unquote(name[len(scheme[0]) + len(url.netloc) :])
 
 
 def _in_directory(path: str, format: str | None) -> list[str]:
-    def unreadable(error: OSError) -> None:
-        raise FileUnreadable(f"read: cannot list directory {error.filename!r}: {error.strerror}", file=path)
-
     suffixes = {s for s, f in SUFFIXES.items() if format in (None, f)}
-    found = []
-    for folder, folders, names in os.walk(path, onerror=unreadable):
-        folders[:] = sorted(f for f in folders if not f.startswith((".", "_")))
-        found += [
-            os.path.join(folder, n)
-            for n in names
-            if not n.startswith((".", "_")) and os.path.splitext(n)[1].lower() in suffixes
-        ]
+    try:
+        found = [f for f in walk(path, hidden=False) if _suffix(f) in suffixes]
+    except OSError as e:
+        raise FileUnreadable(f"read: cannot list directory {e.filename!r}: {e.strerror}", file=path) from None
     if not found:
         listed = ", ".join(sorted(suffixes))
         raise FileUnreadable(f"read: directory {path!r} holds no files with suffix {listed}", file=path)
-    return sorted(found)
+    return _once(sorted(found))
+
+
+def _once(files: list[str]) -> list[str]:
+    """The first name of each real file."""
+    real: dict[object, str] = {}
+    for file in files:
+        try:
+            status = os.stat(file)
+            real.setdefault((status.st_dev, status.st_ino), file)
+        except OSError:
+            real[file] = file  # which opening will report
+    return list(real.values())
 
 
 def _check_readable(file: str) -> None:
     try:
-        with open(file, "rb"):
-            pass
+        mode = os.stat(file).st_mode
+        if not stat.S_ISREG(mode):
+            raise FileUnreadable(f"read: cannot read {file!r}: it is {_kind(mode)}, not a file", file=file)
+        os.close(os.open(file, os.O_RDONLY | os.O_NONBLOCK))  # should it have become a pipe meanwhile
     except OSError as e:
         raise FileUnreadable(f"read: cannot read {file!r}: {e.strerror}", file=file) from None
 
 
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _suffix(file: str) -> str:
+    """The suffix that tells the format, in lower case; of packed text the one in front: t.csv.gz is .csv."""
+    base, last = os.path.splitext(file.lower())
+    if last in PACKED:
+        inner = os.path.splitext(base)[1]
+        return inner if SUFFIXES.get(inner) in ("csv", "json") else last
+    return last
+
+
 def _format_of(files: list[str]) -> str:
-    formats = {SUFFIXES.get(os.path.splitext(f)[1].lower()) for f in files}
+    formats = {SUFFIXES.get(_suffix(f)) for f in files}
     if None not in formats and len(formats) == 1:
         return str(formats.pop())
     if None in formats:
-        strange = next(f for f in files if os.path.splitext(f)[1].lower() not in SUFFIXES)
+        strange = next(f for f in files if _suffix(f) not in SUFFIXES)
         raise InvalidDataflow(
             f"read: the suffix of {strange!r} tells no format; give format={' | '.join(FORMATS)}", operator="read"
         )

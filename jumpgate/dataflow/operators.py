@@ -71,7 +71,8 @@ class Unary(Operator):
 class Read(Operator):
     """Files of one format. `columns` are positions in `file_schema` that are wanted, in output order.
 
-    options (all optional, hashable pairs): csv: delimiter, quote, header, null; json/csv: on_error = fail | skip.
+    options (all optional, hashable pairs): csv: delimiter, quote, header, null, ragged = error | null; json/csv:
+    encoding, on_error = fail | skip; all: partitions, the columns that names of folders hold (partitions.as_option).
     files are concrete absolute paths (globs and directories are expanded by the builder).
     `predicate` (over the output columns) is a hint for skipping row groups and stripes: rows it rejects may be
     dropped by the reader, but a filter above still decides.
@@ -264,12 +265,31 @@ class Frame:
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One window function. Of `arguments`, ntile's count and the offset and default of lag and lead are literals."""
+    """One window function. Of `arguments`, ntile's count and the offset of lag and lead, their second one, are
+    literals; their third one, of the first one's type, is what they give for rows that have none so far away."""
 
     function: str
     arguments: tuple[Expression, ...]
     type: DataType
     name: str
+
+    @property
+    def count(self) -> int | None:
+        """Where among the arguments the one is that must be a literal."""
+        found = {"ntile": 0, "lag": 1, "lead": 1}.get(self.function)
+        return None if found is None or found >= len(self.arguments) else found
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The arguments that are computed for each row."""
+        return tuple(a for i, a in enumerate(self.arguments) if i != self.count)
+
+    def with_values(self, values: tuple[Expression, ...]) -> WindowFunction:
+        """The same function of other `values`, one for each of its own."""
+        rest = iter(values)
+        return replace(
+            self, arguments=tuple(a if i == self.count else next(rest) for i, a in enumerate(self.arguments))
+        )
 
     def __str__(self) -> str:
         return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))})"

@@ -230,7 +230,9 @@ def _after_parts(root: Any, parts: Callable[[Any], Sequence[Any]]) -> list[Any]:
 
 
 def _type(t: DataType) -> pb.Type:
-    return pb.Type(kind=t.kind, precision=t.precision, scale=t.scale, required=not t.nullable)
+    return pb.Type(
+        kind=t.kind, precision=t.precision, scale=t.scale, required=not t.nullable, description=t.description
+    )
 
 
 def _schema(schema: Schema) -> pb.Schema:
@@ -443,7 +445,7 @@ def _read_type(m: pb.Type, where: str) -> DataType:
     if m.kind != "decimal" and (m.precision or m.scale):
         raise _malformed(where, f"{m.kind} has no precision or scale")
     try:
-        return DataType(m.kind, m.precision, m.scale, not m.required)
+        return DataType(m.kind, m.precision, m.scale, not m.required, m.description)
     except ValueError as e:
         raise _malformed(where, str(e)) from None
 

@@ -12,7 +12,7 @@ from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InL
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.literals import as_literal, coerce
 from jumpgate.dataflow.named import Alias, Named, NamedCall, NamedCase, NamedCast, NamedColumn, NamedIn, NamedLiteral
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import DataType, Schema, bool_, not_read
 from jumpgate.errors import InvalidDataflow
 
 #: a literal beside a column takes the column's type exactly, or is refused
@@ -45,7 +45,7 @@ class Scope:
             raise InvalidDataflow("; ".join(self.problems), tuple(self.problems), operator=self.operator)
 
     def column(self, name: str) -> ColumnRef | None:
-        """The column called `name`, or None with a problem noted."""
+        """The column called `name`, or None with a problem noted: nobody names an opaque column."""
         positions = [i for i, n in enumerate(self.schema.names) if n == name]
         if name in self.renamed:
             positions = [self.renamed[name]]
@@ -57,7 +57,11 @@ class Scope:
             hint = suggest(name, (*self.schema.names, *self.renamed))
             self.problem(f"unknown column {name!r} in {self.operator}{hint}")
             return None
-        return ColumnRef(self.schema[positions[0]].type, positions[0], name)
+        type = self.schema[positions[0]].type
+        if type.is_opaque:
+            self.problem(f"{self.operator}: {not_read(name, type)}")
+            return None
+        return ColumnRef(type, positions[0], name)
 
     def resolve(self, expression: Named, wanted: DataType | None = None) -> Expression | None:
         """The typed expression, or None with problems noted. Literals on their own become `wanted` where given."""

@@ -1,4 +1,7 @@
-"""Jumpgate's data types: SQL's scalar types, each nullable, mapped one to one to Arrow and Substrait."""
+"""Jumpgate's data types: SQL's scalar types, each nullable, mapped one to one to Arrow and Substrait.
+
+A column of a file whose type is none of them is *opaque*: its type says only what it is, and nothing computes on it.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,30 @@ KINDS = (
     "string",
     "binary",
 )
+OPAQUE = "opaque"
 INTEGERS = ("int8", "int16", "int32", "int64")
 FLOATS = ("float32", "float64")
 
 
 @dataclass(frozen=True)
 class DataType:
-    """One scalar type. `precision` and `scale` matter for decimal only; timestamp is microseconds, no zone."""
+    """One scalar type. `precision` and `scale` matter for decimal only; timestamp is microseconds, no zone.
+
+    The kind `opaque`, of which `description` says what the file has there (`list<int64>`), stands only in the schema of
+    a Read and in what passes its columns on; the compiler refuses a plan that needs the values.
+    """
 
     kind: str
     precision: int = 0
     scale: int = 0
     nullable: bool = True
+    description: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if self.kind not in (*KINDS, OPAQUE):
             raise ValueError(f"unknown type {self.kind!r}; Jumpgate has {', '.join(KINDS)}")
+        if self.is_opaque != bool(self.description):
+            raise ValueError("an opaque type needs a description, and no other has one")
         if self.kind == "decimal" and not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
             raise ValueError(f"decimal({self.precision}, {self.scale}): precision is 1 to 38, scale 0 to precision")
 
@@ -43,7 +54,12 @@ class DataType:
 
     def same(self, other: DataType) -> bool:
         """Equal but for nullability."""
-        return (self.kind, self.precision, self.scale) == (other.kind, other.precision, other.scale)
+        mine, theirs = (self.kind, self.precision, self.scale), (other.kind, other.precision, other.scale)
+        return mine == theirs and self.description == other.description
+
+    @property
+    def is_opaque(self) -> bool:
+        return self.kind == OPAQUE
 
     @property
     def is_integer(self) -> bool:
@@ -63,7 +79,8 @@ class DataType:
 
     @property
     def width(self) -> int:
-        """Bytes of one fixed-width value in memory; 16 for the (pointer, length) of string and binary."""
+        """Bytes of one fixed-width value in memory; 16 for the (pointer, length) of string and binary. No opaque type
+        has one."""
         if self.kind == "decimal":
             return 8 if self.precision <= 18 else 16
         return {
@@ -83,7 +100,7 @@ class DataType:
     @property
     def name(self) -> str:
         """The type without its nullability, as messages have it."""
-        return f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.kind
+        return f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.description or self.kind
 
     def __str__(self) -> str:
         return self.name + ("?" if self.nullable else "")
@@ -91,6 +108,18 @@ class DataType:
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
     return DataType("decimal", precision, scale, nullable)
+
+
+def opaque(description: str, nullable: bool = True) -> DataType:
+    """What Jumpgate has no type for: `opaque("list<int64>")`."""
+    return DataType(OPAQUE, nullable=nullable, description=description)
+
+
+def not_read(name: str, type: DataType) -> str:
+    """The sentence that refuses an opaque column wherever it is needed."""
+    article = "an" if type.name[0] in "aeio" else "a"
+    way_out = "name the columns that you need, with select or columns=[…]"
+    return f"column {name!r} is {article} {type.name}, which Jumpgate does not read (yet); {way_out}"
 
 
 bool_ = DataType("bool")
@@ -103,7 +132,7 @@ binary = DataType("binary")
 
 
 def parse_type(text: str) -> DataType:
-    """`decimal(7, 2)?` → DataType; the inverse of str(). A trailing ? means nullable."""
+    """`decimal(7, 2)?` → DataType; the inverse of str() but for opaque types. A trailing ? means nullable."""
     nullable = text.endswith("?")
     body = text.rstrip("?").strip()
     if body.startswith("decimal"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+from collections import Counter
 from collections.abc import Mapping
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
@@ -18,6 +20,7 @@ from jumpgate.dataflow.operators import (
     PHASES,
     WINDOW_FUNCTIONS,
     Aggregate,
+    Distinct,
     Filter,
     Join,
     Limit,
@@ -38,32 +41,47 @@ from jumpgate.dataflow.operators import (
     partial_state,
     window_type,
 )
+from jumpgate.dataflow.partitions import from_option
 from jumpgate.dataflow.resolve import suggest
-from jumpgate.dataflow.types import Schema, bool_
+from jumpgate.dataflow.types import Schema, bool_, not_read
 
 #: operators on one path from the root
 DEPTH_MAX = 200
 PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
 READ_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "quote", "header", "null", "on_error"),
-    "json": ("on_error",),
-    "parquet": (),
-    "orc": (),
+    "csv": ("delimiter", "quote", "header", "null", "ragged", "encoding", "on_error", "partitions"),
+    "json": ("encoding", "on_error", "partitions"),
+    "parquet": ("partitions",),
+    "orc": ("partitions",),
 }
+ENCODINGS = ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1")
+_CHOICES = {
+    "header": ("true", "false"),
+    "on_error": ("fail", "skip"),
+    "ragged": ("error", "null"),
+    "encoding": ENCODINGS,
+}
+
+
+def encoding_name(name: str) -> str:
+    """One of ENCODINGS that is also called so, or `name` itself."""
+    try:
+        known = codecs.lookup(name).name
+    except LookupError:
+        return name
+    return {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(
+        known, known
+    )
 
 
 def option_problems(format: str, options: Mapping[str, str]) -> list[str]:
     """What is wrong with a read's options."""
     known = READ_OPTIONS[format]
-    found = [
-        f"read: {format} has no option {n!r}{suggest(n, known) if known else '; it has none'}"
-        for n in options
-        if n not in known
-    ]
+    found = [f"read: {format} has no option {n!r}{suggest(n, known)}" for n in options if n not in known]
     for name in ("delimiter", "quote"):
         if len(options.get(name, ",").encode()) != 1 or options.get(name) in ("\n", "\r", "\0"):
             found.append(f"read: option {name} is {options[name]!r}; it must be one ASCII character")
-    for name, choices in (("header", ("true", "false")), ("on_error", ("fail", "skip"))):
+    for name, choices in _CHOICES.items():
         if options.get(name, choices[0]) not in choices:
             found.append(f"read: option {name} is {options[name]!r}; it can be {' or '.join(choices)}")
     return found
@@ -75,7 +93,8 @@ def problems(node: Operator) -> list[str]:
         found = _read(node) or [p for e in expressions_of(node) for p in _expression(e, node.schema)]
         return [f"read: {p}" for p in found]
     inputs = Schema(tuple(f for i in node.inputs for f in i.schema))
-    found = [p for e, schema in _expressions_with_schemas(node, inputs) for p in _expression(e, schema)]
+    passes = isinstance(node, Project)
+    found = [p for e, schema in _expressions_with_schemas(node, inputs) for p in _expression(e, schema, passes)]
     match node:
         case Filter():
             found += _condition("predicate", node.predicate)
@@ -97,6 +116,8 @@ def problems(node: Operator) -> list[str]:
             found += _counts(node.count, node.offset)
         case UnionAll():
             found += _union(node)
+        case Distinct():
+            found += [not_read(f.name, f.type) for f in inputs if f.type.is_opaque]
         case Shuffle():
             found += _partitioning(node.partitioning, inputs)
         case Send():
@@ -111,7 +132,13 @@ def _expressions_with_schemas(node: Operator, inputs: Schema) -> list[tuple[Expr
     return sides + ([(node.residual, inputs)] if node.residual is not None else [])
 
 
-def _expression(root: Expression, schema: Schema) -> list[str]:
+def _expression(root: Expression, schema: Schema, passes: bool = False) -> list[str]:
+    """`passes`: an opaque column may be the whole expression."""
+    opaque = [e for e in root.walk() if e.type.is_opaque]
+    if opaque and not (passes and isinstance(root, ColumnRef)):
+        return [
+            not_read(e.name, e.type) if isinstance(e, ColumnRef) else f"no value is a {e.type.name}" for e in opaque
+        ]
     found: list[str] = []
     for e in root.walk():
         try:
@@ -170,8 +197,14 @@ def _read(node: Read) -> list[str]:
     found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(f) or "\0" in f]
     if not all(0 <= c < len(node.file_schema) for c in node.columns):
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
+    if node.format == "csv":
+        found += [f"a column of a CSV file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque]
     names = node.file_schema.names
-    found += [f"two columns called {n!r}" for n in dict.fromkeys(names) if names.count(n) > 1]
+    found += [f"two columns called {n!r}" for n, times in Counter(names).items() if times > 1]
+    known = frozenset(names)
+    found += [
+        f"no column {n!r}, which is in the names of folders" for n in from_option(dict(node.options)) if n not in known
+    ]
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)
     return found
@@ -191,8 +224,6 @@ def _aggregate(node: Aggregate) -> list[str]:
     found = [] if node.phase in PHASES else [f"unknown phase {node.phase!r}"]
     if len(node.keys) != len(node.key_names):
         found.append(f"{len(node.keys)} keys, {len(node.key_names)} names")
-    if not node.keys and not node.measures:
-        found.append("neither keys nor measures")
     for m in node.measures:
         found += _measure(m)
         if not found and node.phase != "full" and m.function in DISTINCT:
@@ -236,12 +267,14 @@ def _window_function(f: WindowFunction) -> list[str]:
     types = tuple(a.type for a in f.arguments)
     if f.function in ("sum", "avg", "stddev") and not types[0].is_numeric:
         return [f"{f.function} of {types[0].name}"]
-    counts = f.arguments[:1] if f.function == "ntile" else f.arguments[1:2] if f.function in ("lag", "lead") else ()
-    for a in counts:
+    if f.count is not None:
+        a = f.arguments[f.count]
         if not (isinstance(a, Literal) and isinstance(a.value, int) and a.type.is_integer and a.value >= 0):
             return [f"{f.function}: its count must be a literal, an integer of at least 0"]
-    if f.function == "ntile" and counts and counts[0].value == 0:  # type: ignore[attr-defined]
-        return ["ntile of 0 parts"]
+        if f.function == "ntile" and a.value == 0:
+            return ["ntile of 0 parts"]
+    if f.function in ("lag", "lead") and len(types) == 3 and not types[2].same(types[0]):
+        return [f"{f.function} of {types[0].name} with a default of {types[2].name}; cast one of them"]
     if f.type != window_type(f.function, types):
         return [f"{f.function}: declared as {f.type}, its type is {window_type(f.function, types)}"]
     return []
@@ -266,6 +299,8 @@ def _partitioning(p: Partitioning, schema: Schema) -> list[str]:
     found = [] if p.kind in PARTITIONINGS else [f"unknown partitioning {p.kind!r}"]
     if not all(0 <= k < len(schema) for k in p.keys):
         found.append(f"partitioning keys {p.keys} of an input with {len(schema)} columns")
+    else:
+        found += [not_read(schema[k].name, schema[k].type) for k in p.keys if schema[k].type.is_opaque]
     if (p.kind in ("hash", "murmur3")) != bool(p.keys):
         found.append(f"partitioning {p.kind} with {len(p.keys)} keys")
     if p.count < 1 or (p.kind == "single" and p.count != 1):

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -196,6 +197,8 @@ class JobPlan:
     stages: int
     result: str  #: id of the edge to the client
     explain: dict[str, Any] = field(default_factory=dict, compare=False)
+    #: of the files that it reads, as they were before anything of it was planned; without those that were not there
+    files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
     def edge(self, id: str) -> Edge:
         return next(e for e in self.edges if e.id == id)
@@ -262,6 +265,8 @@ class JobContext:
     #: edge id → instance id → what that end of an edge over datagrams must know; filled by the device's allocate
     paths: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     timeout_ms: int = 30_000
+    #: names of the hosts that have the service's own files, not copies of them
+    here: frozenset[str] = frozenset()
 
 
 class LifeCycle(Protocol):

@@ -20,6 +20,9 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(type: DataType) -> pa.DataType:
+    """The type of what an edge delivers; raises SchemaMismatch for an opaque one, which no edge carries."""
+    if type.is_opaque:
+        raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
     return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
 
 

@@ -75,7 +75,7 @@ class Decoder:
 def _text_bytes(offsets: pa.Buffer, rows: int, name: str) -> int:
     """How long the data buffer is; offsets that leave it would be read out of bounds later."""
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, offsets])
-    if ends[0].as_py() != 0 or not pc.all(pc.less_equal(ends[:-1], ends[1:])).as_py():
+    if ends[0].as_py() != 0 or not pc.all(pc.less_equal(ends[:-1], ends[1:]), min_count=0).as_py():
         raise ProtocolError(f"offsets of column '{name}' that do not ascend from zero")
     size: int = ends[-1].as_py()
     return size
@@ -99,6 +99,6 @@ def _text(offsets: pa.Buffer, data: pa.Buffer | None, rows: int) -> tuple[memory
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, offsets])
     first, last = ends[0].as_py(), ends[-1].as_py()
     if first:
-        ends = pc.subtract(ends, first)
+        ends = pc.subtract(ends, pa.scalar(first, pa.int32()))  # with a plain number, Arrow widens them
     characters = memoryview(data)[first:last] if data is not None else memoryview(b"")
     return memoryview(ends.buffers()[1])[: 4 * (rows + 1)], characters

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
+from jumpgate.dataflow.types import DataType, Field, Schema, not_read, parse_type
 
 if TYPE_CHECKING:
     from jumpgate.v1 import ntf_pb2
@@ -47,6 +47,9 @@ class Descriptor:
             raise ValueError(f"unknown layout {self.layout!r}; there are {', '.join(LAYOUTS)}")
         if self.byte_order not in BYTE_ORDERS:
             raise ValueError(f"unknown byte order {self.byte_order!r}; there are {', '.join(BYTE_ORDERS)}")
+        for field in self.schema:
+            if field.type.is_opaque:
+                raise ValueError(not_read(field.name, field.type))
         if len(self.schema) > COLUMNS_MAX:
             raise ValueError(f"{len(self.schema)} columns; a tuple has at most {COLUMNS_MAX}")
         parameters = (self.byte_order, self.packed, self.alignment)

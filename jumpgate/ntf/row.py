@@ -28,7 +28,7 @@ def encode(descriptor: Descriptor, columns: Sequence[pa.Array], rows: int) -> by
     for field, column in zip(layout.fields, columns, strict=True):
         if not field.type.is_text:
             values = _fixed_bytes(field, column, rows)
-            step = len(values) // rows
+            step = 16 if field.type.kind == "decimal" else field.width
             for to, source in _byte_pairs(descriptor, field.width):
                 out[field.offset + to :: layout.stride] = values[source::step]
     texts = [columns[f.null_bit].cast(pa.binary()).fill_null(b"") for f in layout.texts]
@@ -144,7 +144,7 @@ def _read_validity(layout: RowLayout, field: RowField, tuples: memoryview, name:
     bits = pa.py_buffer(tuples[field.null_bit // 8 :: layout.stride].tobytes())
     flags = pa.Array.from_buffers(pa.uint8(), bits.size, [None, bits])
     valid = pc.equal(pc.bit_wise_and(flags, pa.scalar(1 << field.null_bit % 8, pa.uint8())), 0)
-    if pc.all(valid).as_py():
+    if pc.all(valid, min_count=0).as_py():
         return None
     if not field.type.nullable:
         raise ProtocolError(f"NULLs in column '{name}', which has none")
@@ -178,5 +178,5 @@ def _check_empty(buffers: list[pa.Buffer], validity: pa.Buffer, rows: int) -> No
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, buffers[0]])
     lengths = pc.subtract(ends[1:], ends[:-1])
     valid = pa.Array.from_buffers(pa.bool_(), rows, [None, validity])
-    if not pc.all(pc.or_(valid, pc.equal(lengths, 0))).as_py():
+    if not pc.all(pc.or_(valid, pc.equal(lengths, 0)), min_count=0).as_py():
         raise ProtocolError("a NULL string that has characters")

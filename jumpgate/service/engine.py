@@ -13,10 +13,12 @@ from pathlib import Path
 from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
-from jumpgate.converters.statistics import estimate
+from jumpgate.converters.probe import estimate
+from jumpgate.converters.prober import prober
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.operators import Operator
-from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, NotFound, Unreachable
+from jumpgate.dataflow.file_state import FileState, FileStates, file_state
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import Config, HostConfig
 from jumpgate.hosts.local import LocalAgent
@@ -31,6 +33,8 @@ EXPIRY_S = 300.0
 JOBS_MAX = 1000
 ENDED_MAX = 100
 STALL_TIMEOUT_MS = 60_000
+#: two changes of a file that are further apart have different times
+FILE_CLOCK_NS = 10_000_000
 
 
 def records_folder() -> Path:
@@ -62,6 +66,7 @@ class Engine:
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
+        prober.hold()
 
     # ---- agents ----
 
@@ -131,9 +136,11 @@ class Engine:
             prefer=options.prefer,
             trace=trace or debug.level() >= 3,
         )
+        states = _known_states(root)
         plan = compile_dataflow(root, self.devices, self.registry, compile_options)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
+        plan = replace(plan, files=states)
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
         if not limit:
             return plan
@@ -148,7 +155,8 @@ class Engine:
         hosts = await self._lend({i.device.name for i in plan.instances}, record.phases)
         drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
-        context = JobContext(id, secrets.token_hex(16), plan, hosts, drivers)
+        here = frozenset(h.device.name for h in self.config.hosts if h.agent is None)
+        context = JobContext(id, secrets.token_hex(16), plan, hosts, drivers, here=here)
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
         try:
             await job.compile()
@@ -229,6 +237,7 @@ class Engine:
             agent.hang_up()  # all at once
         for agent in self.agents.values():
             agent.stop()
+        prober.release()
 
     # ---- housekeeping ----
 
@@ -259,6 +268,21 @@ class Engine:
         """A failure may mean that an agent evicted an artifact since it was asked."""
         for host in self._hosts.values():
             host.forget_artifacts()
+
+
+def _known_states(root: Operator) -> FileStates:
+    """Of all files that are read and can be seen from here; of others the hosts that read them know."""
+    files = {file for node in root.walk() if isinstance(node, Read) for file in node.files}
+    states: dict[str, FileState] = {}
+    for attempt in range(2):
+        for file in files:
+            with contextlib.suppress(FileUnreadable):
+                states[file] = file_state(file)
+        newest_ns = max((state.mtime_ns for state in states.values()), default=0)
+        if attempt or abs(time.time_ns() - newest_ns) > FILE_CLOCK_NS:
+            break
+        time.sleep(FILE_CLOCK_NS / 1e9)  # else another change now might leave the time as it is
+    return states
 
 
 def _read_token(file: str | None, host: str) -> str:

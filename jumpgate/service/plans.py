@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import replace
 
+from jumpgate.dataflow.file_state import check_unchanged
 from jumpgate.dataflow.operators import Read
+from jumpgate.errors import FileChanged
 from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
-
-#: size and time of the last change (ns) of each file that a plan reads
-Stamp = dict[str, tuple[int, int]]
 
 
 class Plans:
@@ -23,28 +20,31 @@ class Plans:
     statistics of the files. How many endpoints the client has is part of a request here, which ones is not."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, int], tuple[Stamp, JobPlan]] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, int], JobPlan] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, request: pb.SubmitRequest) -> JobPlan | None:
         """The plan of an equal request, with this one's endpoints."""
         key, endpoints = _key(request)
         with self._lock:
-            stamp, plan = self._kept.get(key, (None, None))
+            plan = self._kept.get(key)
             if plan is not None:
                 self._kept.move_to_end(key)
-        if stamp is None or plan is None or stamp != _stamp(stamp):
+        if plan is None:
+            return None
+        try:
+            check_unchanged(plan.files)
+        except FileChanged:
             return None
         return _delivering(plan, endpoints)
 
     def keep(self, request: pb.SubmitRequest, plan: JobPlan) -> None:
-        """Remembers what was planned, unless a file is gone by now."""
-        files = {file: None for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
-        stamp = _stamp(files)
-        if stamp is None:
+        """Remembers what was planned, unless it reads a file that cannot be seen from here."""
+        files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
+        if not files <= plan.files.keys():
             return
         with self._lock:
-            self._kept[_key(request)[0]] = stamp, plan
+            self._kept[_key(request)[0]] = plan
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
 
@@ -68,11 +68,3 @@ def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:
     edges = tuple(replace(e, endpoints=endpoints) if e.id == plan.result else e for e in plan.edges)
     shown = [{**e, "to": list(endpoints)} if e["id"] == plan.result else e for e in plan.explain["edges"]]
     return replace(plan, edges=edges, explain={**plan.explain, "edges": shown})
-
-
-def _stamp(files: Iterable[str]) -> Stamp | None:
-    try:
-        found = {file: os.stat(file) for file in files}
-    except OSError:
-        return None
-    return {file: (status.st_size, status.st_mtime_ns) for file, status in found.items()}

@@ -13,8 +13,9 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-from substrait.algebra_pb2 import Rel
-from substrait.plan_pb2 import Plan
+
+from jumpgate.client.sql.logical.nodes import Node, flat_name
+from jumpgate.client.sql.logical.plan_pb2 import Expr
 
 Row = tuple[Any, ...]
 RELATIVE_TOLERANCE = 1e-9
@@ -75,65 +76,32 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def sort_columns(plan: Plan) -> list[int]:
+def sort_columns(root: Node) -> list[int]:
     """Positions in the result of what the plan's last sort orders by, the leading ones that the result shows."""
-    rel = plan.relations[0].root.input
-    shown = list(range(len(plan.relations[0].root.names)))
-    while True:
-        kind = rel.WhichOneof("rel_type")
-        if kind == "sort":
-            found = []
-            for field in rel.sort.sorts:
-                index = _field(field.expr)
-                if index is None or index not in shown:
-                    break
-                found.append(shown.index(index))
-            return found
-        if kind == "fetch":
-            rel = rel.fetch.input
-        elif kind == "project":
-            below = _width(rel.project.input)
-            if below is None:
-                return []
-            mapping = list(rel.project.common.emit.output_mapping) or list(range(below + len(rel.project.expressions)))
-            new = []
-            for position in shown:
-                source = mapping[position]
-                computed = _field(rel.project.expressions[source - below]) if source >= below else source
-                new.append(-1 if computed is None else computed)
-            shown, rel = new, rel.project.input
-        else:
-            return []
+    node, shown = root, list(range(len(root.types)))
+    while node.kind in ("limit", "projection", "subquery_alias"):
+        (child,) = node.children
+        if node.kind == "projection":
+            shown = [_position(node.plan.projection.exprs[p], child) if p >= 0 else -1 for p in shown]
+        node = child
+    if node.kind != "sort":
+        return []
+    found = []
+    for key in node.plan.sort.keys:
+        position = _position(key.expr, node.children[0])
+        if position < 0 or position not in shown:
+            break
+        found.append(shown.index(position))
+    return found
 
 
-def _width(rel: Rel) -> int | None:
-    """How many columns a relation has, where it says so itself."""
-    body = getattr(rel, rel.WhichOneof("rel_type") or "read")
-    if body.common.emit.output_mapping:
-        return len(body.common.emit.output_mapping)
-    kind = rel.WhichOneof("rel_type")
-    if kind in ("sort", "fetch", "filter"):
-        return _width(body.input)
-    if kind == "aggregate":
-        return len(body.grouping_expressions) + len(body.measures) + (len(body.groupings) > 1)
-    if kind == "project":
-        below = _width(body.input)
-        return None if below is None else below + len(body.expressions)
-    if kind == "set":
-        return _width(body.inputs[0])
-    if kind == "read":
-        items = body.projection.select.struct_items
-        return len(items) if body.HasField("projection") else len(body.base_schema.names)
-    if kind in ("join", "cross"):
-        left, right = _width(body.left), _width(body.right)
-        return None if left is None or right is None else left + right
-    return None
-
-
-def _field(expression: Any) -> int | None:
-    if expression.WhichOneof("rex_type") != "selection":
-        return None
-    return int(expression.selection.direct_reference.struct_field.field)
+def _position(expr: Expr, node: Node) -> int:
+    """The position among a node's columns of the one that an expression is; -1 if it is computed."""
+    while expr.WhichOneof("kind") == "alias":
+        expr = expr.alias.input
+    if expr.WhichOneof("kind") != "column":
+        return -1
+    return node.flat_names.index(flat_name(expr.column))
 
 
 def _is_number(value: Any) -> bool:

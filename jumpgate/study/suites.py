@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
-from substrait.plan_pb2 import Plan
 
 from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.errors import ConfigError
 from jumpgate.study.answers import difference, sort_columns, without_limit
 from jumpgate.tpcds import compare
@@ -47,13 +47,13 @@ class Oracle:
         """DuckDB's answer, computed now."""
         return self._connection.execute(text).to_arrow_table()
 
-    def difference(self, ours: pa.Table, text: str, plan: Plan) -> str:
-        """What is wrong with `ours` as the answer to `text`; plan: the Substrait plan of the query."""
+    def difference(self, ours: pa.Table, text: str, root: Node) -> str:
+        """What is wrong with `ours` as the answer to `text`; root: the query's plan."""
         whole = without_limit(text)
         return difference(
             ours,
             self.answer(text),
-            sort_columns(plan),
+            sort_columns(root),
             lambda: None if whole is None else self.answer(whole),
         )
 

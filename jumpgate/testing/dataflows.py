@@ -10,6 +10,7 @@ import csv
 import datetime
 import decimal as pydecimal
 import json
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -314,7 +315,7 @@ def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]]
 def _json(value: Any) -> str:
     if isinstance(value, pydecimal.Decimal):
         return f"{value:f}"
-    if isinstance(value, datetime.date):
+    if isinstance(value, datetime.date) or (isinstance(value, float) and not math.isfinite(value)):
         return json.dumps(_text(value))
     return json.dumps(value)
 

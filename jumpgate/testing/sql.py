@@ -161,7 +161,7 @@ class Translator:
                 return self._join(node)
             case Aggregate() if node.phase == "full":
                 keys = [self.expression(k) for k in node.keys]
-                outputs = [*keys, *(self._measure(m) for m in node.measures)]
+                outputs = [*keys, *(self._measure(m) for m in node.measures)] or ["count(*)"]
                 group = f" GROUP BY {', '.join(str(i + 1) for i in range(len(keys)))}" if keys else ""
                 return f"SELECT {_numbered(outputs)} FROM {self._step(node.input)} t{group}"
             case Sort():
@@ -187,7 +187,7 @@ class Translator:
         return _numbered([self.expression(e) for e in expressions])
 
     def _read(self, node: Read) -> str:
-        columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))]) or "1 AS c0"
+        columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))])
         files = "[" + ", ".join(map(quoted, node.files)) + "]"
         options = dict(node.options)
         declared = ", ".join("'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema)
@@ -333,7 +333,8 @@ class Translator:
 
 
 def _numbered(expressions: Sequence[str]) -> str:
-    return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions))
+    """The outputs of a SELECT; there is one, though nobody refers to it, where a dataflow has none."""
+    return ", ".join(f"{e} AS c{i}" for i, e in enumerate(expressions)) or "1 AS c0"
 
 
 def _bound(offset: int) -> str:

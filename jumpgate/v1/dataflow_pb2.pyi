@@ -29,16 +29,18 @@ class Dialect(_message.Message):
     def __init__(self, on_overflow: _Optional[str] = ..., division_by_zero: _Optional[str] = ..., to_integer: _Optional[str] = ..., nan: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "required")
+    __slots__ = ("kind", "precision", "scale", "required", "description")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     required: bool
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ...) -> None: ...
+    description: str
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
 
 class Field(_message.Message):
     __slots__ = ("name", "type")

@@ -21,7 +21,10 @@ SUMMED_DIGITS_MAX = 28
 
 def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
     """What about a window or a sort DataFusion would not do exactly as `dialect` has it."""
-    if any(not isinstance(e, ColumnRef | Literal) for e in expressions_of(node)):
+    values = [v for f in node.functions for v in f.values] if isinstance(node, Window) else []
+    if any(not isinstance(e, ColumnRef | Literal) for e in expressions_of(node)) or any(
+        isinstance(v, Literal) for v in values
+    ):
         return Unsupported(
             "the engine takes columns, not expressions", "expression", "compute them in a projection below"
         )
@@ -36,12 +39,8 @@ def refusal(node: Operator, dialect: Dialect) -> Unsupported | None:
 
 
 def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
-    if any(isinstance(a, Literal) and not _is_count(a) for a in f.arguments):
-        return Unsupported(f"the engine takes integers as literals of {f.function}", "window_literal")
     if f.function in ("rank", "dense_rank") and not node.order_by:
         return Unsupported(f"{f.function} without an order", "window_order")
-    if f.function in ("lag", "lead") and len(f.arguments) > 2:
-        return Unsupported(f"{f.function} with a default", "window_default")
     if f.function not in ("sum", "avg", "stddev"):
         return None
     type = f.arguments[0].type
@@ -51,10 +50,6 @@ def _refused(f: WindowFunction, node: Window) -> Unsupported | None:
         return Unsupported(f"a {f.function} of {type.name} may overflow unnoticed in the engine", "window_overflow",
                            f"cast it to at most {SUMMED_DIGITS_MAX} digits")  # fmt: skip
     return None
-
-
-def _is_count(literal: Literal) -> bool:
-    return literal.type.is_integer and literal.value is not None
 
 
 def statement(node: Operator) -> str:
@@ -75,7 +70,11 @@ def statement(node: Operator) -> str:
 
 
 def _call(f: WindowFunction, framed: str, whole: str) -> str:
-    arguments = [str(a.value) if isinstance(a, Literal) else _column(a) for a in f.arguments]
+    arguments = [f"{a.value:d}" if isinstance(a, Literal) else _column(a) for a in f.arguments]
+    if f.function in ("lag", "lead") and len(arguments) == 3:  # the engine's own defaults are literals, and cast
+        value, count, default = arguments
+        there = f"{f.function}(1, {count}){whole} IS NOT NULL"
+        return f"CASE WHEN {there} THEN {f.function}({value}, {count}){whole} ELSE {default} END"
     if f.function in RANKING:
         return f"{f.function}({', '.join(arguments)}){whole}"
     if f.function == "count_star":

@@ -118,7 +118,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
     sources: list[dict[str, Any]] = []
     for source in program.sources:
         if isinstance(source, FileSource):
-            sources.append(_files(source, instance, replicated))
+            sources.append(_files(source, instance, replicated, context))
         else:
             sources.append(_incoming(source, instance, context))
     return {
@@ -163,12 +163,14 @@ def _program(program: Program) -> dict[str, Any]:
     return {"tables": tables, "pipelines": pipelines, "limits": limits}
 
 
-def _files(source: FileSource, instance: InstancePlan, replicated: bool) -> dict[str, Any]:
+def _files(source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext) -> dict[str, Any]:
+    known = [context.plan.files.get(file, ()) for file in source.files]
     return {
         "kind": "files",
         "name": source.name,
         "format": source.format,
         "files": source.files,
+        "states": known if instance.device.name in context.here else [state[:1] for state in known],
         "file_columns": columns(source.file_schema),
         "positions": source.positions,
         "early": source.early,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime
 import random
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from jumpgate.client import (
+    Dataflow,
     avg,
     avg_distinct,
     col,
@@ -26,7 +28,10 @@ from jumpgate.client import (
     variance,
     variance_pop,
 )
+from jumpgate.client.session import Session
+from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.named import Aggregation
+from jumpgate.dataflow.operators import Aggregate, Measure, Project, UnionAll, column, measure_type
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import Overflow
 from jumpgate.testing.lab import Lab
@@ -236,3 +241,25 @@ def test_one_group_has_nearly_all_rows(any_lab: Lab) -> None:
     table = any_lab.table({"k": "int64", "x": "int64", "s": "string"}, rows, files=3)
     any_lab.check(table.aggregate(by=["k"], n=count(), t=sum_("x"), u=count_distinct("s"), m=min_("x"), d=stddev("x")))
     any_lab.check(table.aggregate(by=["k", "s"], n=count(), t=avg("x")))
+
+
+@pytest.mark.parametrize("parallelism", [1, 4])
+def test_neither_keys_nor_measures(four_hosts: str, tmp_path: Path, parallelism: int) -> None:
+    """The empty grouping set of a query without measures: one row, whatever the input."""
+    with Session(four_hosts, parallelism=parallelism) as session:
+        check_one_row(Lab(session, tmp_path))
+
+
+def check_one_row(lab: Lab) -> None:
+    table = lab.table({"k": "int64"}, [(i % 3,) for i in range(100)], files=3).root
+    empty = lab.table({"k": "int64"}, []).root
+    key, number = column(table.schema, 0), Literal(int64.with_nullable(False), 7)
+    rows = Measure("count_star", None, measure_type("count_star", None), "rows")
+    for input in (table, empty):
+        one = Aggregate(input, (), (), ())
+        lab.check(Dataflow(Project(one, (number,), ("seven",))))
+        assert lab.run(Dataflow(Aggregate(one, (), (), (rows,)))).to_pylist() == [{"rows": 1}]
+        found = lab.run(Dataflow(one))
+        assert (found.num_columns, found.num_rows) == (0, 1)
+        total = Project(one, (Literal(key.type, None),), ("k",))
+        lab.check(Dataflow(UnionAll((Aggregate(input, (key,), ("k",), ()), total))))

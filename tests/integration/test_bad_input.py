@@ -124,9 +124,7 @@ def test_unreadable(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_: Any, **__: Any) -> Any:
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
-    monkeypatch.setattr(
-        os if what == "directory" else "builtins.open", *(("scandir", refuse) if what == "directory" else (refuse,))
-    )
+    monkeypatch.setattr(os, "scandir" if what == "directory" else "open", refuse)
     target = tmp_path if what == "directory" else tmp_path / "t.json"
     with pytest.raises(FileUnreadable, match="Permission denied") as raised:
         read(target, schema=SCHEMA)

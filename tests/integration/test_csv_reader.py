@@ -146,6 +146,12 @@ EXTREMES = [
     ("timestamp", "1970-01-01 00:00:00.000001", 1),
     ("timestamp", "1969-12-31T23:59:59.5", -500000),
     ("timestamp", "2001-02-03", 981158400000000),
+    ("timestamp", "2001-02-03T04:05:06Z", 981173106000000),
+    ("timestamp", "2001-02-03 04:05:06.5+02:00", 981165906500000),
+    ("timestamp", "2001-02-03 04:05:06-0130", 981178506000000),
+    ("timestamp", "2001-02-03 04:05:06+02", 981165906000000),
+    ("timestamp", "2001-02-03T04:05:06.123456000Z", 981173106123456),
+    ("date", "2001-02-03T00:00:00.000000000Z", 11356),
     ("bool", "TRUE", True),
     ("bool", "f", False),
     ("bool", "1", True),
@@ -181,6 +187,12 @@ WRONG = [
     ("date", "2001-02-29", SchemaMismatch),
     ("date", "20010203", SchemaMismatch),
     ("timestamp", "2001-02-03 25:00:00", SchemaMismatch),
+    ("timestamp", "2001-02-03 04:05:06.1234567", SchemaMismatch),
+    ("timestamp", "2001-02-03 04:05:06+24:00", SchemaMismatch),
+    ("timestamp", "2001-02-03 04:05:06+2", SchemaMismatch),
+    ("timestamp", "2001-02-03 04:05:06 UTC", SchemaMismatch),
+    ("timestamp", "2001-02-03Z", SchemaMismatch),
+    ("timestamp", "0001-01-01 00:00:00+01:00", Overflow),
     ("bool", "yes", SchemaMismatch),
     ("string", b"\xff\xfe", MalformedData),
     ("string", b"a" * 20 + b"\xc3", MalformedData),
@@ -217,7 +229,7 @@ def test_nulls_and_empties(tmp_path: Path) -> None:
         scan(write(tmp_path / "m.csv", "a,b\n,x\n"), two("int64"))
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("last", [True, False])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("header", [True, False])
@@ -226,6 +238,42 @@ def test_line_ends(tmp_path: Path, end: str, last: bool, mark: str, header: bool
     path = write(tmp_path / "t.csv", mark + end.join(lines) + (end if last else ""))
     found = rows(path, two(), options={"header": str(header).lower()})
     assert found == [(1, b"x"), (2, None), (3, b"y"), (4, b"z")]
+
+
+def test_lines_that_end_in_cr(tmp_path: Path) -> None:
+    """Found in the first line; quoted line ends of any kind stay; an LF outside quotes is an error."""
+    text = 'a,b\r1,"x\r\n""y"\r\r2,z\r3,""'
+    for end in ("", "\r"):
+        assert rows(write(tmp_path / "t.csv", text + end), two()) == [(1, b'x\r\n"y'), (2, b"z"), (3, b"")]
+    count = MORSEL_BYTES // 8
+    path = write(tmp_path / "long.csv", "a,b\r" + "12345,xy\r" * count)
+    assert scan(path, two(), threads=2, select=lambda _: []).rows == count
+    with pytest.raises(MalformedData, match="line 3 .* an LF stands here outside quotes, but the file's first line"):
+        scan(write(tmp_path / "m.csv", "a,b\r1,x\r2,y\n3,z\r"), two())
+    with pytest.raises(MalformedData, match="line 2 .* 3 fields where 2 are expected"):
+        scan(write(tmp_path / "n.csv", "a,b\r\n1,x\r2,y\r\n"), two())
+    path = write(tmp_path / "w.csv", "a,b\r" + "1,x\r" * 100 + "y,x\r")
+    with pytest.raises(SchemaMismatch, match="line 102 .*column 'a' holds y"):
+        scan(path, two())
+
+
+def test_ragged_records(tmp_path: Path) -> None:
+    """Fields that are lacking at the end are NULL, by option; more than the header has are an error all the same."""
+    text = 'a,b,c\r\n1,x,2\r\n3\r\n\r\n4,y\r\n5,"z"\r\n,\r\n""\r\n6,"",7'
+    schema = Schema((*two(), Field("c", t.int64)))
+    expected = [(1, b"x", 2), (3, None, None), (4, b"y", None), (5, b"z", None), (None, None, None), (None, None, None),
+                (6, b"", 7)]  # fmt: skip
+    path = write(tmp_path / "t.csv", text)
+    for options in ({"ragged": "null"}, {"ragged": "null", "on_error": "skip"}):
+        assert rows(path, schema, options=options) == expected
+        assert rows(path, schema, options=options, late=(0, 1, 2)) == expected
+    with pytest.raises(MalformedData, match="line 3 .*1 fields where 3 are expected"):
+        scan(path, schema)
+    with pytest.raises(MalformedData, match="line 2 .*4 fields where 3 are expected"):
+        scan(write(tmp_path / "l.csv", "a,b,c\n1,2,3,4\n"), schema, options={"ragged": "null"})
+    required = Schema((Field("a", t.int64), Field("b", t.string.with_nullable(False))))
+    with pytest.raises(SchemaMismatch, match="line 3 .*column 'b' holds nothing, which is no string"):
+        scan(write(tmp_path / "r.csv", "a,b\n1,x\n2\n"), required, options={"ragged": "null"})
 
 
 def test_other_characters(tmp_path: Path) -> None:

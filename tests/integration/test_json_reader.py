@@ -3,6 +3,7 @@ damage."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -126,6 +127,8 @@ VALUES = [
     ("string", r'"\ud83d\ude00"', "😀".encode()), ("string", '"😀"', "😀".encode()), ("binary", '"abc"', b"abc"),
     ("string", '"{}[],:"', b"{}[],:"), ("date", r'"\u0031969-12-31"', -1), ("int32", r'"\u0031"', 1),
     ("int32", "null", None), ("string", "null", None),
+    ("timestamp", '"2001-02-03T04:05:06Z"', 981173106000000), ("date", '"2001-02-03T01:00:00+01:00"', 11356),
+    ("string", '"\u2028\u2029\x85"', "\u2028\u2029\x85".encode()),
 ]  # fmt: skip
 
 
@@ -146,7 +149,9 @@ WRONG = [
     ("decimal(7, 2)", "1e30", Overflow), ("decimal(7, 2)", "1e99999999999999999999", Overflow),
     ("date", "20010203", SchemaMismatch), ("date", '"2001-02-29"', SchemaMismatch), ("date", "12", SchemaMismatch),
     ("timestamp", '"2001-02-03 25:00:00"', SchemaMismatch), ("int32", "{}", SchemaMismatch),
-    ("string", "[1]", SchemaMismatch),
+    ("string", "[1]", SchemaMismatch), ("int64", "2.7", SchemaMismatch),
+    ("timestamp", '"2001-02-03T04:05:06.1234567"', SchemaMismatch),
+    ("string", r'"\ud83d"', DataError), ("string", r'"\ude00\ud83d"', DataError),
     ("string", '{"b": 1}', SchemaMismatch),
 ]  # fmt: skip
 
@@ -199,6 +204,35 @@ def test_shapes_of_rows(tmp_path: Path) -> None:
     assert rows(path, two(), options={"on_error": "skip"}) == [row for _, row in chosen]
 
 
+@pytest.mark.parametrize("wanted", ["ab", "a", "b"])
+def test_a_name_twice(tmp_path: Path, wanted: str) -> None:
+    """The last one counts, whichever rows came before, however it is spelled, in every layout."""
+    long = {"a": "the_long_name_a", "b": "the_long_name_b"}
+    for names in ({"a": "a", "b": "b"}, long, {"a": "x061bcdefg", "b": "abcdefg"}):
+        a, b = names["a"], names["b"]
+        spelled = f"\\u{ord(b[0]):04x}{b[1:]}"
+        lines = [
+            (f'{{"{a}":1,"z":2,"{b}":"x"}}', (1, b"x")),
+            (f'{{"{a}":1,"{a}":2,"{b}":"x"}}', (2, b"x")),
+            (f'{{"{b}":1,"{a}":2,"{b}":"x"}}', (2, b"x")),
+            (f'{{"{b}":"x","{a}":2,"{spelled}":"y"}}', (2, b"y")),
+            (f'{{"{spelled}":"x","{a}":2,"{b}":"y"}}', (2, b"y")),
+            (f'{{"{a}":1,"z":2,"{a}":null,"{b}":"x"}}', (None, b"x")),
+            (f'{{"{a}":[1],"z":2,"{a}":3}}', (3, None)),
+            (f'{{"{a}" :1,"{a}" : 2,"{b}"  :"x"}}', (2, b"x")),
+            (f'{{"{a}":1,"{a}x":2,"x{b}":"x"}}', (1, None)),
+            (f'{{"{a}        ":1,"{a}"        :2,"{b}":"x"}}', (2, b"x")),
+        ]
+        kinds = {"a": "int64?", "b": "string?"}
+        schema = Schema(tuple(Field(names[n], parse_type(kinds[n])) for n in wanted))
+        rng = random.Random(wanted)
+        chosen = [rng.choice(lines) for _ in range(5000)] + lines
+        expected = [tuple(row["ab".index(n)] for n in wanted) for _, row in chosen]
+        path = write(tmp_path / "t.json", "\n".join(line for line, _ in chosen))
+        assert rows(path, schema) == expected
+        assert rows(path, schema, options={"on_error": "skip"}) == expected
+
+
 def test_many_shapes(tmp_path: Path) -> None:
     """More sets of fields than are remembered."""
     rng = random.Random(4)
@@ -224,6 +258,58 @@ def test_line_ends(tmp_path: Path, end: str, last: bool, mark: str) -> None:
 @pytest.mark.parametrize("text", ["", "\n", "\n \n\t\r\n", "\ufeff"])
 def test_no_rows(tmp_path: Path, text: str) -> None:
     assert rows(write(tmp_path / "t.json", text), two()) == []
+
+
+ARRAYS = [
+    ('[{"a":1,"b":"x"},{"a":2,"b":null},{"a":3}]', [(1, b"x"), (2, None), (3, None)]),
+    (
+        '\ufeff \r\n[\n  {\n"a"\n:\n1,"b"\r\n:"x]},[{\\"\\\\"}\n,\n{"a":2,"c":[{"a":5},[\n]]}\n]\n\n',
+        [(1, b'x]},[{"\\'), (2, None)],
+    ),
+    ("[]", []),
+    (" [ \n ] ", []),
+    ("[{}]", [(None, None)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), ARRAYS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_arrays(tmp_path: Path, text: str, expected: list[Any], packed: bool) -> None:
+    """A file that is one array is read as its elements."""
+    raw = gzip.compress(text.encode()) if packed else text.encode()
+    assert rows(write(tmp_path / "t.json", raw), two(), threads=2) == expected
+    assert sum(scan(write(tmp_path / "t.json", raw), two(), share=(i, 3)).rows for i in range(3)) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ('[{"a":1}', MalformedData, "the JSON array that the file holds does not end"),
+        ('[{"a":1},]', MalformedData, "an element of the JSON array that the file holds is missing"),
+        ('[,{"a":1}]', MalformedData, "an element .* is missing"),
+        ('[{"a":1},,{"a":1}]', MalformedData, "an element .* is missing"),
+        ('[{"a":1}]{"a":1}', MalformedData, "text follows the JSON array"),
+        ('[{"a":1}\n\n,\n{"a" 1}]', MalformedData, r"line 4 \(byte 12\): not valid JSON"),
+        ('[{"a":1}\n{"a":2}]', MalformedData, "not valid JSON"),
+        ('[{"a":1},\n2]', SchemaMismatch, r"line 2 .*: a line must hold one JSON object"),
+        ('[{"a":1},\n{"a":"x"}]', SchemaMismatch, r"line 2 .*column 'a' holds \"x\", which is no int64"),
+        ('[{"a":1,"b":"\n"}]', MalformedData, "not valid JSON"),
+    ],
+)
+def test_wrong_arrays(tmp_path: Path, text: str, error: type[DataError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        scan(write(tmp_path / "t.json", text), two())
+
+
+def test_long_array(tmp_path: Path) -> None:
+    """Elements across the borders of chunks; memory depends on the longest only."""
+    count = 200_000
+    text = ",\n".join(f'{{"a":\n{i},"b":"x{i}"}}' for i in range(count))
+    found = scan(write(tmp_path / "t.json", f"[{text}]"), two(), threads=2)
+    assert found.columns[0] == list(range(count))
+    assert found.columns[1][-1] == b"x%d" % (count - 1)
+    with pytest.raises(MalformedData, match=rf"line {2 * count + 1} "):
+        scan(write(tmp_path / "t.json", f"[{text},\n{{x}}]"), two(), select=lambda _: [])
 
 
 def test_no_columns_count_rows(every_type: tuple[str, list[list[Any]]]) -> None:
@@ -371,12 +457,8 @@ def test_random_damage(tmp_path: Path, seed: int) -> None:
 
 def parsed(line: bytes) -> tuple[Any, ...] | None:
     """What the reader should make of one line; None: refuse it."""
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        return dict(reversed(items))
-
     try:
-        row = json.loads(line, object_pairs_hook=pairs, parse_float=str, parse_constant=lambda _: 1 / 0)
+        row = json.loads(line, parse_float=str, parse_constant=lambda _: 1 / 0)
     except (ValueError, ZeroDivisionError):
         return None
     if not isinstance(row, dict):

@@ -1,4 +1,5 @@
-"""Random SQL over small tables: DuckDB's answers, with everything offloaded that can be.
+"""Random SQL over small tables: DuckDB's answers, with everything offloaded that can be; and over awkward values in
+every format, DataFusion's answers and the laws of testing.random_sql on every road.
 
 JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 """
@@ -22,8 +23,13 @@ from pyarrow import parquet
 import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.study.answers import difference
+from jumpgate.testing import random_sql
+from jumpgate.testing.random_sql import Law
+from jumpgate.testing.random_trial import Trial, broken
 
 COUNT = int(os.environ.get("JUMPGATE_RANDOM_SQL", "60"))
+#: texts over awkward values for each of them
+AWKWARD = 5
 ROWS = 40
 #: kind of a column → its names in both tables, and literals to compare it with
 COLUMNS = {"number": ("i", "j"), "money": ("p",), "text": ("s",), "day": ("d",)}
@@ -156,3 +162,29 @@ def test_random_queries(engines: tuple[Connection, Any], text: str) -> None:
     with connection.sql(text) as query:
         found = query.to_arrow()
         assert not difference(found, expected, [], lambda: None), query.explain()
+
+
+def test_every_road_obeys_the_laws(one_host: str, tmp_path: Path) -> None:
+    with jumpgate.connect(one_host, dialect="datafusion", timeout_ms=20_000) as connection:
+        trial = Trial(connection, tmp_path)
+        failures = list(trial.run(COUNT * AWKWARD))
+    assert not failures, "\n".join(map(str, failures))
+    assert trial.asked >= COUNT * AWKWARD
+
+
+def test_shapes_are_made_again_from_their_seed() -> None:
+    laws = {seed: random_sql.law(seed, 0) for seed in range(200)}
+    assert laws == {seed: random_sql.law(seed, 0) for seed in range(200)}
+    assert {law.adds for law in laws.values() if law.parts} == {True, False}
+    assert any(law.exchanged for law in laws.values())
+    assert len({random_sql.law(7, number).whole for number in range(20)}) > 1 or "{" not in laws[7].whole
+
+
+def test_a_broken_law_is_seen() -> None:
+    one, two, both = (pa.table({"n": [n]}) for n in (1, 2, 3))
+    assert not broken(Law("q", ("a", "b"), adds=True), [both, one, two])
+    assert "add up to 3" in broken(Law("q", ("a", "b"), adds=True), [two, one, two])
+    rows = pa.concat_tables([one, two])
+    assert not broken(Law("q", ("a", "b")), [rows, two, one])
+    assert "the parts together" in broken(Law("q", ("a", "b")), [rows, one, one])
+    assert "exchanged" in broken(Law("q", exchanged="r"), [rows, both])

@@ -20,7 +20,7 @@ from jumpgate.dataflow.named import col, count, sum_
 Golden = Callable[[str, str], None]
 TWICE = (
     "WITH s AS (SELECT item, sum(number) AS n FROM sale GROUP BY item) "
-    "SELECT label, a.n, b.n AS m FROM extra JOIN s AS a ON extra.id = a.item JOIN s AS b ON extra.id + 1 = b.item"
+    "SELECT a.n, b.n AS m FROM s AS a JOIN s AS b ON md5(CAST(a.item AS VARCHAR)) = md5(CAST(b.item + 1 AS VARCHAR))"
 )
 QUERIES = {
     "filter": "SELECT name, price * 2 AS twice FROM item WHERE price > 1.50 AND name LIKE 'a%'",
@@ -31,7 +31,7 @@ QUERIES = {
     "union": "SELECT id FROM item UNION ALL SELECT item FROM sale",
     "top": "SELECT DISTINCT name FROM item ORDER BY name DESC LIMIT 3",
     "average": "SELECT avg(price) AS a, count(*) / 2 AS half FROM item",
-    "rest": "SELECT label, count(*) AS n FROM extra JOIN sale ON extra.id = item GROUP BY label",
+    "rest": "SELECT label, array_agg(number) AS n FROM extra JOIN sale ON extra.id = item GROUP BY label",
     "twice": TWICE,
 }
 
@@ -70,9 +70,7 @@ FAST = Speeds(dict.fromkeys(FORMATS, 1e9), dict.fromkeys(FORMATS, 1e8), 0.01)
 
 
 def candidate(dataflow: Dataflow, uses: int = 1) -> Candidate:
-    from substrait.algebra_pb2 import Rel
-
-    return Candidate(Rel(), dataflow.root, 1, uses)
+    return Candidate(dataflow.root, 1, uses)
 
 
 @pytest.fixture
@@ -103,13 +101,6 @@ def test_a_result_that_grows_is_cut_below(big: Dataflow) -> None:
     grown = big.select(**{f"c{i}": col("k") + i for i in range(40)})
     assert "cut below" in str(auto(candidate(grown)))
     assert auto(candidate(grown.aggregate(total=sum_("c1")))) is None
-
-
-def test_what_only_accelerators_can_read_goes_there(tmp_path: Path) -> None:
-    file = tmp_path / "small.json"
-    file.write_text('{"k": 1}\n')
-    skipping = read(file, schema={"k": "int64"}, on_error="skip")
-    assert decide.decision(FAST)(candidate(skipping)) is None
 
 
 def test_speeds_are_kept_by_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

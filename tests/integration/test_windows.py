@@ -10,8 +10,11 @@ import pytest
 
 from jumpgate.client import Dataflow
 from jumpgate.client.session import Session
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
-from jumpgate.errors import Overflow
+from jumpgate.dataflow.types import DataType, decimal, float64, int64, string
+from jumpgate.errors import InvalidDataflow, Overflow
 from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
 
@@ -97,3 +100,76 @@ def test_windows_above_each_other(local: Session, tmp_path: Path) -> None:
     node = Lab(local, tmp_path, "parquet").table(TYPES, rows(300)).root
     below = window(node, ("k",), ("x", "d", "o", "s"), [("sum", "d"), ("rank", "")], RUNNING)
     check(local, window(below, ("s",), ("w0", "x", "d", "o", "k"), [("max", "w0"), ("avg", "w0")], RUNNING))
+
+
+def literal(type: DataType, value: object) -> Literal:
+    return Literal(type.with_nullable(value is None), value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("function", ["lag", "lead"])
+def test_neighbours_and_what_stands_for_those_that_are_missing(local: Session, tmp_path: Path, function: str) -> None:
+    node = Lab(local, tmp_path, "parquet").table(TYPES, rows(100)).root
+    k, s, o, d, x = (column(node.schema, i) for i in range(len(TYPES)))
+    one = literal(int64, 1)
+    arguments: list[tuple[Expression, ...]] = [
+        (s,),
+        (s, literal(int64, 2), literal(s.type, "none")),
+        (s, one, literal(s.type, None)),
+        (d, literal(int64, 0), literal(d.type, Decimal("-0.25"))),
+        (o, literal(int64, 3), bind("add", (o, one))),
+        (x, literal(int64, 1000), x),
+        (literal(s.type, "all"), one, s),
+    ]
+    functions = tuple(
+        WindowFunction(function, a, window_type(function, tuple(e.type for e in a)), f"w{i}")
+        for i, a in enumerate(arguments)
+    )
+    keys = tuple(SortKey(e) for e in (o, x, d, s))
+    root = Window(node, (k,), keys, functions)
+    oracle.assert_same(local.run(Dataflow(root)).to_arrow(), root)
+
+
+def test_a_slice_of_text_arrives_from_the_engine_as_it_is(local: Session, tmp_path: Path) -> None:
+    rows = [(1, "a"), (2, "b"), (4, "c"), (3, "bb")]
+    node = Lab(local, tmp_path).table({"x": "int64", "s": "string"}, rows).root
+    x, s = column(node.schema, 0), column(node.schema, 1)
+    two = literal(int64, 2)
+    functions = tuple(
+        WindowFunction("lead", (e, two), e.type.with_nullable(True), name) for e, name in ((x, "n"), (s, "t"))
+    )
+    root = Window(node, (), (SortKey(x),), functions)
+    found = local.run(Dataflow(root)).to_arrow().sort_by("x").to_pydict()
+    assert found == {
+        "x": [1, 2, 3, 4],
+        "s": ["a", "b", "bb", "c"],
+        "n": [3, 4, None, None],
+        "t": ["bb", "c", None, None],
+    }
+
+
+@pytest.mark.parametrize(
+    "frame", [WHOLE, RUNNING, ROWS, Frame("rows", -2, 1)], ids=["whole", "range", "rows", "sliding"]
+)
+def test_aggregates_of_literals(local: Session, tmp_path: Path, frame: Frame) -> None:
+    node = Lab(local, tmp_path, "parquet").table(TYPES, rows(60)).root
+    values = [literal(int64, 1), literal(decimal(3, 1), Decimal("1.5")), literal(int64, None), literal(string, "a")]
+    functions = [
+        WindowFunction(f, (v,), window_type(f, (v.type,)), f"{f}{i}")
+        for i, v in enumerate(values)
+        for f in ("sum", "count", "min", "max", "avg", "first_value")
+        if v.type.is_numeric or f not in ("sum", "avg")
+    ]
+    order = tuple(SortKey(column(node.schema, i)) for i in (2, 4, 3, 1))
+    for root in (
+        Window(node, (column(node.schema, 0),), order, tuple(functions), frame),
+        Window(node, (), (), tuple(functions), WHOLE),
+    ):
+        oracle.assert_same(local.run(Dataflow(root)).to_arrow(), root)
+
+
+def test_a_default_of_another_type_is_refused(local: Session, tmp_path: Path) -> None:
+    node = Lab(local, tmp_path).table(TYPES, rows(3)).root
+    arguments = (column(node.schema, 2), literal(int64, 1), literal(float64, 0.5))
+    function = WindowFunction("lag", arguments, window_type("lag", tuple(a.type for a in arguments)), "w")
+    with pytest.raises(InvalidDataflow, match="lag of int64 with a default of float64; cast one of them"):
+        local.run(Dataflow(Window(node, (), (), (function,))))

@@ -94,6 +94,58 @@ def test_decode_inverts_encode(case: tuple[Descriptor, list[list[object]]], data
     assert codec.encode(back) == payload
 
 
+def with_sliced_buffers(array: pa.Array, start: int, rows: int) -> pa.Array:
+    """The slice as other engines hand it over: of its own buffers, text whose offsets begin within the characters."""
+    validity, first, *rest = array.buffers()
+    known = None if validity is None else array[start : start + rows].is_valid().buffers()[1]
+    if array.type == pa.bool_():
+        values = array[start : start + rows].cast(pa.uint8()).cast(pa.bool_()).buffers()[1]
+    elif rest:
+        values = first.slice(4 * start, 4 * rows + 4)
+    else:
+        values = first.slice(start * array.type.byte_width, rows * array.type.byte_width)
+    return pa.Array.from_buffers(array.type, rows, [known, values, *rest])
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.data())
+def test_a_slice_is_encoded_as_its_copy(case: tuple[Descriptor, list[list[object]]], data: st.DataObject) -> None:
+    descriptor, columns = case
+    if not columns:
+        return
+    codec = Codec(descriptor)
+    whole = batch_of(codec, columns)
+    outer = data.draw(st.integers(0, whole.num_rows), "outer")
+    inner = data.draw(st.integers(0, whole.num_rows - outer), "inner")
+    rows = data.draw(st.integers(0, whole.num_rows - outer - inner), "rows")
+    start = outer + inner
+    copy = batch_of(codec, [c[start : start + rows] for c in columns])
+    shared = [with_sliced_buffers(c, start, rows) for c in whole.columns]
+    payload = codec.encode(copy)
+    assert codec.encode(whole[outer:][inner:][:rows]) == payload
+    assert codec.encode(pa.RecordBatch.from_arrays(shared, schema=codec.schema)) == payload
+    assert codec.decode(pa.py_buffer(payload), rows).to_pylist() == copy.to_pylist()
+
+
+@pytest.mark.parametrize("layout", ["columnar", "row"])
+def test_a_slice_of_a_large_batch_is_encoded_as_its_copy(layout: str) -> None:
+    schema = Schema.of(a=string, b=DataType("bool"), c=DataType("decimal", 20, 2), d=int32, e=string)
+    codec = Codec(Descriptor.of(schema, layout))
+    rows = [
+        [None if i % 7 == 3 else "é" * (i % 5) + str(i) for i in range(100_000)],
+        [None if i % 5 == 1 else i % 3 == 0 for i in range(100_000)],
+        [decimal.Decimal(i).scaleb(-2) for i in range(100_000)],
+        [None if i % 11 == 1 else -i for i in range(100_000)],
+        [str(i) for i in range(100_000)],
+    ]
+    whole = batch_of(codec, rows)
+    for start, count in ((1, 65_536), (34_463, 65_537), (99_997, 3), (8, 70_000)):
+        payload = codec.encode(batch_of(codec, [c[start : start + count] for c in rows]))
+        shared = [with_sliced_buffers(c, start, count) for c in whole.columns]
+        assert codec.encode(whole[start : start + count]) == payload
+        assert codec.encode(pa.RecordBatch.from_arrays(shared, schema=codec.schema)) == payload
+
+
 @settings(max_examples=300, deadline=None)
 @given(cases(), st.data())
 def test_changed_bytes_decode_or_raise_a_protocol_error(

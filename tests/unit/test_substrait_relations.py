@@ -265,3 +265,28 @@ def test_text_files_have_their_options(tmp_path: Path) -> None:
         from_plan(written, {})
     with pytest.raises(InvalidDataflow, match="skip what is malformed"):
         to_plan(Read((str(path),), "csv", SCHEMA, (0, 1), (*options, ("on_error", "skip"))))
+
+
+def window(name: str, *arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The rows of p with one window function over all of them, by n and s."""
+    sorts = [{"expr": field(i), "direction": "SORT_DIRECTION_ASC_NULLS_LAST"} for i in (0, 1)]
+    body = {**call(name, *arguments), "sorts": sorts, "boundsType": "BOUNDS_TYPE_ROWS", **more}
+    return {"project": {"input": read("p"), "expressions": [{"windowFunction": body}]}}
+
+
+def test_defaults_of_neighbours(tables: dict[str, Operator]) -> None:
+    text = {"literal": {"string": "-"}}
+    small = {"literal": {"i8": 9}}
+    nothing = {"literal": {"null": {"string": {"nullability": "NULLABILITY_NULLABLE"}}}}
+    assert [r[2] for r in rows(window("lead", field(1), i64(6), text), tables)].count("-") == 6
+    assert [r[2] for r in rows(window("lead", field(0), i64(6), small), tables)].count(9) == 6
+    assert [r[2] for r in rows(window("lag", field(1), i64(6), nothing), tables)].count(None) == 6
+    kept(window("lag", field(0), i64(1), {"literal": {"fp64": 0.5}}), tables, "lag of int64 with a default of float64")
+    kept(window("lag", field(0), i64(-1)), tables, "lag by -1 is not known: only by a literal")
+    kept(window("ntile", i64(0)), tables, "ntile by 0 is not known")
+    kept(window("lag", field(0), field(0)), tables, "lag by #0:n is not known: only by a literal")
+
+
+def test_frames_of_another_unit_are_kept(tables: dict[str, Operator]) -> None:
+    groups = window("sum", field(0), boundsType=3, lowerBound={"preceding": {"offset": 1}})
+    kept(groups, tables, "window frames of bounds type 3 are not known")

@@ -13,19 +13,27 @@ from jumpgate.client.reading import read
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.resolve import suggest
-from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
-from jumpgate.ntf.codec import arrow_schema
+from jumpgate.ntf.codec import arrow_type
 
 
 @dataclass(frozen=True)
 class Table:
-    """One registered table: `read` for files, `data` for an Arrow table; exactly one of them is there."""
+    """One registered table: files to `read`, or `data` as an Arrow table; exactly one of them is there.
+
+    schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have.
+    """
 
     name: str
     schema: pa.Schema
     read: Read | None = None
     data: pa.Table | None = None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether its files are always read by Jumpgate's converters, also for DataFusion."""
+        return self.read is not None and self.read.format != "parquet"
 
     def __str__(self) -> str:
         if self.read is None:
@@ -91,7 +99,12 @@ def file_table(
     """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
     root = read(paths, format=format, schema=schema, **options).root
     assert isinstance(root, Read)
-    return Table(name, arrow_schema(root.schema), read=root)
+    return Table(name, pa.schema([_field(f) for f in root.schema]), read=root)
+
+
+def _field(field: Field) -> pa.Field:
+    """What Jumpgate has no type for is a column that nobody can use, unless DataFusion reads the file."""
+    return pa.field(field.name, pa.null() if field.type.is_opaque else arrow_type(field.type), field.type.nullable)
 
 
 def arrow_table(name: str, data: Any) -> Table:

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import datafusion
-from substrait.algebra_pb2 import Rel
-from substrait.plan_pb2 import Plan
 
 from jumpgate.client.session import Session
 from jumpgate.client.sql import calibrate, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
+from jumpgate.client.sql.cuts import Cut, Split
+from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.experience import Experience
-from jumpgate.client.sql.frontend import Frontend, Planned
-from jumpgate.client.sql.query import Query
+from jumpgate.client.sql.frontend import Frontend, Planned, quoted
+from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.client.sql.logical.relations import Reader
+from jumpgate.client.sql.query import Parameters, Query
 from jumpgate.codegen import cache
-from jumpgate.dataflow.operators import Operator
+from jumpgate.converters.prober import prober
+from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError
+from jumpgate.errors import ConfigError, JumpgateError
 
 OFFLOAD = ("auto", "always", "never")
+#: what the text means, and the settings of DataFusion that go with it
+DIALECTS = {"duckdb": {"datafusion.sql_parser.parse_float_as_decimal": "true"}, "datafusion": {}}
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
 #: a mode whose time is unknown is tried if it is estimated to take no more than so many times what another one took
@@ -38,22 +43,30 @@ class Connection:
     address and options are those of jumpgate.client.session.Session: None starts a service inside this process when
     the first query needs one. offload: `auto` takes to accelerators what is faster there (as estimated or, of a query
     that ran before, as measured), `always` all that they can do, `never` nothing; each query may say otherwise.
+    dialect: `duckdb` (numbers divide to fractions, averages are doubles, 0.1 is a decimal) or `datafusion`, which takes
+    the text as DataFusion does; see docs/sql.md.
     """
 
-    def __init__(self, address: str | None = None, *, offload: str = "auto", **options: Any) -> None:
-        self.offload = _offload(offload)
+    def __init__(
+        self, address: str | None = None, *, offload: str = "auto", dialect: str = "duckdb", **options: Any
+    ) -> None:
+        self.offload = _one_of("offload", offload, OFFLOAD)
+        self.dialect = _one_of("dialect", dialect, tuple(DIALECTS))
+        self.local: datafusion.SessionContext = local.context(DIALECTS[dialect])
+        self._frontend = Frontend(local.context(DIALECTS[dialect]), dialect)
+        self._data = DataFiles(self.spool_folder)
         self.tables = Catalog(self._changed)
-        self.local: datafusion.SessionContext = local.context()
-        self._frontend = Frontend()
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
-        self._numbers = itertools.count()
-        self._plans: dict[tuple[str, str, str], tuple[Planned, cuts.Split]] = {}  # of these tables
+        self._plans: dict[tuple[str, str, str], tuple[Planned, Split]] = {}  # of these tables
+        self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._version = 0  # of the tables
         self._experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
+        prober.hold()  # its start is no part of the first query's time
+        self._holds = True
 
     @property
     def session(self) -> Session:
@@ -81,7 +94,10 @@ class Connection:
         if isinstance(source, str | os.PathLike) or (
             isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
         ):
-            return self.tables.add(file_table(name, source, format, schema, options))
+            table = file_table(name, source, format, schema, options)
+            if table.read is not None and not table.is_converted:
+                table = replace(table, schema=local.parquet_schema(self.local, table.read))
+            return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 
     def deregister(self, name: str) -> None:
@@ -101,12 +117,12 @@ class Connection:
         parameters: for $1, $2 … in the text, or a mapping for $name: values, typed by Arrow, never text in the query.
         Raises InvalidSql, which says where the text is wrong and what was perhaps meant.
         """
-        mode = self.offload if offload is None else _offload(offload)
+        mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
         if mode == "auto":
             mode = self._advised(text, parameters)
         planned, found = self._planned(text, parameters, mode)
-        query = Query(self, text, planned, found)
+        query = Query(self, planned, found, mode, parameters)
         query.timings.planning_s = time.perf_counter() - start
         return query
 
@@ -118,6 +134,10 @@ class Connection:
         with self._lock:
             if self._session is not None:
                 self._session.close()
+            if self._holds:
+                prober.release()
+            self._holds = False
+        self._data.close()
 
     def __enter__(self) -> Connection:
         return self
@@ -125,18 +145,64 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def whole(self, text: str, parameters: Parameters, reads: Mapping[str, str]) -> datafusion.DataFrame:
+        """A query in DataFusion, over the tables that it reads itself and, by name, Arrow files that jobs have read."""
+        context = self.local
+        if reads:
+            context = local.context(DIALECTS[self.dialect])
+            for table in self.tables:
+                if table.name in reads:
+                    context.register_arrow(
+                        quoted(table.name), f"file://{reads[table.name]}", schema=table.schema, file_extension=""
+                    )
+                elif not table.is_converted:
+                    self._register(context, table)
+        return self._frontend.frame(context, text, parameters, self.tables.names)
+
+    def data_path(self, name: str) -> str:
+        """Where the Arrow data of a table is as a Parquet file."""
+        return self._data.path(self.tables[name])
+
+    def data_files(self) -> dict[str, str]:
+        """Files that stand for tables of Arrow data, with the tables' names."""
+        return self._data.names()
+
+    def write_data(self, cut: Cut) -> None:
+        """Writes the Arrow data that a job reads."""
+        for read in decide.reads_of(cut.operator):
+            self._data.write(read.files[0])
+
+    def refuse(self, planned: Planned, mode: str, operator: Operator, error: JumpgateError) -> Split:
+        """How a query is cut when no accelerator takes `operator`, which is remembered."""
+        with self._lock:
+            self._refused[operator] = error.message
+            self._plans.clear()
+        return self._split(planned, mode, calibrate.load() if mode == "auto" else None)
+
     def _changed(self, name: str, table: Table | None) -> None:
-        if table is None:
-            if self.local.table_exist(name):
-                self.local.deregister_table(name)
-        else:
-            if table.read is None or local.cannot_read(table.read) is None:
-                local.register(self.local, table)
+        if self.local.table_exist(quoted(name)):
+            self.local.deregister_table(quoted(name))
         self._frontend.changed(name, table)
+        if table is not None and not table.is_converted:
+            self._register(self.local, table)
+        self._data.forget(name)
         with self._lock:
             self._version += 1
             self._plans.clear()
+            self._refused.clear()
         self._experience.forget()
+
+    def _register(self, context: datafusion.SessionContext, table: Table) -> None:
+        """A table that DataFusion reads itself."""
+        if table.data is not None:
+            batches = table.data.to_batches() or [local.empty(table.schema)]
+            context.register_record_batches(quoted(table.name), [batches])
+            return
+        plan = pb.Plan()
+        plan.scan.table.bare.table = table.name
+        cuts.point_to_table(plan.scan, table)
+        self._frontend.write_schema(plan.scan, table)
+        context.register_view(quoted(table.name), local.decoded(context, plan))
 
     def _advised(self, text: str, parameters: Sequence[Any] | Mapping[str, Any]) -> str:
         """The mode that was the fastest for a text; `auto`, which estimates, for one of which little is known.
@@ -150,7 +216,7 @@ class Connection:
         if len(took) > 1:
             return best
         _, found = self._planned(text, parameters, "always")
-        if found.rest is not None:
+        if found.kept or not found.cuts:
             return best
         ours, theirs = decide.seconds(found.cuts[0].operator, calibrate.load())
         other, estimate = ("always", ours) if best == "never" else ("never", theirs)
@@ -158,14 +224,14 @@ class Connection:
 
     def learn(self, query: Query, seconds: float) -> None:
         """Notes how long a query took that was read to its end without a pause; infinity: it failed."""
-        kind = "always" if query.split.rest is None else "auto" if query.split.cuts else "never"
+        if not query.split.offloaded:
+            kind = "never"
+        else:
+            kind = "auto" if query.split.kept else "always"
         self._experience.note(query.text, kind, seconds)
 
-    def _planned(
-        self, text: str, parameters: Sequence[Any] | Mapping[str, Any], mode: str
-    ) -> tuple[Planned, cuts.Split]:
-        """The plan of a text, and how it is cut. What runs whole at one place is remembered; else the rest names its
-        tables anew each time."""
+    def _planned(self, text: str, parameters: Parameters, mode: str) -> tuple[Planned, Split]:
+        """The plan of a text, and how it is cut; both are remembered."""
         speeds = calibrate.load() if mode == "auto" else None
         key = (text, mode, repr(speeds))
         with self._lock:
@@ -174,7 +240,7 @@ class Connection:
             return known
         planned = self._frontend.plan(text, parameters, self.tables.names)
         found = self._split(planned, mode, speeds)
-        if not parameters and (found.rest is None or not found.cuts):
+        if not parameters:
             with self._lock:
                 if version == self._version:
                     self._plans[key] = planned, found
@@ -182,35 +248,30 @@ class Connection:
                     del self._plans[next(iter(self._plans))]
         return planned, found
 
-    def _split(self, planned: Planned, mode: str, speeds: calibrate.Speeds | None) -> cuts.Split:
-        if mode == "never":
-            self._check_readable(planned.plan)
-            return cuts.nothing(planned.plan, "offload = never")
-        relation = self._reader(planned.plan)
-        prefix = f"jumpgate_cut_{next(self._numbers)}_"
-        decision = decide.decision(speeds)
-        return cuts.split(planned.plan, relation, decision, self._frontend.schema_of, prefix)
+    def _split(self, planned: Planned, mode: str, speeds: calibrate.Speeds | None) -> Split:
+        tables = {name: self.tables[name] for name in planned.tables}
+        converted = [table for table in tables.values() if table.is_converted]
+        reason = planned.unencoded or ("offload = never" if mode == "never" else "")
+        if planned.unencoded or (reason and not converted):
+            return cuts.whole(planned.root, reason, converted)
+        reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
+        decision = (lambda candidate: reason) if reason else decide.decision(speeds)
+        found = cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
+        return found if found.cuts else cuts.whole(planned.root, "", [], found.kept)
 
-    def _check_readable(self, plan: Plan) -> None:
-        for rel in (rel for root in cuts.roots(plan) for rel in cuts.below(root)):
-            if rel.WhichOneof("rel_type") == "read" and (name := "".join(rel.read.named_table.names)) in self.tables:
-                read = self.tables[name].read
-                if read is not None and (reason := local.cannot_read(read)):
-                    raise ConfigError(f'table {name!r}: {reason}; use offload = "auto" or "always"', table=name)
+    def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
+        if not self._refused:
+            return decision
+        return lambda candidate: self._refused.get(candidate.operator) or decision(candidate)
 
-    def _reader(self, plan: Plan) -> Callable[[Rel], Operator | str]:
-        from jumpgate.dataflow.substrait import Kept, Reader
-
-        reader = Reader(plan, {table.name: table.read for table in self.tables if table.read is not None})
-
-        def relation(rel: Rel) -> Operator | str:
-            found = reader.relation(rel)
-            return found.reason if isinstance(found, Kept) else found
-
-        return relation
+    def _read(self, table: Table) -> Read | None:
+        """How accelerators read a table; None for data that is only here."""
+        if table.read is not None:
+            return table.read
+        return self._data.read(table) if self._address is None else None
 
 
-def _offload(mode: str) -> str:
-    if mode not in OFFLOAD:
-        raise ConfigError(f"offload is {mode!r}; it can be {', '.join(OFFLOAD)}")
-    return mode
+def _one_of(what: str, value: str, choices: Sequence[str]) -> str:
+    if value not in choices:
+        raise ConfigError(f"{what} is {value!r}; it can be {', '.join(choices)}")
+    return value

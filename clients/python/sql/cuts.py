@@ -1,46 +1,40 @@
-"""The parts of a Substrait plan that go to accelerators: its maximal sub-plans that are dataflows, found from the root.
+"""The parts of a plan that go to accelerators: its maximal sub-plans that are dataflows, found from the root.
 
-A relation that maps is cut out whole; one that does not is looked into, expressions with subqueries included. Cuts that
-are equal run once.
+A node that maps is cut out whole; one that does not is looked into, expressions with subqueries included. Cuts that
+are equal run once. What is left, `rest`, is DataFusion's own plan in its own encoding: a projection of the cut's result
+stands where the cut was, so that every other node stays as DataFusion planned it. Its scans read files that DataFusion
+reads itself, or the results of jobs: what it does not read itself (JSON, CSV, ORC) is read by Jumpgate's converters.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import pyarrow as pa
-from google.protobuf.message import Message
-from substrait.algebra_pb2 import ReadRel, Rel
-from substrait.plan_pb2 import Plan
 
-from jumpgate.client.sql.substrait_types import named_struct, plain
+from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.client.sql.logical import relations
+from jumpgate.client.sql.logical.nodes import Node, count, inputs, operator_name, subquery_exprs
+from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
+from jumpgate.errors import SchemaMismatch
 
-#: decides on one relation that maps: None to cut it out here, else why it rather stays
+#: decides on one node that maps: None to cut it out here, else why it rather stays
 Decision = Callable[["Candidate"], "str | None"]
-
-
-#: messages without relations below them
-_LEAVES = frozenset(
-    {
-        "substrait.NamedStruct",
-        "substrait.Type",
-        "substrait.RelCommon",
-        "substrait.Expression.Literal",
-        "substrait.Expression.MaskExpression",
-        "substrait.Expression.FieldReference",
-    }
-)
+#: the path of a scan in `rest` that reads a cut, before its number
+CUT = "cut:"
+#: the path of a scan in `rest` that reads a table's Arrow data, before the table's name
+DATA = "data:"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A relation that could be cut out, and the dataflow that it is; `uses` counts its places in the plan."""
+    """A node that could be cut out, and the dataflow that it is; `uses` counts its places in the plan."""
 
-    rel: Rel
     operator: Operator
     operators: int
     uses: int
@@ -48,10 +42,9 @@ class Candidate:
 
 @dataclass
 class Cut:
-    """A sub-plan that runs on accelerators; `name` is the table that stands for its result in the rest, with `schema`.
-    `operators` are those of the query's plan that it holds; `uses` counts the places of the query that read it."""
+    """A sub-plan that runs as a job; its result has `schema`. `operators` are those of the query's plan that are
+    offloaded with it, none if it only reads for DataFusion; `uses` counts the places of the query that read it."""
 
-    name: str
     operator: Operator
     schema: pa.Schema
     operators: int
@@ -68,11 +61,14 @@ class Kept:
 
 @dataclass
 class Split:
-    """A plan taken apart. `rest` reads the cuts as tables, and is None if one cut is the whole plan."""
+    """A plan taken apart. `rest` reads the cuts; it is None if one cut is the whole plan, or `whole`: DataFusion runs
+    the text itself, over tables that it reads or that `cuts` read for it, by name in `reads`."""
 
-    rest: Plan | None
+    rest: pb.Plan | None
     cuts: list[Cut] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    whole: bool = False
+    reads: dict[str, Cut] = field(default_factory=dict)
 
     @property
     def operators(self) -> int:
@@ -86,128 +82,156 @@ class Split:
 
 
 def split(
-    plan: Plan,
-    relation: Callable[[Rel], Operator | str],
+    root: Node,
+    tables: Mapping[str, Table],
+    relation: Callable[[Node], Operator | relations.Kept],
     decide: Decision,
-    schema_of: Callable[[Plan], pa.Schema | None],
-    prefix: str,
 ) -> Split:
-    """Takes `plan` apart and leaves it unchanged. relation: the dataflow that one of its relations is, or why it is
-    none.
+    """Takes the plan apart and leaves it unchanged. relation: the dataflow that a node is, or why it is none.
 
-    schema_of: the schema that the client's engine gives a plan, None if it cannot. prefix: of the cuts'
-    names.
+    Raises SchemaMismatch for a column that nobody here reads.
     """
-    rest = Plan()
-    rest.CopyFrom(plan)
-    found = Split(rest)
-    known: dict[bytes, Cut] = {}
-    places = Counter(_key(rel) for root in roots(plan) for rel in below(root))
+    return _Splitter(root, tables, relation, decide).split()
 
-    def visit(rel: Rel, place: Rel) -> None:
-        mapped = relation(rel)
+
+class _Splitter:
+    def __init__(
+        self,
+        root: Node,
+        tables: Mapping[str, Table],
+        relation: Callable[[Node], Operator | relations.Kept],
+        decide: Decision,
+    ) -> None:
+        self._root, self._tables, self._relation, self._decide = root, tables, relation, decide
+        self._rest = pb.Plan()
+        self._rest.CopyFrom(root.plan)
+        self._found = Split(self._rest)
+        self._known: dict[tuple[int, int], int] = {}  # operator, whether it is offloaded → number of the cut
+        self._places: Counter[int] = Counter()
+        self._count(root)
+
+    def split(self) -> Split:
+        self._visit(self._root, self._rest)
+        found = self._found
+        if len(found.cuts) == 1 and not found.kept:
+            found.rest = None
+        return found
+
+    def _count(self, node: Node) -> None:
+        mapped = self._relation(node)
         if isinstance(mapped, Operator):
-            candidate = Candidate(rel, mapped, count(rel), places[_key(rel)])
-            reason = decide(candidate)
-            if reason is None and (cut := cut_of(candidate)) is not None:
-                _stand_in(place, cut)
+            self._places[id(mapped)] += 1
+        for child in (*node.children, *node.subqueries):
+            self._count(child)
+
+    def _visit(self, node: Node, place: pb.Plan) -> None:
+        mapped = self._relation(node)
+        if isinstance(mapped, Operator):
+            candidate = Candidate(mapped, count(node.plan), self._places[id(mapped)])
+            reason = self._decide(candidate)
+            if reason is None:
+                self._cut(node, mapped, candidate.operators, place)
                 return
-            reason = reason or "the client's engine cannot say what columns it has"
         else:
-            reason = mapped
-        found.kept.append(Kept(kind(rel), reason))
-        for child, child_place in zip(list(children(rel)), list(children(place)), strict=True):
-            visit(child, child_place)
+            reason = mapped.reason
+        if node.kind != "subquery_alias":  # which does nothing
+            self._found.kept.append(Kept(node.described, reason))
+        if node.kind == "scan":
+            self._read(node, mapped, place.scan, place)
+        elif node.kind == "limit" and isinstance(mapped, Operator) and self._is_read(node.children[0]):
+            self._found.kept.append(Kept(node.children[0].described, reason))
+            self._cut(node, mapped, 0, place)  # reading may stop after so many rows
+        else:
+            subqueries = (expr.subquery.plan.plan for expr in subquery_exprs(place))
+            places = [*inputs(place), *subqueries]
+            for child, child_place in zip((*node.children, *node.subqueries), places, strict=True):
+                self._visit(child, child_place)
 
-    def cut_of(candidate: Candidate) -> Cut | None:
-        key = _key(candidate.rel)
-        if key in known:
-            known[key].uses += 1
-            return known[key]
-        schema = schema_of(_plan_of(plan, candidate))
-        if schema is None or len(schema) != len(candidate.operator.schema):
-            return None
-        cut = Cut(f"{prefix}{len(known)}", candidate.operator, plain(schema), candidate.operators)
-        found.cuts.append(cut)
-        known[key] = cut
-        return cut
+    def _is_read(self, node: Node) -> bool:
+        return node.kind == "scan" and self._tables[relations.table_name(node.plan.scan.table)].is_converted
 
-    for root, place in zip(roots(plan), roots(rest), strict=True):
-        visit(root, place)
-    if len(found.cuts) == 1 and not found.kept and len(rest.relations) == 1:
-        found.rest = None
+    def _read(self, node: Node, mapped: Operator | relations.Kept, scan: pb.Scan, place: pb.Plan) -> None:
+        """A scan that stays: DataFusion reads it, or what a job read for it."""
+        table = self._tables[relations.table_name(scan.table)]
+        if not table.is_converted:
+            point_to_table(scan, table)
+        elif isinstance(mapped, Operator):
+            self._cut(node, mapped, 0, place)
+        else:
+            raise SchemaMismatch(f"table '{table.name}': {mapped.reason}", table=table.name)
+
+    def _cut(self, node: Node, operator: Operator, operators: int, place: pb.Plan) -> None:
+        key = (id(operator), min(operators, 1))
+        if key in self._known:
+            number = self._known[key]
+            self._found.cuts[number].uses += 1
+        else:
+            number = self._known[key] = len(self._found.cuts)
+            self._found.cuts.append(Cut(operator, _numbered(node.schema), operators))
+        _stand_in(place, node, number, self._found.cuts[number].schema)
+
+
+def whole(root: Node, reason: str, converted: Sequence[Table], kept: Sequence[Kept] = ()) -> Split:
+    """All of a plan kept, for that reason or those that `kept` says: DataFusion runs the text, over what jobs read of
+    the converted tables."""
+    found = Split(None, kept=list(kept) or [Kept(name, reason) for name in _operators(root)], whole=True)
+    for table in converted:
+        assert table.read is not None
+        found.reads[table.name] = Cut(table.read, table.schema, 0)
+    found.cuts = list(found.reads.values())
     return found
 
 
-def _stand_in(place: Rel, cut: Cut) -> None:
-    """Makes `place` read the cut's result."""
-    read = ReadRel(base_schema=named_struct(cut.schema))
-    read.common.direct.SetInParent()
-    read.named_table.names.append(cut.name)
+def _operators(root: Node) -> Iterator[str]:
+    """The operators of a plan by name, parents first."""
+    names = map(operator_name, root.logical.display_indent().splitlines())
+    return (name for name in names if name not in ("alias", "subquery"))
+
+
+def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> None:
+    """Makes `place` a projection of a cut's result, with the columns' names of the node that it stands for."""
     place.Clear()
-    place.read.CopyFrom(read)
+    projection = place.projection
+    scan = projection.input.scan
+    scan.table.bare.table = f"cut {number}"
+    scan.paths.append(f"{CUT}{number}")
+    scan.arrow.SetInParent()
+    write_schema(scan.schema, schema)
+    projection.SetInParent()
+    for field_, name in zip(schema, node.names, strict=True):
+        alias = projection.exprs.add().alias
+        alias.input.column.name = field_.name
+        alias.input.column.relation.name = f"cut {number}"
+        alias.name = name.name
+        if name.relation:
+            alias.relation.add().bare.table = name.relation
 
 
-def nothing(plan: Plan, reason: str) -> Split:
-    """The plan with all of it kept."""
-    return Split(plan, kept=[Kept(kind(rel), reason) for root in roots(plan) for rel in below(root)])
+def _numbered(schema: pa.Schema) -> pa.Schema:
+    """The schema with names that do not repeat."""
+    return pa.schema([pa.field(f"c{i}", f.type) for i, f in enumerate(schema)])
 
 
-def _plan_of(plan: Plan, candidate: Candidate) -> Plan:
-    """A plan of the candidate alone."""
-    alone = Plan(version=plan.version, extension_urns=plan.extension_urns, extensions=plan.extensions)
-    root = alone.relations.add().root
-    root.input.CopyFrom(candidate.rel)
-    root.names.extend(f"c{i}" for i in range(len(candidate.operator.schema)))
-    return alone
-
-
-def roots(plan: Plan) -> Iterator[Rel]:
-    for relation in plan.relations:
-        yield relation.root.input if relation.WhichOneof("rel_type") == "root" else relation.rel
-
-
-def children(rel: Rel) -> Iterator[Rel]:
-    """The relations right below one: its inputs, and the subqueries of its expressions."""
-    body = getattr(rel, rel.WhichOneof("rel_type") or "read")
-    yield from _relations(body)
-
-
-def _relations(message: Message) -> Iterator[Rel]:
-    stack: list[Message] = [message]
+def scans(plan: pb.Plan) -> Iterator[pb.Scan]:
+    """The scans of a plan, those of subqueries included."""
+    stack = [plan]
     while stack:
-        inner = stack.pop()
-        for descriptor, value in reversed(inner.ListFields()):
-            if descriptor.message_type is None or descriptor.message_type.full_name in _LEAVES:
-                continue
-            values: Any = value if descriptor.is_repeated else (value,)
-            if isinstance(values, Mapping):
-                continue
-            for item in values:
-                if isinstance(item, Rel):
-                    yield item
-                elif isinstance(item, Message):
-                    stack.append(item)
+        node = stack.pop()
+        if node.WhichOneof("kind") == "scan":
+            yield node.scan
+        stack.extend(inputs(node))
+        stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
 
 
-def below(rel: Rel) -> Iterator[Rel]:
-    """The relation and all below it, parents first."""
-    stack = [rel]
-    while stack:
-        rel = stack.pop()
-        yield rel
-        stack.extend(reversed(list(children(rel))))
-
-
-def count(rel: Rel) -> int:
-    """How many relations it and all below it are."""
-    return sum(1 for _ in below(rel))
-
-
-def _key(rel: Rel) -> bytes:
-    """Equal for equal sub-plans."""
-    return bytes(rel.SerializeToString(deterministic=True))
-
-
-def kind(rel: Rel) -> str:
-    return rel.WhichOneof("rel_type") or "nothing"
+def point_to_table(scan: pb.Scan, table: Table) -> None:
+    """Makes a scan read the files of a table that DataFusion reads itself, or its Arrow data."""
+    scan.ClearField("paths")
+    scan.ClearField("filters")
+    if table.data is not None:
+        scan.paths.append(DATA + table.name)
+    else:
+        assert table.read is not None
+        scan.paths.extend(Path(file).as_uri() for file in table.read.files)
+    scan.file_extension = ""
+    scan.ClearField("arrow")
+    scan.parquet.SetInParent()

@@ -8,12 +8,9 @@ experience.py keeps how long the others took.
 
 from __future__ import annotations
 
-import math
-
-from jumpgate.client.sql import local
 from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.cuts import Candidate, Decision
-from jumpgate.converters import statistics
+from jumpgate.converters import probe
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Limit, Operator, Read, Sort, UnionAll
 from jumpgate.dataflow.types import Schema
 
@@ -34,8 +31,6 @@ def decision(speeds: Speeds | None) -> Decision:
 
 def _auto(candidate: Candidate, speeds: Speeds) -> str | None:
     ours, theirs = seconds(candidate.operator, speeds, candidate.uses)
-    if theirs == math.inf:
-        return None
     if ours > MARGIN * theirs:
         return (
             f"offload = auto: accelerators would take {_ms(ours)} ({_ms(speeds.overhead_s)} of it overhead), "
@@ -49,13 +44,10 @@ def _auto(candidate: Candidate, speeds: Speeds) -> str | None:
 
 
 def seconds(operator: Operator, speeds: Speeds, uses: int = 1) -> tuple[float, float]:
-    """Estimates of what accelerators take for it, and the client, who computes it `uses` times (infinity: it cannot
-    read a file)."""
+    """Estimates of what accelerators take for it, and the client, who computes it `uses` times."""
     reads = reads_of(operator)
     sizes = [read_bytes(read) for read in reads]
     ours = speeds.overhead_s + sum(size / speeds.jumpgate[r.format] for r, size in zip(reads, sizes, strict=True))
-    if any(local.cannot_read(read) for read in reads):
-        return ours, math.inf
     return ours, uses * sum(size / speeds.client[r.format] for r, size in zip(reads, sizes, strict=True))
 
 
@@ -65,7 +57,7 @@ def reads_of(operator: Operator) -> list[Read]:
 
 def read_bytes(read: Read) -> float:
     """Bytes that the read takes from its files: all of JSON and CSV, of Parquet and ORC the share of its columns."""
-    known = statistics.estimate(read.files, read.format, read.options).bytes or 0.0
+    known = probe.estimate(read.files, read.format, read.options).bytes or 0.0
     if read.format in ("json", "csv"):
         return known
     return known * row_bytes(read.schema) / row_bytes(read.file_schema)
@@ -97,11 +89,11 @@ def rows(node: Operator) -> float:
 
 
 def row_bytes(schema: Schema) -> int:
-    return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + 1
+    return sum(STRING_BYTES if f.type.is_text or f.type.is_opaque else f.type.width for f in schema) + 1
 
 
 def _rows(read: Read) -> float:
-    return statistics.estimate(read.files, read.format, read.options).rows or 0.0
+    return probe.estimate(read.files, read.format, read.options).rows or 0.0
 
 
 def _ms(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jumpgate.dataflow.tree import tree
 
 if TYPE_CHECKING:
+    from jumpgate.client.sql.cuts import Cut
     from jumpgate.client.sql.query import Query
 
 
@@ -31,12 +33,12 @@ class Timings:
 def explain_text(query: Query, analyzed: bool) -> str:
     """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
     split = query.split
-    lines = ["Plan of the query (DataFusion, optimised)", *_indented(query.planned.text)]
+    lines = ["Plan of the query (DataFusion, optimised)", *_indented(query.planned.shown)]
     lines.append(f"Offloaded: {split.offloaded} of {split.operators} operators, in {_jobs(len(split.cuts))}")
     for number, cut in enumerate(split.cuts, 1):
         uses = f", read {cut.uses} times" if cut.uses > 1 else ""
         lines.append(f"  job {number}: {cut.operators} operators{uses}")
-        lines += _indented(tree(cut.operator), 4)
+        lines += _indented(_tree(query, cut), 4)
     if split.kept:
         lines.append(f"Kept by the client: {len(split.kept)} operators")
         reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
@@ -54,11 +56,19 @@ def explain_data(query: Query) -> dict[str, Any]:
     return {
         "operators": split.operators,
         "offloaded": split.offloaded,
-        "jobs": [{"operators": cut.operators, "uses": cut.uses, "dataflow": tree(cut.operator)} for cut in split.cuts],
+        "jobs": [{"operators": cut.operators, "uses": cut.uses, "dataflow": _tree(query, cut)} for cut in split.cuts],
         "kept": [{"operator": kept.kind, "reason": kept.reason} for kept in split.kept],
         "job_ids": list(query.jobs),
         "timings": vars(timings).copy(),
     }
+
+
+def _tree(query: Query, cut: Cut) -> str:
+    """The dataflow; tables of Arrow data, which it reads from files without names, by their names."""
+    text = tree(cut.operator)
+    for path, table in query.data_files().items():
+        text = text.replace(f"read parquet {os.path.basename(path)} (", f"read table {table} (")
+    return text
 
 
 def _analysis(query: Query) -> list[str]:

@@ -1,4 +1,4 @@
-"""Text to plan: DataFusion parses and optimises over the tables' schemas alone; the plan leaves as Substrait."""
+"""Text to plan: DataFusion parses and optimises over the tables' schemas alone; the plan leaves in its own encoding."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any
 
 import datafusion
 import pyarrow as pa
-from datafusion.substrait import Producer, Serde
-from google.protobuf.message import DecodeError
-from substrait.plan_pb2 import Plan
+from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import dialect
-from jumpgate.client.sql.balance import balance
+from jumpgate.client.sql import duckdb_text
 from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, invalid_sql
-from jumpgate.client.sql.local import context, frame_of
+from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.dataflow.substrait import parse_own
 
 TEXT_BYTES_MAX = 4 << 20
@@ -27,70 +26,140 @@ OPERATORS_MAX = 1000
 _OPERATORS = re.compile(r"\b(?:and|or)\b|[-+*/%<>=]|\|\|", re.IGNORECASE)
 TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+#: how DataFusion's display shows the scan of a table
+_SCAN = re.compile(r"^ *TableScan: (.*?)(?: projection=\[.*\].*)?$", re.MULTILINE)
+#: filters that a scan may apply before the filter above it decides
+_HINTS = re.compile(r"(?<=\])(, partial_filters=\[.*\])(?=$|, fetch=)", re.MULTILINE)
+_FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
 
 
 @dataclass(frozen=True)
 class Planned:
-    """An optimised query: `plan` as Substrait, `schema` of the result as SQL has it (names may repeat), `text` the
-    plan as DataFusion prints it."""
+    """An optimised query over tables of which only the schemas are known.
 
-    plan: Plan
-    schema: pa.Schema
+    root: its plan; `unencoded` says why DataFusion's encoding does not hold it, else it is empty and the plan is also
+    encoded. schema: of the result as SQL has it (names may repeat). tables: names of those that it reads. shown: the
+    plan as DataFusion prints it.
+    """
+
     text: str
+    root: Node
+    schema: pa.Schema
+    tables: tuple[str, ...]
+    shown: str
+    unencoded: str = ""
 
 
 class Frontend:
     """Plans queries over tables of which it only knows the schemas. Thread-safe."""
 
-    def __init__(self) -> None:
-        self._context = context()
+    def __init__(self, context: datafusion.SessionContext, dialect: str) -> None:
+        self._context = context
+        self._rewrite = duckdb_text.rewrite if dialect == "duckdb" else lambda text: duckdb_text.Rewritten(text, text)
         self._lock = threading.Lock()
 
     def changed(self, name: str, table: Table | None) -> None:
         """Follows the catalog."""
-        if table is None:
-            self._context.deregister_table(name)
-            return
-        empty = pa.RecordBatch.from_arrays([pa.array([], f.type) for f in table.schema], schema=table.schema)
-        self._context.register_record_batches(name, [[empty]])
+        with self._lock:
+            if self._context.table_exist(quoted(name)):
+                self._context.deregister_table(quoted(name))
+            if table is not None:
+                self._context.register_arrow(quoted(name), "file:///jumpgate", schema=table.schema, file_extension="")
 
     def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
-        if len(text.encode()) > TEXT_BYTES_MAX:
-            raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
-        if sum(1 for _ in _OPERATORS.finditer(text)) > OPERATORS_MAX:
-            raise InvalidSql(f"a query has at most {OPERATORS_MAX} operators; {TOO_DEEP}")
-        values = parameter_values(parameters)
         with self._lock:
+            frame = self.frame(self._context, text, parameters, tables)
             try:
-                frame = self._context.sql(text, options=READ_ONLY, param_values=values)
+                names = duckdb_text.names(frame.schema().names)
                 logical = frame.optimized_logical_plan()
-                names = frame.schema().names
-                plan = self._substrait(logical)
-                if dialect.rewrite(plan):
-                    logical = frame_of(self._context, plan.SerializeToString()).optimized_logical_plan()
-                    plan = self._substrait(logical)
-                Serde.deserialize_bytes(plan.SerializeToString())  # DataFusion refuses what is nested too deeply
                 # types are only settled in the optimised plan, names are those of the text
                 fields = self._context.create_dataframe_from_logical_plan(logical).schema()
                 schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
+                shown = logical.display_indent()
             except BaseException as error:  # a panic of DataFusion is no Exception
-                raise _typed(error, text, tables) from error
-        return Planned(plan, schema, logical.display_indent())
+                raise planning_error(error, text, tables) from error
+            plan, reason = self._encoded(logical, shown)
+        used = tuple(dict.fromkeys(name for name in tables if name in set(_SCAN.findall(shown))))
+        root = Node(plan, logical, self._context)
+        return Planned(text, root, schema, used, _HINTS.sub("", shown), reason)
 
-    def schema_of(self, plan: Plan) -> pa.Schema | None:
-        """The schema that DataFusion gives a plan over the registered tables; None if it takes it for no plan."""
-        with self._lock:
-            try:
-                logical = frame_of(self._context, plan.SerializeToString()).optimized_logical_plan()
-                return self._context.create_dataframe_from_logical_plan(logical).schema()
-            except Exception:  # of Rust; all that can be known of it is its text
-                return None
+    def frame(
+        self,
+        context: datafusion.SessionContext,
+        text: str,
+        parameters: Sequence[Any] | Mapping[str, Any],
+        tables: Sequence[str],
+    ) -> datafusion.DataFrame:
+        """The query over the tables of `context`, not yet optimised. Raises InvalidSql."""
+        check_size(text)
+        values = parameter_values(parameters)
+        rewritten = self._rewrite(text)
+        try:
+            return context.sql(rewritten.text, options=READ_ONLY, param_values=values)
+        except BaseException as error:  # a panic of DataFusion is no Exception
+            if rewritten.changed:  # what is wrong, and where, is said of the original
+                try:
+                    context.sql(text, options=READ_ONLY, param_values=values)
+                except BaseException as original:
+                    raise planning_error(original, text, tables) from original
+            raise planning_error(error, text, tables) from error
 
-    def _substrait(self, logical: datafusion.plan.LogicalPlan) -> Plan:
-        plan = parse_own(Producer.to_substrait_plan(logical, self._context).encode())
-        balance(plan)
-        return plan
+    def write_schema(self, scan: Scan, table: Table) -> None:
+        """The schema of a registered table, in the encoding."""
+        encoded = self._context.table(quoted(table.name)).logical_plan().to_bytes(self._context)
+        scan.schema.CopyFrom(Plan.FromString(encoded).scan.schema)
+
+    def _encoded(self, logical: LogicalPlan, shown: str) -> tuple[Plan, str]:
+        """The encoded plan, and why it cannot be trusted: DataFusion's encoding holds nearly all plans, and what comes
+        back from it is compared with the plan that it was made from."""
+        try:
+            encoded = logical.to_bytes(self._context)
+            again = LogicalPlan.from_bytes(self._context, encoded)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+                raise
+            return Plan(), "DataFusion does not encode this plan"
+        plan = parse_own(encoded, Plan)
+        if again != logical and canonical(again.display_indent_schema()) != canonical(logical.display_indent_schema()):
+            return Plan(), "DataFusion's encoding of this plan is another plan"
+        if sum(1 for _ in scans(plan)) != len(_SCAN.findall(shown)):
+            return Plan(), "some tables of this plan are not where they can be found"
+        return plan, ""
+
+
+def check_size(text: str) -> None:
+    """Raises InvalidSql for a text that DataFusion would not survive."""
+    if len(text.encode()) > TEXT_BYTES_MAX:
+        raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
+    if sum(1 for _ in _OPERATORS.finditer(text)) > OPERATORS_MAX:
+        raise InvalidSql(f"a query has at most {OPERATORS_MAX} operators; {TOO_DEEP}")
+
+
+def quoted(name: str) -> str:
+    """A table's name as an identifier that is taken as it is written."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def canonical(display: str) -> list[tuple[int, str]]:
+    """A plan's display, (depth, line) each, without what the encoding changes and no result depends on: unions of
+    unions are one union, a scan does not say how many rows the limit above it takes."""
+    found: list[tuple[int, str]] = []
+    unions: list[int] = []  # displayed depths of the unions on the path to the line; those below the first are dropped
+    dropped: list[int] = []
+    for line in display.splitlines():
+        text = line.lstrip(" ")
+        depth = (len(line) - len(text)) // 2
+        dropped = [d for d in dropped if d < depth]
+        unions = [d for d in unions if d < depth]
+        if text.startswith("Union") and unions and unions[-1] == depth - 1:
+            unions.append(depth)
+            dropped.append(depth)
+            continue
+        if text.startswith("Union"):
+            unions.append(depth)
+        found.append((depth - len(dropped), _FETCH.sub(r"\1\2", text)))
+    return found
 
 
 def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str, pa.Scalar] | None:
@@ -105,9 +174,10 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
     return values or None
 
 
-def _typed(error: BaseException, text: str, tables: Sequence[str]) -> BaseException:
+def planning_error(error: BaseException, text: str, tables: Sequence[str]) -> BaseException:
+    """What DataFusion raised while it planned, as a typed error."""
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
-    if isinstance(error, DecodeError) or any(word in str(error) for word in ("recursion", "Recursion", "decode plan")):
+    if any(word in str(error) for word in ("recursion", "Recursion", "decode plan")):
         return InvalidSql(TOO_DEEP)
     return invalid_sql(error, text, tables)

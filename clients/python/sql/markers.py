@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-_TOKEN = re.compile(
-    r"""
-    '(?:[^']|'')*'?             # string
-  | "(?:[^"]|"")*"?             # quoted name
-  | --[^\n]*                    # comment to the end of the line
-  | /\*                         # comment that may hold comments
-  | \?
-    """,
-    re.VERBOSE,
-)
-_COMMENT = re.compile(r"/\*|\*/")
+from jumpgate.client.sql.tokens import tokens
 
 
 def numbered(text: str) -> tuple[str, int]:
@@ -23,25 +11,12 @@ def numbered(text: str) -> tuple[str, int]:
     >>> numbered("SELECT '?' FROM t WHERE a = ? AND b = ? -- ?")
     ("SELECT '?' FROM t WHERE a = $1 AND b = $2 -- ?", 2)
     """
-    count = position = 0
+    count = 0
     parts = []
-    while match := _TOKEN.search(text, position):
-        token, end = match.group(), match.end()
-        parts.append(text[position : match.start()])
-        if token == "/*":
-            end = _comment_end(text, end)
-        elif token == "?":
+    for token in tokens(text):
+        if token.text == "?":
             count += 1
-            token = f"${count}"
-        parts.append(token if token != "/*" else text[match.start() : end])
-        position = end
-    parts.append(text[position:])
+            parts.append(f"${count}")
+        else:
+            parts.append(token.text)
     return "".join(parts), count
-
-
-def _comment_end(text: str, position: int) -> int:
-    depth = 1
-    while depth and (match := _COMMENT.search(text, position)):
-        depth += 1 if match.group() == "/*" else -1
-        position = match.end()
-    return position if not depth else len(text)

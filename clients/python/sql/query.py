@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import datafusion
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from jumpgate.client.sql import local
-from jumpgate.client.sql.cuts import Cut, Split
-from jumpgate.client.sql.errors import from_datafusion
+from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Planned
+from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.errors import Cancelled, InvalidCast, JumpgateError
+from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
@@ -28,10 +29,19 @@ if TYPE_CHECKING:
     from jumpgate.client.result import Result
     from jumpgate.client.sql.connection import Connection
 
-#: what SQL here does where engines differ; sql/dialect.py makes DataFusion do the same
-DIALECT = Dialect(division_by_zero="null")
+#: what DataFusion does where engines differ
+DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 #: jobs of one query that run at the same time; the others wait
 JOBS_AT_ONCE = 4
+Parameters = Sequence[Any] | Mapping[str, Any]
+
+
+class _Refused(JumpgateError):
+    """No accelerator takes a cut."""
+
+    def __init__(self, cut: Cut, error: JumpgateError) -> None:
+        super().__init__(error.message)
+        self.cut, self.error = cut, error
 
 
 class Query:
@@ -40,9 +50,12 @@ class Query:
     Dropping, closing or leaving it (it is a context manager) cancels what still runs.
     """
 
-    def __init__(self, connection: Connection, text: str, planned: Planned, split: Split) -> None:
-        self.text = text
+    def __init__(
+        self, connection: Connection, planned: Planned, split: Split, mode: str, parameters: Parameters
+    ) -> None:
+        self.text = planned.text
         self.schema: pa.Schema = planned.schema
+        self._mode, self._parameters = mode, parameters
         self.planned = planned
         self.split = split
         self.timings = Timings()
@@ -73,8 +86,7 @@ class Query:
         self._iterated = True
         start = time.perf_counter()
         try:
-            source = self._offloaded() if self.split.rest is None else self._finished_here()
-            for batch in source:
+            for batch in self._placed():
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
                 self.timings.rows += batch.num_rows
                 if batch.num_rows:
@@ -116,6 +128,10 @@ class Query:
             self.to_arrow()
         return explain_text(self, analyze)
 
+    def data_files(self) -> dict[str, str]:
+        """Files that stand for tables of Arrow data, with the tables' names."""
+        return self._connection.data_files()
+
     def close(self) -> None:
         """Cancels what still runs; may be called twice."""
         self._closed = True
@@ -134,9 +150,30 @@ class Query:
     def _run(self, cut: Cut) -> Result:
         if self._closed:
             raise Cancelled("the query was closed")
-        result = self._connection.session.run(Dataflow(cut.operator), DIALECT)
+        self._connection.write_data(cut)
+        try:
+            result = self._connection.session.run(Dataflow(cut.operator), DIALECT)
+        except (CannotPlace, InvalidDataflow) as error:
+            raise _Refused(cut, error) from error
         self._results.append(result)
         return result
+
+    def _placed(self) -> Iterator[pa.RecordBatch]:
+        """The result's batches; what no accelerator here takes is found out by asking, and stays with DataFusion."""
+        while True:
+            offloaded = self.split.rest is None and not self.split.whole
+            source = self._offloaded() if offloaded else self._finished_here()
+            try:
+                first = next(source, None)
+            except _Refused as refused:
+                if refused.cut.operators == 0:  # what only reads can be done by nobody else
+                    raise refused.error from None
+                self.split = self._connection.refuse(self.planned, self._mode, refused.cut.operator, refused.error)
+                continue
+            if first is not None:
+                yield first
+                yield from source
+            return
 
     def _offloaded(self) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
@@ -148,39 +185,46 @@ class Query:
 
     def _finished_here(self) -> Iterator[pa.RecordBatch]:
         """Spools every cut, all at the same time, then lets DataFusion do the rest over them."""
-        assert self.split.rest is not None
-        context = self._connection.local
         with ExitStack() as stack:
-            budget = local.Budget(self._connection.spool_folder)
-            stack.callback(budget.close)
-            spools = []
-            for cut in self.split.cuts:
-                spool = local.Spool(cut.schema, budget)
-                stack.callback(spool.close)
-                spools.append(spool)
+            folder = self._connection.spool_folder()
+            spools = [stack.enter_context(local.Spool(folder)) for _ in self.split.cuts]
             start = time.perf_counter()
             self._spool(spools)
             self.timings.jobs_s = time.perf_counter() - start
             self.timings.received_bytes = sum(spool.bytes for spool in spools)
-            for cut, spool in zip(self.split.cuts, spools, strict=True):
-                spool.register(context, cut.name)
-                stack.callback(context.deregister_table, cut.name)
             start = time.perf_counter()
-            try:
-                frame = local.frame_of(context, self.split.rest.SerializeToString())
-            except Exception as error:
-                raise from_datafusion(error) from error
-            yield from local.stream(frame)
+            paths = dict(zip(map(id, self.split.cuts), (spool.path for spool in spools), strict=True))
+            yield from local.stream(self._whole(paths) if self.split.whole else self._rest(paths))
             self.timings.rest_s = time.perf_counter() - start
+
+    def _rest(self, paths: dict[int, str]) -> datafusion.DataFrame:
+        """DataFusion's part of the plan, over the spooled results of the cuts."""
+        rest = pb.Plan()
+        assert self.split.rest is not None
+        rest.CopyFrom(self.split.rest)
+        for scan in scans(rest):
+            path = scan.paths[0]
+            if path.startswith(CUT):
+                scan.paths[0] = f"file://{paths[id(self.split.cuts[int(path.removeprefix(CUT))])]}"
+            elif path.startswith(DATA):
+                scan.paths[0] = f"file://{self._connection.data_path(path.removeprefix(DATA))}"
+        return local.decoded(self._connection.local, rest)
+
+    def _whole(self, paths: dict[int, str]) -> datafusion.DataFrame:
+        """The text in DataFusion, over tables of which some were read by jobs."""
+        tables = {name: paths[id(cut)] for name, cut in self.split.reads.items()}
+        return self._connection.whole(self.text, self._parameters, tables)
 
     def _spool(self, spools: list[local.Spool]) -> None:
         def fill(cut: Cut, spool: local.Spool) -> None:
             try:
-                spool.fill(conform(batch, cut.schema) for batch in self._run(cut))
+                spool.fill(cut.schema, (conform(batch, cut.schema) for batch in self._run(cut)))
             except JumpgateError:
                 self._cancel()  # the other jobs' results are of no use any more
                 raise
 
+        if not spools:
+            return
         with ThreadPoolExecutor(JOBS_AT_ONCE, "jumpgate-cut") as pool:
             tasks = [pool.submit(fill, cut, spool) for cut, spool in zip(self.split.cuts, spools, strict=True)]
             try:

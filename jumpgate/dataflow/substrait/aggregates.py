@@ -77,8 +77,8 @@ def read_aggregate(
     if len(sets) == 1:
         used = [i for i in range(len(keys)) if i in sets[0]]
         whole = Aggregate(node, tuple(keys[i] for i in used), tuple(names[i] for i in used), measures)
-        return _typed(whole, len(used), types)
-    return _Sets(node, tuple(keys), names, measures, sets, types, datafusion).union()
+        return narrowed(whole, len(used), types)
+    return GroupingSets(node, tuple(keys), names, measures, sets, types, datafusion).union()
 
 
 def _measure(
@@ -146,7 +146,7 @@ def _where(condition: Expression, argument: Expression | None) -> Expression:
     return Case(value.type.with_nullable(True), (condition, value), nothing)
 
 
-def _typed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
+def narrowed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
     """Decimal sums as narrow as declared: 64 bits where they suffice; a sum that does not fit is an error."""
     schema = node.schema
     narrow = [t.kind == "decimal" and t.precision < schema[keys + i].type.precision for i, t in enumerate(types)]
@@ -160,14 +160,16 @@ def _typed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
 
 
 @dataclass(frozen=True)
-class _Sets:
+class GroupingSets:
+    """An aggregation by several sets of keys, as a union of one for each set."""
+
     node: Operator
     keys: tuple[Expression, ...]
     names: tuple[str, ...]
     measures: tuple[Measure, ...]
     sets: list[list[int]]
     types: list[DataType]
-    datafusion: bool
+    mask: bool  # the number of a set is the bit mask of its absent keys, before the measures
 
     def union(self) -> Operator:
         finest = sorted({k for s in self.sets for k in s})
@@ -253,7 +255,7 @@ class _Sets:
             narrow = type.kind == "decimal" and type.precision < value.type.precision
             results.append(cast_to(value, type) if narrow else value)
         names = tuple(m.name for m in self.measures)
-        if self.datafusion:
+        if self.mask:
             absent = sum(1 << len(self.keys) - 1 - i for i in range(len(self.keys)) if i not in wanted)
             set_ = Literal(int64.with_nullable(False), absent)
             return Project(node, (*expressions, set_, *results), (*self.names, GROUPING_ID, *names))

@@ -66,9 +66,12 @@ def _text(text: Text) -> tuple[tuple[str, str], ...]:
 
 
 def write_text(options: Mapping[str, str]) -> Text:
-    """Of a read of CSV; on_error, which Substrait does not have, must be what it is unsaid."""
+    """Of a read of CSV; options that Substrait does not have must be what they are unsaid."""
     if options.get("on_error", "fail") != "fail":
         raise InvalidDataflow("Substrait has no reads that skip what is malformed", operator="read")
+    unsaid = {"encoding": "utf-8", "ragged": "error", "partitions": ""}
+    for name in (n for n, value in unsaid.items() if options.get(n, value) != value):
+        raise InvalidDataflow(f"Substrait's reads have no option {name!r}", operator="read")
     quote = options.get("quote", '"')
     return Text(
         field_delimiter=options.get("delimiter", ","),

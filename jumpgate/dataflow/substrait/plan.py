@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from typing import TypeVar
 
 from google._upb import _message
 from google.protobuf import json_format
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from substrait.plan_pb2 import Plan
 
 from jumpgate.dataflow.operators import Limit, Operator, Project, Sort, column
 from jumpgate.dataflow.substrait.reader import Kept, Reader
 from jumpgate.errors import InvalidDataflow
 
+M = TypeVar("M", bound=Message)
 BYTES_MAX = 16 << 20
 #: of Substrait; a new one changes what plans mean
 MAJOR_VERSION = 0
@@ -46,13 +48,13 @@ def parse(plan: Plan | bytes | str) -> Plan:
     return found
 
 
-def parse_own(plan: bytes) -> Plan:
-    """A plan that this process has made itself, however deep; raises DecodeError. Bytes from elsewhere would end the
+def parse_own(data: bytes, type: type[M]) -> M:
+    """A message that this process has made itself, however deep; raises DecodeError. Bytes from elsewhere would end the
     process if they nest too deeply: they are for `parse`."""
     with _LIMIT:
         _message.SetAllowOversizeProtos(True)
         try:
-            return Plan.FromString(plan)
+            return type.FromString(data)
         finally:
             _message.SetAllowOversizeProtos(False)
 

@@ -15,6 +15,7 @@ from jumpgate.dataflow.types import int8 as i8
 from jumpgate.dataflow.types import int16 as i16
 from jumpgate.dataflow.types import int32 as i32
 from jumpgate.dataflow.types import int64 as i64
+from jumpgate.errors import InvalidDataflow
 
 EPOCH = datetime.date(1970, 1, 1)
 EPOCH_TIME = datetime.datetime(1970, 1, 1)
@@ -71,7 +72,10 @@ def read_type(type: Type) -> DataType:
 
 
 def write_type(type: DataType) -> Type:
+    """The type; raises InvalidDataflow for an opaque one."""
     found = Type()
+    if type.is_opaque:
+        raise InvalidDataflow(f"a plan in Substrait has no {type.name}: give the read a schema without it")
     if type.kind == "decimal":
         body = found.decimal
         body.precision, body.scale = type.precision, type.scale

@@ -8,6 +8,7 @@ from typing import Any
 from substrait.algebra_pb2 import AggregateFunction
 from substrait.algebra_pb2 import Expression as Rex
 
+from jumpgate.dataflow.casts import common_type
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
@@ -35,10 +36,13 @@ FUNCTIONS = {
     "stddev_samp": "stddev",
 }
 _UNITS = {
+    Rex.WindowFunction.BOUNDS_TYPE_UNSPECIFIED: "range",
     Rex.WindowFunction.BOUNDS_TYPE_ROWS: "rows",
     Rex.WindowFunction.BOUNDS_TYPE_RANGE: "range",
 }
 _NUMERIC = ("sum", "avg", "stddev")
+#: functions with an argument that must be a literal number → which it is
+_COUNTING = {"ntile": 0, "lag": 1, "lead": 1}
 
 
 def add_window(
@@ -57,6 +61,8 @@ def add_window(
     function = FUNCTIONS[name]
     if function == "count" and (not arguments or isinstance(arguments[0], Literal) and arguments[0].value is not None):
         function, arguments = "count_star", ()
+    if function in _COUNTING:
+        arguments = counted(name, arguments)
     if function in _NUMERIC and not (len(arguments) == 1 and arguments[0].type.is_numeric):
         raise Unmapped(f"window function {name} needs one number")
     partition = tuple(reader.read(e) for e in call.partitions)
@@ -66,7 +72,7 @@ def add_window(
     except (AssertionError, IndexError):
         raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known") from None
     wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
-    found = _joined(node, partition, order, wanted, _frame(call, bool(order)))
+    found = joined(node, partition, order, wanted, _frame(call, bool(order)))
     value: Expression = column(found.schema, len(found.schema) - 1)
     if call.HasField("output_type") and not type.is_integer:
         declared = read_type(call.output_type)
@@ -79,7 +85,25 @@ def add_window(
     return found, value
 
 
-def _joined(
+def counted(name: str, arguments: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """The arguments of ntile, lag or lead after a check of the count; a default gets the type of the values."""
+    function = FUNCTIONS[name]
+    place = _COUNTING[function]
+    for count in arguments[place : place + 1]:
+        number = count.value if isinstance(count, Literal) and count.type.is_integer else None
+        if not isinstance(number, int) or number < (1 if function == "ntile" else 0):
+            raise Unmapped(f"{name} by {count} is not known: only by a literal, a number of rows or parts")
+    if len(arguments) != 3:
+        return arguments
+    value, count, default = arguments
+    if isinstance(default, Literal) and default.value is None:
+        default = Literal(value.type.with_nullable(True), None)
+    elif not common_type((value.type, default.type)).same(value.type):
+        raise Unmapped(f"{name} of {value.type.name} with a default of {default.type.name} is not known")
+    return value, count, cast_to(default, value.type)
+
+
+def joined(
     node: Operator, partition: tuple[Expression, ...], order: tuple[SortKey, ...], wanted: WindowFunction, frame: Frame
 ) -> Window:
     """The window as part of the one below if that has the same rows in view."""
@@ -92,7 +116,9 @@ def _joined(
 
 def _frame(call: Rex.WindowFunction, ordered: bool) -> Frame:
     """Unsaid bounds are SQL's: up to the current row's peers in an order, everything without one."""
-    unit = _UNITS.get(call.bounds_type, "range")
+    if call.bounds_type not in _UNITS:
+        raise Unmapped(f"window frames of bounds type {call.bounds_type} are not known: only of rows and ranges")
+    unit = _UNITS[call.bounds_type]
     start = _offset(call.lower_bound) if call.HasField("lower_bound") else None
     end = _offset(call.upper_bound) if call.HasField("upper_bound") else 0 if ordered else None
     return Frame(unit, start, end)

@@ -198,6 +198,13 @@ FileSourceOptions files(element e, const Config& config) {
   FileSourceOptions o;
   o.format = text(e, "format");
   o.files = texts(e, "files");
+  for (element state : list(e, "states")) {
+    FileState known;
+    int64_t* const fields[] = {&known.size, &known.mtime_ns, &known.inode, &known.device};
+    size_t i = 0;
+    for (element x : array{state}) *fields[i++ & 3] = int64_t{x};
+    o.states.push_back(known);
+  }
   o.file_columns = columns(e, "file_columns");
   o.positions = ints(e, "positions");
   for (int p : o.positions) o.columns.push_back(o.file_columns.at(p));

@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "counters_json.h"
+#include "file_states.h"
 #include "instance_edges.h"
 #include "jg/host.h"
 #include "jg/instance.h"
@@ -60,6 +61,9 @@ struct PipelineWork : Work {
   Status finish() override;
   int64_t more() override;
   Status process(int thread);
+  FileStates* files() const;  // of its source; null if that reads none
+  // Why the pipeline failed: if its files are no longer the same, that is what is wrong.
+  Status blamed(Status failure) const;
 
   Executor* executor;
   const int id;
@@ -101,6 +105,7 @@ class Executor : public Instance {
   Config config;
   const JgProgramInfo* program = nullptr;
   std::vector<std::unique_ptr<Source>> sources;
+  std::vector<FileStates> file_states;  // by source; of no files for edges
   std::vector<std::unique_ptr<Emitter>> emitters;
   std::vector<std::unique_ptr<Table>> tables;
   std::vector<std::unique_ptr<Limit>> limits;
@@ -261,11 +266,24 @@ Status PipelineWork::process(int thread) {
 }
 
 Status PipelineWork::finish() {
+  if (const FileStates* files = this->files()) JG_RETURN_IF_ERROR(files->check());
   for (int s : executor->config.pipelines[id].sinks) {
     if (--executor->open_sinks[s] == 0) JG_RETURN_IF_ERROR(executor->emitters[s]->finish());
   }
   span.end_ns = now_ns();
   return {};
+}
+
+FileStates* PipelineWork::files() const {
+  const PipelineConfig& c = executor->config.pipelines[id];
+  return c.source_kind == "files" ? &executor->file_states[c.source] : nullptr;
+}
+
+Status PipelineWork::blamed(Status failure) const {
+  const FileStates* files = this->files();
+  if (!files || failure.error().code == "cancelled") return failure;
+  Status changed = files->check();
+  return changed.ok() ? failure : changed;
 }
 
 // ---- completion of tables ----
@@ -324,6 +342,7 @@ Status Executor::build() {
     std::unique_ptr<Source> source;
     JG_RETURN_IF_ERROR(edges_.make_source(s, &source));
     sources.push_back(std::move(source));
+    file_states.emplace_back(s.files);
   }
   open_sinks = std::vector<std::atomic<int>>(config.sinks.size());
   for (const SinkConfig& s : config.sinks) {
@@ -407,7 +426,8 @@ void Executor::worker(int thread) {
       if (c.source_kind == "files" || c.source_kind == "edge") {
         lock.unlock();
         narrow(pipeline);
-        status = sources[c.source]->open();
+        if (FileStates* files = pipeline->files()) status = files->begin();
+        if (status.ok()) status = sources[c.source]->open();
         lock.lock();
       }
       pipeline->opened = true;
@@ -421,6 +441,7 @@ void Executor::worker(int thread) {
     } catch (const std::exception& e) {
       status = {"internal", std::string("an instance failed: ") + e.what()};
     }
+    if (!status.ok() && pipeline) status = pipeline->blamed(std::move(status));
     lock.lock();
     w->active--;
     w->exhausted = true;

@@ -41,6 +41,8 @@ class SourceWorker {
   // them), each at its own position in the batch. Called at most once a batch and column; not called where no row
   // survived.
   virtual Status load(int column, const int32_t* sel, int32_t n) = 0;
+  // Of a reader of files: which of them the current batch is from, by its place in the options.
+  virtual int file() const { return 0; }
 };
 
 // One per pipeline, shared by its threads. Work is handed out in morsels (a JSON or CSV range, a stripe, a row group, a
@@ -56,11 +58,18 @@ class Source {
   Counters counters;
 };
 
+// What tells whether a file is still the one that a query was planned for (jumpgate/dataflow/file_state.py); negative:
+// not known.
+struct FileState {
+  int64_t size = -1, mtime_ns = -1, inode = -1, device = -1;
+};
+
 // What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on
 // demand.
 struct FileSourceOptions {
   std::string format;  // json | csv | parquet | orc
   std::vector<std::string> files;
+  std::vector<FileState> states;         // of files when the query was planned; the executor checks them
   std::vector<ColumnSpec> columns;       // wanted, in output order; the declared schema's types
   std::vector<int> positions;            // their positions in the file's declared schema
   std::vector<ColumnSpec> file_columns;  // the whole declared schema

@@ -1,0 +1,90 @@
+"""Arrow tables of a connection as Parquet files without names, written when a plan first reads one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.local import Spool
+from jumpgate.dataflow import types as t
+from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.errors import SchemaMismatch
+
+_TYPES: dict[pa.DataType, DataType] = {
+    pa.bool_(): t.bool_, pa.int8(): t.int8, pa.int16(): t.int16, pa.int32(): t.int32, pa.int64(): t.int64,
+    pa.uint8(): t.int16, pa.uint16(): t.int32, pa.uint32(): t.int64, pa.float32(): t.float32,
+    pa.float64(): t.float64, pa.date32(): t.date, pa.timestamp("us"): t.timestamp, pa.timestamp("ms"): t.timestamp,
+    pa.timestamp("s"): t.timestamp, pa.string(): t.string, pa.large_string(): t.string, pa.string_view(): t.string,
+    pa.binary(): t.binary, pa.large_binary(): t.binary, pa.binary_view(): t.binary,
+}  # fmt: skip
+
+
+class DataFiles:
+    """The files of one connection's tables, in `folder`. Thread-safe."""
+
+    def __init__(self, folder: Callable[[], Path]) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._files: dict[str, tuple[Table, Spool]] = {}  # by the table's name
+        self._written: set[str] = set()  # paths
+
+    def read(self, table: Table) -> Read:
+        """How accelerators read a table's data; its file may still be empty."""
+        fields = tuple(Field(f.name, _type(f)) for f in table.schema)
+        return Read((self._spool(table).path,), "parquet", Schema(fields), tuple(range(len(fields))))
+
+    def path(self, table: Table) -> str:
+        """The path of a table's file, which holds the data."""
+        path = self._spool(table).path
+        self.write(path)
+        return path
+
+    def write(self, path: str) -> None:
+        """Fills the file of that path, if it is one of these. Raises SchemaMismatch."""
+        with self._lock:
+            found = next((item for item in self._files.values() if item[1].path == path), None)
+            if found is None or path in self._written:
+                return
+            table, spool = found
+            assert table.data is not None
+            try:
+                spool.fill_parquet(table.data)
+            except pa.ArrowException as error:
+                raise SchemaMismatch(f"table '{table.name}' cannot be handed on: {error}", table=table.name) from error
+            self._written.add(path)
+
+    def names(self) -> dict[str, str]:
+        """The tables' names by path."""
+        with self._lock:
+            return {spool.path: name for name, (_, spool) in self._files.items()}
+
+    def forget(self, name: str) -> None:
+        """Drops a table's file."""
+        with self._lock:
+            if (found := self._files.pop(name, None)) is not None:
+                self._written.discard(found[1].path)
+                found[1].close()
+
+    def close(self) -> None:
+        for name in list(self._files):
+            self.forget(name)
+
+    def _spool(self, table: Table) -> Spool:
+        with self._lock:
+            if table.name not in self._files:
+                self._files[table.name] = table, Spool(self._folder())
+            return self._files[table.name][1]
+
+
+def _type(field: pa.Field) -> DataType:
+    type = field.type
+    if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
+        found = t.decimal(type.precision, type.scale)
+    else:
+        found = _TYPES.get(type) or t.opaque(str(type))
+    return found.with_nullable(field.nullable)

@@ -1,0 +1,142 @@
+"""Types and literals of DataFusion's plans."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pyarrow.types as at
+
+from jumpgate.client.sql.logical.plan_pb2 import Scalar, Schema, Type
+from jumpgate.dataflow import types as t
+from jumpgate.dataflow.casts import from_unscaled
+from jumpgate.dataflow.expressions import Literal, Value
+from jumpgate.dataflow.substrait.types import Unmapped
+from jumpgate.dataflow.types import DataType
+
+EPOCH = datetime.date(1970, 1, 1)
+EPOCH_TIME = datetime.datetime(1970, 1, 1)
+_UNITS = ("s", "ms", "us", "ns")
+#: unsigned integers are computed as int64: those of plans count rows, ranks and grouping sets
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+_SIMPLE: dict[str, DataType] = {
+    "bool": t.bool_, "int8": t.int8, "int16": t.int16, "int32": t.int32, "int64": t.int64,
+    "float32": t.float32, "float64": t.float64, "utf8": t.string, "large_utf8": t.string, "utf8_view": t.string,
+    "binary": t.binary, "large_binary": t.binary, "binary_view": t.binary, "date32": t.date,
+    **dict.fromkeys(UNSIGNED, t.int64),
+}  # fmt: skip
+
+
+def read_type(type: Type) -> DataType:
+    """The type, nullable; raises Unmapped."""
+    kind = type.WhichOneof("kind") or "of this kind"
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if kind == "decimal128":
+        try:
+            return t.decimal(type.decimal128.precision, type.decimal128.scale)
+        except ValueError as error:
+            raise Unmapped(str(error)) from None
+    if kind == "timestamp":
+        if type.timestamp.zone:
+            raise Unmapped(f"timestamps in zone {type.timestamp.zone} are not known")
+        if _UNITS[type.timestamp.unit] == "ns":
+            raise Unmapped("timestamps in nanoseconds are not known")
+        return t.timestamp
+    raise Unmapped(f"the type {kind} is not known")
+
+
+#: Arrow's names of the simple types, where they are others
+_ARROW_NAMES = {
+    "float": "float32", "double": "float64", "string": "utf8", "large_string": "large_utf8",
+    "string_view": "utf8_view", "date32[day]": "date32",
+}  # fmt: skip
+
+
+def write_schema(target: Schema, schema: pa.Schema) -> None:
+    """Fills `target`; of types that `agree` accepts."""
+    for column in schema:
+        field, type = target.fields.add(name=column.name, nullable=True), column.type
+        if at.is_decimal(type):
+            field.type.decimal128.precision, field.type.decimal128.scale = type.precision, type.scale
+        elif at.is_timestamp(type):
+            field.type.timestamp.unit = _UNITS.index(type.unit)
+        else:
+            getattr(field.type, _ARROW_NAMES.get(str(type), str(type))).SetInParent()
+
+
+def is_unsigned(type: pa.DataType) -> bool:
+    return bool(at.is_unsigned_integer(type))
+
+
+def agree(ours: DataType, theirs: pa.DataType) -> bool:
+    """Whether equal values are equal in both types: widths may differ, digits of decimals and timestamps not."""
+    if ours.is_opaque:
+        return False
+    if ours.is_integer:
+        return bool(at.is_integer(theirs))
+    if ours.kind == "decimal":
+        return bool(at.is_decimal128(theirs) and theirs.scale == ours.scale or ours.scale == 0 and at.is_uint64(theirs))
+    if ours.kind == "timestamp":
+        return bool(at.is_timestamp(theirs) and theirs.tz is None and theirs.unit != "ns")
+    return {
+        "bool": at.is_boolean,
+        "float32": at.is_float32,
+        "float64": at.is_float64,
+        "date": at.is_date32,
+        "string": lambda type: at.is_string(type) or at.is_large_string(type) or at.is_string_view(type),
+        "binary": lambda type: at.is_binary(type) or at.is_large_binary(type) or at.is_binary_view(type),
+    }[ours.kind](theirs) is True  # fmt: skip
+
+
+def read_literal(scalar: Scalar) -> Literal:
+    """The literal, never nullable unless it is NULL; raises Unmapped. A decimal gets the fewest digits that hold it."""
+    kind = scalar.WhichOneof("kind") or "of this kind"
+    if kind == "null":
+        unknown = scalar.null.WhichOneof("kind") == "null"
+        return Literal(t.bool_ if unknown else read_type(scalar.null), None)
+    value = getattr(scalar, kind, None)
+    try:
+        type, found = _value(kind, value)
+    except OverflowError:
+        raise Unmapped(f"a {kind} literal is outside of years 1 to 9999") from None
+    return Literal(type.with_nullable(False), found)
+
+
+def _value(kind: str, value: object) -> tuple[DataType, Value]:
+    if kind == "date32":
+        assert isinstance(value, int)
+        return t.date, EPOCH + datetime.timedelta(days=value)
+    if kind == "timestamp":
+        return t.timestamp, _timestamp(value)
+    if kind == "decimal128":
+        return _decimal(value)
+    if kind in _SIMPLE:
+        if kind == "uint64" and isinstance(value, int) and value >= 1 << 63:
+            raise Unmapped(f"the literal {value} does not fit int64")
+        return _SIMPLE[kind], value  # type: ignore[return-value]
+    raise Unmapped(f"literals {kind.replace('_', ' ')} are not known")
+
+
+def _timestamp(value: object) -> datetime.datetime:
+    unit = value.WhichOneof("kind")  # type: ignore[attr-defined]
+    if value.zone:  # type: ignore[attr-defined]
+        raise Unmapped(f"timestamps in zone {value.zone} are not known")  # type: ignore[attr-defined]
+    if unit == "nanoseconds":
+        raise Unmapped("timestamps in nanoseconds are not known")
+    count = getattr(value, unit)
+    factor = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}[unit]
+    return EPOCH_TIME + datetime.timedelta(microseconds=count * factor)
+
+
+def _decimal(value: object) -> tuple[DataType, Value]:
+    number = int.from_bytes(value.value, "big", signed=True)  # type: ignore[attr-defined]
+    scale = int(value.scale)  # type: ignore[attr-defined]
+    digits = len(str(abs(number)))
+    if not 0 <= scale <= 38 or digits > 38:
+        raise Unmapped(f"decimal literal with {digits} digits and scale {scale}")
+    return t.decimal(max(digits, scale, 1), scale), from_unscaled(number, scale)
+
+
+def unsigned_literal(scalar: Scalar) -> bool:
+    return scalar.WhichOneof("kind") in UNSIGNED

@@ -1,0 +1,141 @@
+"""Window functions of DataFusion's plans: each becomes a column of a Window over the input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jumpgate.client.sql.function_names import AGGREGATES
+from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.client.sql.logical.aggregates import function_of
+from jumpgate.client.sql.logical.expressions import ExpressionReader
+from jumpgate.client.sql.logical.types import read_literal
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import cast_to
+from jumpgate.dataflow.operators import (
+    NUMERIC_MEASURES,
+    WINDOW_FUNCTIONS,
+    Frame,
+    Operator,
+    Project,
+    SortKey,
+    WindowFunction,
+    column,
+    window_type,
+)
+from jumpgate.dataflow.substrait.aggregates import undeclared
+from jumpgate.dataflow.substrait.types import Unmapped
+from jumpgate.dataflow.substrait.windows import counted, joined
+
+RANKINGS = ("row_number", "rank", "dense_rank")
+OFFSETS = ("lag", "lead")
+EDGES = ("first_value", "last_value")
+_UNITS = {pb.Frame.ROWS: "rows", pb.Frame.RANGE: "range"}
+
+
+def read_windows(window: pb.Window, node: Operator, reader: ExpressionReader) -> Operator:
+    """The input's columns, then one for each window function."""
+    width = len(node.schema)
+    values: list[Expression] = []
+    found = node
+    for expr in window.exprs:
+        found, value = _add(found, expr, reader)
+        values.append(value)
+    columns: list[Expression] = [*(column(found.schema, i) for i in range(width)), *values]
+    if columns == [column(found.schema, i) for i in range(len(found.schema))]:
+        return found
+    names = (*node.schema.names, *(f"w{i}" for i in range(len(values))))
+    return Project(found, tuple(columns), names)
+
+
+def _add(node: Operator, expr: pb.Expr, reader: ExpressionReader) -> tuple[Operator, Expression]:
+    while expr.WhichOneof("kind") == "alias":
+        expr = expr.alias.input
+    if expr.WhichOneof("kind") != "window":
+        raise Unmapped("a window without a window function")
+    call = expr.window
+    name = call.aggregate or call.window
+    if call.HasField("definition"):
+        raise Unmapped(f"function {name} is one of the session's")
+    if call.distinct:
+        raise Unmapped(f"window function {name} of distinct values is not known")
+    if call.nulls == pb.IGNORE:
+        raise Unmapped(f"window function {name} that ignores NULLs is not known")
+    condition = reader.predicate(call.filter) if call.HasField("filter") else None
+    order = read_sorts(call.order_by, reader)
+    partition = tuple(reader.read(e) for e in call.partition_by)
+    if call.WhichOneof("function") == "aggregate":
+        function, arguments = _aggregate(name, call, reader, condition)
+        frame = _frame(call.frame, bool(order))
+    elif condition is not None:
+        raise Unmapped(f"window function {name} with a filter is not known")
+    else:
+        function = name
+        arguments, frame = _positional(name, tuple(reader.read(e) for e in call.args), call, bool(order))
+    type = window_type(function, tuple(a.type for a in arguments))
+    wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
+    found = joined(node, partition, order, wanted, frame)
+    value: Expression = column(found.schema, len(found.schema) - 1)
+    declared = undeclared(type, arguments[0] if arguments else None) if function in NUMERIC_MEASURES else type
+    return found, value if declared.same(type) else cast_to(value, declared)
+
+
+def _aggregate(
+    name: str, call: pb.WindowCall, reader: ExpressionReader, condition: Expression | None
+) -> tuple[str, tuple[Expression, ...]]:
+    if AGGREGATES.get(name) not in WINDOW_FUNCTIONS:
+        raise Unmapped(f"window function {name} is not known")
+    function, argument = function_of(name, call.args, reader, condition)
+    if isinstance(argument, Literal) and argument.value is None:
+        raise Unmapped(f"window function {name} of NULL is not known")
+    return function, () if argument is None else (argument,)
+
+
+def _positional(
+    name: str, arguments: tuple[Expression, ...], call: pb.WindowCall, ordered: bool
+) -> tuple[tuple[Expression, ...], Frame]:
+    """Arguments and frame of a function that ranks or looks elsewhere; Unmapped for arguments that it may not have."""
+    if name in RANKINGS and not arguments:
+        return (), Frame()
+    if name == "ntile" and len(arguments) == 1:
+        return counted(name, arguments), Frame()
+    if name in OFFSETS and 1 <= len(arguments) <= 3 and not isinstance(arguments[0], Literal):
+        return counted(name, arguments), Frame()
+    if name in EDGES and len(arguments) == 1 and not isinstance(arguments[0], Literal):
+        return arguments, _frame(call.frame, ordered)
+    raise Unmapped(f"window function {name} with {len(arguments)} arguments is not known")
+
+
+def _frame(frame: pb.Frame, ordered: bool) -> Frame:
+    if frame.unit not in _UNITS:
+        raise Unmapped("frames of GROUPS are not known")
+    unit = _UNITS[frame.unit]
+    start, end = _offset(frame.start), _offset(frame.end) if frame.HasField("end") else 0
+    if unit == "range" and (start or end):
+        raise Unmapped("frames of a RANGE with an offset are not known")
+    if start is None and frame.start.kind == pb.Bound.FOLLOWING or end is None and frame.end.kind == pb.Bound.PRECEDING:
+        raise Unmapped("a frame without rows is not known")
+    if not ordered and unit == "range":  # all rows are peers
+        return Frame("range", None, None)
+    return Frame(unit, start, end)
+
+
+def _offset(bound: pb.Bound) -> int | None:
+    """From the current row; None: unbounded."""
+    if bound.kind == pb.Bound.CURRENT_ROW:
+        return 0
+    value = read_literal(bound.offset).value
+    if value is None:
+        return None
+    if not isinstance(value, int):
+        raise Unmapped("frames with an interval are not known")
+    return -value if bound.kind == pb.Bound.PRECEDING else value
+
+
+def read_sorts(keys: Iterable[pb.SortKey], reader: ExpressionReader) -> tuple[SortKey, ...]:
+    """The keys in order, without literals, which order nothing."""
+    found = []
+    for key in keys:
+        value = reader.read(key.expr)
+        if not isinstance(value, Literal):
+            found.append(SortKey(value, not key.ascending, key.nulls_first))
+    return tuple(found)

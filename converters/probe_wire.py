@@ -1,0 +1,84 @@
+"""What the prober and its workers say to each other: frames of a length and JSON.
+
+JSON alone, since what a worker answers may have been made of a hostile file's bytes: the dataclasses in VALUES are
+named in it with their fields, bytes are base64, and nothing else can be built.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import socket
+import struct
+from typing import Any
+
+from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.errors import ProtocolError
+from jumpgate.nca.interface import ColumnStatistics, Statistics
+
+#: of a frame: a schema of a few hundred thousand columns
+FRAME_BYTES_MAX = 64 << 20
+#: what can be told besides JSON's own values
+VALUES: dict[str, type] = {cls.__name__: cls for cls in (DataType, Field, Schema, ColumnStatistics, Statistics)}
+
+_LENGTH = struct.Struct("!I")
+
+
+def send(connection: socket.socket, value: Any) -> None:
+    """Raises ProtocolError for what is too long, OSError."""
+    text = json.dumps(_plain(value)).encode()
+    if len(text) > FRAME_BYTES_MAX:
+        raise ProtocolError(f"{len(text)} bytes are too many for one frame")
+    connection.sendall(_LENGTH.pack(len(text)) + text)
+
+
+def receive(connection: socket.socket) -> Any:
+    """The next value. Raises EOFError where the other end has closed, ProtocolError, OSError (TimeoutError)."""
+    (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
+    if length > FRAME_BYTES_MAX:
+        raise ProtocolError(f"a frame of {length} bytes is too long")
+    try:
+        return _built(json.loads(_exactly(connection, length)))
+    except (ValueError, TypeError, KeyError, RecursionError) as e:
+        raise ProtocolError(f"a frame that says nothing: {e}") from None
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        part = connection.recv(min(size - len(data), 1 << 20))
+        if not part:
+            raise EOFError
+        data += part
+    return bytes(data)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(item) for item in value]}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {"dict": [[_plain(k), _plain(v)] for k, v in value.items()]}
+    if type(value).__name__ in VALUES:
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+        return {type(value).__name__: fields}
+    return value
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_built(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "bytes":
+        return base64.b64decode(content)
+    if kind == "tuple":
+        return tuple(_built(item) for item in content)
+    if kind == "dict":
+        return {_built(k): _built(v) for k, v in content}
+    return VALUES[kind](**{name: _built(field) for name, field in content.items()})

@@ -1,0 +1,104 @@
+"""The child process that reads content of files for planning, one request after the other (prober.py starts it).
+
+A damaged file may crash or exhaust a reader: it ends this process then, by a signal of the system's or by its limits,
+and the prober makes a typed error of that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jumpgate.converters import probe_wire as wire
+from jumpgate.converters import samples, schema, statistics
+from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, MemoryLimit, ProtocolError
+
+#: a request may take so much memory more than the process has when it begins
+MEMORY_BYTES_MAX = 2 << 30
+
+#: what can be asked; the first argument is the names of the files
+VERBS: Mapping[str, Callable[..., Any]] = {
+    "schema": schema.infer_schema,
+    "estimate": statistics.estimate,
+    "column": samples.column_statistics,
+}
+
+
+def main(descriptor: int) -> None:
+    """Answers until the prober hangs up, or has ended."""
+    connection = socket.socket(fileno=descriptor)
+    _warm_up()
+    _limit_resources()
+    wire.send(connection, {"ready": os.getpid()})
+    with contextlib.suppress(EOFError, ConnectionError):
+        while True:
+            verb, files, arguments, limit_s = wire.receive(connection)
+            with _bounded(connection, limit_s):
+                answer = _answer(verb, files, arguments)
+            wire.send(connection, answer)
+    os._exit(0)
+
+
+def _warm_up() -> None:
+    """Loads what the first request would load."""
+    import pyarrow.orc
+    import pyarrow.parquet  # noqa: F401
+
+
+def _limit_resources() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY_BYTES_MAX
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if hard == resource.RLIM_INFINITY or limit < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+@contextlib.contextmanager
+def _bounded(connection: socket.socket, limit_s: float) -> Iterator[None]:
+    """Meanwhile the process ends when the time is over (SIGALRM) or the prober is gone (SIGIO), whatever it does: both
+    signals kill by default. PR_SET_PDEATHSIG would follow the thread that started us, which may end early."""
+    flags = fcntl.fcntl(connection, fcntl.F_GETFL)
+    fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        fcntl.fcntl(connection, fcntl.F_SETFL, flags)
+
+
+def _answer(verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """{"ok": value} or {"error": …}, as JumpgateError.to_dict but with its fields as they are."""
+    try:
+        return {"ok": VERBS[verb](files, *arguments)}
+    except JumpgateError as e:
+        error = e
+    except MemoryError:
+        error = MemoryLimit(f"a look into {_named(files)} takes more than {MEMORY_BYTES_MAX >> 30} GiB", file=files[0])
+    except OSError as e:
+        error = FileUnreadable(f"cannot read {_named(files)}: {e.strerror or e}", file=files[0])
+    except Exception as e:
+        error = MalformedData(f"{_named(files)} cannot be read: {type(e).__name__}: {e}", file=files[0])
+    fields = {k: v if isinstance(v, int | float) else str(v) for k, v in error.fields.items()}
+    return {"error": {**error.to_dict(), "fields": fields}}
+
+
+def _named(files: tuple[str, ...]) -> str:
+    return f"'{files[0]}'" + (f", or one of {len(files) - 1} files with it," if len(files) > 1 else "")
+
+
+if __name__ == "__main__":
+    try:
+        main(int(sys.argv[1]))
+    except (BrokenPipeError, ConnectionResetError, ProtocolError):
+        os._exit(1)

@@ -1,0 +1,237 @@
+"""Keeps child processes that read content of files for planning, so that no file can end the process that plans.
+
+One worker is warm, others are started when several threads ask at once. A worker that dies takes one request with it,
+which becomes a typed error, and is replaced.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from jumpgate import debug
+from jumpgate.converters import probe_wire as wire
+from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, ProtocolError, Unreachable, from_dict
+
+#: requests that are answered at the same time; others wait
+WORKERS_MAX = 4
+#: workers that wait for requests
+IDLE_MAX = 2
+#: for a request, and more for each of its files: storage may be slow
+LIMIT_S, LIMIT_FILE_S = 8.0, 0.1
+#: for a worker to start
+START_LIMIT_S = 60.0
+#: for one that waits for requests to see that there will be none
+END_LIMIT_S = 1.0
+#: beyond the limit that a worker keeps itself
+PATIENCE_S = 5.0
+
+
+class _Died(Exception):
+    """A worker's process ended, by `signal` or with an exit status (`signal` 0)."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+class Prober:
+    """The workers of one process. Thread-safe.
+
+    Workers live while anybody holds the prober (`hold`, `release`); one that was started without a holder stays until
+    the next last one releases it, or this process ends.
+    """
+
+    def __init__(self, limit_s: float = LIMIT_S) -> None:
+        self._limit_s = limit_s
+        self._begin()
+
+    def _begin(self) -> None:
+        self._condition = threading.Condition()
+        self._idle: list[_Worker] = []
+        self._busy: set[_Worker] = set()
+        self._holders = 0
+        self._generation = 0  # workers of an earlier one end when they are given back
+
+    def hold(self) -> None:
+        """Starts a worker, without waiting for it, and keeps workers until `release`."""
+        with self._condition:
+            self._holders += 1
+            if not self._idle and not self._busy:
+                with contextlib.suppress(OSError):  # who asks will see
+                    self._idle.append(_Worker(self._generation))
+
+    def release(self) -> None:
+        """Ends the workers if nobody else holds them."""
+        with self._condition:
+            self._holders -= 1
+            if self._holders > 0:
+                return
+        self.close()
+
+    def close(self) -> None:
+        """Ends all workers; a later request starts one again."""
+        with self._condition:
+            self._generation += 1
+            ending, self._idle = self._idle, []
+        for worker in ending:
+            worker.end()
+
+    def forget(self) -> None:
+        """In a forked child: the workers are the parent's."""
+        for worker in (*self._idle, *self._busy):
+            worker.connection.close()
+        self._begin()
+
+    def ask(self, verb: str, files: tuple[str, ...], *arguments: Any) -> Any:
+        """What a worker answers (probe_worker.VERBS) about files.
+
+        Raises the JumpgateError that it found; MalformedData if it died; FileUnreadable if it took too long.
+        """
+        limit_s = self._limit_s + LIMIT_FILE_S * len(files)
+        try:
+            return self._ask(limit_s, verb, files, arguments)
+        except _Died as death:
+            if len(files) == 1:
+                raise _error_of(death, verb, files[0], limit_s) from None
+        for file in files:  # which of them was it?
+            try:
+                self._ask(limit_s, verb, (file,), arguments)
+            except _Died as death:
+                raise _error_of(death, verb, file, limit_s) from None
+            except JumpgateError:
+                continue
+        raise MalformedData(f"one of {len(files)} files, '{files[0]}' the first, ended the process that read them")
+
+    def _ask(self, limit_s: float, verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> Any:
+        with self._lent() as worker:
+            answer = worker.ask([verb, files, arguments, limit_s], limit_s + PATIENCE_S)
+        if "error" not in answer:
+            return answer["ok"]
+        error = from_dict(answer["error"])
+        raise error
+
+    @contextlib.contextmanager
+    def _lent(self) -> Iterator[_Worker]:
+        """A worker for one request; it ends, and is replaced, if that fails."""
+        with self._condition:
+            while not self._idle and len(self._busy) >= WORKERS_MAX:
+                self._condition.wait()
+            worker = self._idle.pop() if self._idle else _start(self._generation)
+            self._busy.add(worker)
+        fine = False
+        try:
+            yield worker
+            fine = True
+        finally:
+            with self._condition:
+                self._busy.discard(worker)
+                current = worker.generation == self._generation
+                kept = fine and current and len(self._idle) < IDLE_MAX
+                if kept:
+                    self._idle.append(worker)
+                elif current and self._holders and not self._idle:
+                    with contextlib.suppress(OSError):
+                        self._idle.append(_Worker(self._generation))
+                self._condition.notify()
+            if not kept:
+                worker.end()
+
+
+class _Worker:
+    """One child process and our end of its socket. Raises OSError where the system cannot start it."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self._ready = False
+        self.connection, theirs = socket.socketpair()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "jumpgate.converters.probe_worker", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                # the last words of libraries that abort are no message to a person
+                stderr=None if debug.level() else subprocess.DEVNULL,
+                start_new_session=True,  # an interrupt at the terminal is the client's to handle
+                env={
+                    **os.environ,
+                    "ARROW_DEFAULT_MEMORY_POOL": "system",  # takes no address space ahead
+                    "ARROW_IO_THREADS": "1",
+                    "OMP_NUM_THREADS": "1",
+                    "OPENBLAS_NUM_THREADS": "1",
+                },
+            )
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+
+    def ask(self, request: list[Any], timeout_s: float) -> Any:
+        """Raises _Died; Unreachable if the process never came up."""
+        if not self._ready:
+            self.connection.settimeout(START_LIMIT_S)
+            try:
+                wire.receive(self.connection)
+            except (EOFError, OSError, ProtocolError) as e:
+                raise _cannot_start(e) from None
+            self._ready = True
+        self.connection.settimeout(timeout_s)
+        try:
+            wire.send(self.connection, request)
+            return wire.receive(self.connection)
+        except TimeoutError:
+            raise _Died(signal.SIGALRM) from None
+        except (EOFError, OSError, ProtocolError):
+            raise _Died(self.end()) from None
+
+    def end(self) -> int:
+        """Ends it, if it has not ended; the signal that did it, or 0."""
+        self.connection.close()
+        try:
+            self._process.wait(END_LIMIT_S if self._ready else 0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        return max(0, -self._process.returncode)
+
+
+def _start(generation: int) -> _Worker:
+    try:
+        return _Worker(generation)
+    except OSError as e:
+        raise _cannot_start(e) from None
+
+
+def _cannot_start(error: Exception) -> Unreachable:
+    detail = getattr(error, "strerror", None) or str(error) or "it ended at once"
+    return Unreachable(
+        f"cannot start the process that looks into files ({detail}); JUMPGATE_DEBUG=1 shows its messages"
+    )
+
+
+def _error_of(death: _Died, verb: str, file: str, limit_s: float) -> JumpgateError:
+    what = {"schema": "its schema", "column": "its values"}.get(verb, "its size")
+    if death.signal == signal.SIGALRM:
+        return FileUnreadable(f"'{file}': to read {what} took longer than {limit_s:.0f} s", file=file)
+    cause = signal.strsignal(death.signal) if death.signal else "it exited"
+    return MalformedData(
+        f"'{file}' ended the process that read {what} ({(cause or 'a signal').lower()}): it is damaged",
+        file=file,
+        signal=death.signal or None,
+    )
+
+
+#: of this process
+prober = Prober()
+atexit.register(prober.close)
+os.register_at_fork(after_in_child=prober.forget)

@@ -1,0 +1,36 @@
+// Text that is read from front to back: what a file's bytes become when they are unpacked, decoded and taken apart.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/input_file.h"
+
+namespace jg::text {
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // Up to `size` (> 0) bytes; 0: the end. Throws columnar::ReadError.
+  virtual int64_t read(char* out, int64_t size) = 0;
+};
+
+// The unpacked contents of a file that gzip, bzip2 or zstd made, as its first bytes tell; the bytes themselves of any
+// other. Throws where the bytes are of another packer, or are not what the file's suffix says.
+std::unique_ptr<Stream> unpacked(const std::string& path, const std::shared_ptr<columnar::InputFile>& file);
+// Whether unpacked() would unpack, or throw.
+bool is_packed(const std::string& path, std::string_view head);
+
+// UTF-8 from text in `encoding`: utf-16 (by its mark, else little-endian), utf-16le, utf-16be, latin-1; utf-8 is left
+// alone. Throws where the text begins with the mark of an encoding that was not named.
+std::unique_ptr<Stream> decoded(std::unique_ptr<Stream> from, const std::string& encoding);
+
+// JSON lines from text that is one JSON array: each element becomes a line, every byte stays at its place. Other text
+// is left alone.
+std::unique_ptr<Stream> lines_of_array(std::unique_ptr<Stream> from);
+
+// The first byte that is no blank and no byte order mark, or 0.
+char first_letter(std::string_view text);
+
+}  // namespace jg::text

@@ -1,0 +1,72 @@
+"""What tells whether a file is still the one that was looked at: size, time of its last change, inode and device."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from jumpgate.errors import FileChanged, FileUnreadable
+
+#: a configuration's numbers are signed and of 64 bits
+NUMBER_MAX = 2**63 - 1
+
+
+class FileState(NamedTuple):
+    """Two equal states of a path mean equal content, but for changes within one tick of the file system's clock that
+    leave the size as it was."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+
+
+#: states of files by their paths
+FileStates = Mapping[str, FileState]
+
+
+def file_state(path: str) -> FileState:
+    """Raises FileUnreadable for what is missing, or is no regular file: reading a FIFO or a device might never end."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError) as e:
+        raise FileUnreadable(f"cannot read '{path}': {getattr(e, 'strerror', None) or e}", file=path) from None
+    if not stat.S_ISREG(status.st_mode):
+        raise FileUnreadable(f"cannot read '{path}': it is {_kind(status.st_mode)}, not a regular file", file=path)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ino & NUMBER_MAX, status.st_dev & NUMBER_MAX)
+
+
+def file_states(paths: Iterable[str]) -> dict[str, FileState]:
+    """The states of all paths. Raises FileUnreadable."""
+    return {path: file_state(path) for path in paths}
+
+
+def check_unchanged(states: FileStates) -> None:
+    """Raises FileChanged, which names the first file that is no longer as it was."""
+    for path, state in states.items():
+        try:
+            now = file_state(path)
+        except FileUnreadable:
+            now = None
+        if now != state:
+            raise FileChanged(
+                f"file '{path}' {changed(state, now)} while a query read it: run the query again", file=path
+            )
+
+
+def changed(before: FileState, now: FileState | None) -> str:
+    """What happened to a file, as part of a sentence."""
+    if now is None:
+        return "was removed"
+    if (now.inode, now.device) != (before.inode, before.device):
+        return "was replaced"
+    if now.size != before.size:
+        return f"changed from {before.size} to {now.size} bytes"
+    return "was written to"
+
+
+def _kind(mode: int) -> str:
+    names = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    return next((name for holds, name in names if holds(mode)), "a device")

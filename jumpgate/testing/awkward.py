@@ -1,0 +1,93 @@
+"""Two small tables of awkward values (nulls, NaN, −0.0, infinities, empty and multibyte strings, extreme numbers and
+dates) and literals to compare them with: what testing.random_sql asks about."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from jumpgate.testing import tables
+from jumpgate.testing.tables import Source
+
+ROWS = {"t": 40, "u": 16}
+FLOATS = [0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf, 5e-324, 1e300, 3.0]
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "i": (pa.int32(), [0, 1, 2, 3, -2, 7]),
+    "big": (pa.int64(), [0, 1, -(2**63), 2**63 - 1, 2**53 + 1, 2**53, -(2**53) - 1, 3]),
+    "f": (pa.float64(), FLOATS),
+    "m": (pa.decimal128(9, 2), [Decimal(t) for t in ("0.00", "1.50", "-3.25", "9.99", "0.01", "1234567.89")]),
+    "d": (
+        pa.decimal128(38, 6),
+        [Decimal(t) for t in ("0", "1.5", "9" * 32 + ".999999", "-" + "9" * 32 + ".999999", "0.000001", "-0.000001")],
+    ),
+    "s": (pa.string(), ["", "a", "ab", "b", " a ", "Grüße", "東京", "a'b", "naïve\n", "zz" * 40, "A"]),
+    "w": (
+        pa.date32(),
+        [datetime.date(*d) for d in ((1, 1, 1), (1969, 12, 31), (1970, 1, 1), (2024, 2, 29), (9999, 12, 31))],
+    ),
+    "ts": (
+        pa.timestamp("us"),
+        [
+            datetime.datetime(*t)
+            for t in ((1969, 12, 31, 23, 59, 59, 999999), (1970, 1, 1), (2024, 2, 29, 12, 34, 56, 789000),
+                      (2261, 12, 31, 23, 59, 59), (1678, 1, 1, 0, 0, 0, 1))
+        ],
+    ),
+    "b": (pa.bool_(), [True, False]),
+}  # fmt: skip
+NULLS = 0.15  # of each column but the first
+LITERALS: dict[str, tuple[str, ...]] = {
+    "number": ("0", "1", "3", "-2", "40"),
+    "small": ("2", "-1", "3"),
+    "divisor": ("2", "3", "-7"),
+    "big": ("0", "9223372036854775807", "-9223372036854775807", "9007199254740993", "9007199254740992", "3"),
+    "float": (
+        "0.0",
+        "-0.0",
+        "1.5",
+        "CAST('NaN' AS DOUBLE)",
+        "CAST('inf' AS DOUBLE)",
+        "CAST('-inf' AS DOUBLE)",
+        "1e300",
+    ),
+    "finite": ("1.5", "-2.0", "1e-3"),  # which make no NaN of what is none
+    "money": ("1.50", "0.00", "-3.25", "10.00"),
+    "decimal": tuple(
+        f"CAST('{t}' AS DECIMAL(38, 6))" for t in ("0", "1.5", "9" * 32 + ".999999", "-0.000001", "-" + "9" * 32)
+    ),
+    "text": ("''", "'a'", "'ab'", "'Grüße'", "'東京'", "'a''b'", "'~'"),
+    "pattern": ("'a%'", "'%'", "''", "'_'", "'%ß%'", "'%\\%'", "'__'", "'%a%b%'"),
+    "day": ("DATE '1970-01-01'", "DATE '0001-01-01'", "DATE '9999-12-31'", "DATE '2024-02-29'"),
+    "time": (
+        "TIMESTAMP '1970-01-01 00:00:00'",
+        "TIMESTAMP '1969-12-31 23:59:59.999999'",
+        "TIMESTAMP '2024-02-29 12:34:56.789'",
+    ),
+}
+
+
+def table(name: str) -> pa.Table:
+    """`t` or `u`."""
+    chance = random.Random(name)
+    columns: dict[str, pa.Array] = {"id": pa.array(range(1, ROWS[name] + 1), pa.int64())}
+    for column, (type, values) in VALUES.items():
+        drawn = [None if chance.random() < NULLS else chance.choice(values) for _ in range(ROWS[name])]
+        columns[column] = pa.array(drawn, type)
+    return pa.table(columns)
+
+
+def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:
+    """The table as a file of that format, in several parts that can be skipped where there are such."""
+    data = table(name)
+    path = folder / f"{name}.{format}"
+    source = tables.write(data, path, format)
+    if format == "parquet":
+        pyarrow.parquet.write_table(data, path, row_group_size=8, write_page_index=True)
+    return data, source

@@ -1,0 +1,107 @@
+"""Asks one connection random queries about the tables of testing.awkward in every format, and checks the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from jumpgate.dataflow.operators import FORMATS
+from jumpgate.errors import JumpgateError
+from jumpgate.testing import awkward, random_sql
+from jumpgate.testing.alike import unlike
+from jumpgate.testing.datafusion_plain import Answer, Reference
+from jumpgate.testing.random_sql import Law
+
+if TYPE_CHECKING:
+    from jumpgate.client.sql.connection import Connection
+
+#: of so many texts, one also runs with offload = never, and one with auto
+NEVER_EACH, AUTO_EACH = 4, 8
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An answer that cannot be right. seed and number make the text again (random_sql.law)."""
+
+    seed: int
+    number: int
+    format: str
+    text: str
+    road: str
+    wrong: str
+
+    def __str__(self) -> str:
+        return f"{self.text}\n  {self.format}, {self.road}, law({self.seed}, {self.number}): {self.wrong}"
+
+
+class Trial:
+    """Registers the tables as t_json, u_json, t_csv …; `asked` counts texts."""
+
+    def __init__(self, connection: Connection, folder: Path) -> None:
+        self._connection = connection
+        self._references: dict[str, Reference] = {}
+        self.asked = 0
+        for format in FORMATS:
+            found = {}
+            for name in awkward.ROWS:
+                found[f"{name}_{format}"], source = awkward.write(name, folder, format)
+                connection.register(f"{name}_{format}", source.data, **source.options)
+            self._references[format] = Reference(found)
+
+    def run(self, count: int, seed: int = 0, fills: int = 4) -> Iterator[Failure]:
+        """Asks at least `count` texts; each shape is asked about one format, with `fills` choices of literals, which
+        share its compiled programs."""
+        end = self.asked + count
+        while self.asked < end:
+            for number in range(fills):
+                yield from self.check(seed, number, FORMATS[seed % len(FORMATS)])
+            seed += 1
+
+    def check(self, seed: int, number: int, format: str) -> Iterator[Failure]:
+        """Everything that must hold of one law."""
+        law = random_sql.law(seed, number)
+        answers: list[pa.Table] = []
+        for text in law.texts:
+            named = text.replace("[t]", f"t_{format}").replace("[u]", f"u_{format}")
+            self.asked += 1
+            roads = ["always"]
+            roads += ["never"] if self.asked % NEVER_EACH == 0 else []
+            roads += ["auto"] if self.asked % AUTO_EACH == 0 else []
+            try:
+                expected = self._references[format].answer(named)
+            except Exception:  # of Rust; DataFusion has no answer
+                return
+            for road in roads:
+                found, wrong = self._answer(named, road, format, expected)
+                if wrong:
+                    yield Failure(seed, number, format, named, road, wrong)
+                if road == "always" and found is not None:
+                    answers.append(found)
+        if len(answers) == len(law.texts) and (wrong := broken(law, answers)):
+            yield Failure(seed, number, format, law.whole, "always", wrong)
+
+    def _answer(self, text: str, road: str, format: str, expected: Answer) -> tuple[pa.Table | None, str]:
+        try:
+            with self._connection.sql(text, offload=road) as query:
+                found = query.to_arrow()
+        except JumpgateError as error:
+            return None, f"{type(error).__name__}: {error}"
+        return found, self._references[format].difference(found, expected) or ""
+
+
+def broken(law: Law, answers: list[pa.Table]) -> str:
+    """In what way the answers to the law's texts do not belong together; empty if they do."""
+    whole, parts = answers[0], answers[1 : 1 + len(law.parts)]
+    if law.exchanged and (wrong := unlike(answers[-1], whole)):
+        return f"the sides of the join exchanged: {wrong}"
+    if law.parts and law.adds:
+        total = sum((part.column(0)[0].as_py() or 0) for part in parts)
+        if (whole.column(0)[0].as_py() or 0) != total:
+            return f"the parts add up to {total}, the whole is {whole.column(0)[0].as_py()}"
+    elif law.parts and (wrong := unlike(pa.concat_tables(parts), whole)):
+        return f"the parts together: {wrong}"
+    return ""

@@ -1,0 +1,107 @@
+"""Writes an Arrow table as a file of any format, from which Jumpgate reads the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.orc
+import pyarrow.parquet
+
+from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.testing import dataflows
+
+#: what stands for NULL in CSV, so that an empty string is one
+NULL = "\\N"
+_KINDS: dict[str, Callable[[pa.DataType], bool]] = {
+    "bool": pa.types.is_boolean,
+    "int8": pa.types.is_int8,
+    "int16": pa.types.is_int16,
+    "int32": pa.types.is_int32,
+    "int64": pa.types.is_int64,
+    "float32": pa.types.is_float32,
+    "float64": pa.types.is_float64,
+    "date": pa.types.is_date32,
+    "string": pa.types.is_string,
+    "binary": pa.types.is_binary,
+}
+_PLAIN = {pa.string_view(): pa.string(), pa.large_string(): pa.string(), pa.binary_view(): pa.binary()}
+
+
+@dataclass(frozen=True)
+class Source:
+    """What `Connection.register` takes: register(name, source.data, **source.options)."""
+
+    data: Any
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The same table without encodings: views, large strings and dictionaries become plain columns."""
+    for index, column in enumerate(table.schema):
+        wanted = _plain_type(column.type)
+        if wanted != column.type:
+            table = table.set_column(index, column.with_type(wanted), table.column(index).cast(wanted))
+    return table
+
+
+def _plain_type(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(type):
+        return _plain_type(type.value_type)
+    return _PLAIN.get(type, type)
+
+
+def jumpgate_type(type: pa.DataType) -> DataType | None:
+    """Jumpgate's type for an Arrow type; None where there is none."""
+    if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
+        return DataType("decimal", type.precision, type.scale)
+    if pa.types.is_timestamp(type) and type.unit == "us" and type.tz is None:
+        return DataType("timestamp")
+    return next((DataType(kind) for kind, matches in _KINDS.items() if matches(type)), None)
+
+
+def schema_of(table: pa.Table) -> Schema | None:
+    """Jumpgate's schema of a table; None if a column has no type there."""
+    types = [jumpgate_type(column.type) for column in table.schema]
+    names = table.schema.names
+    if not names or len(set(names)) < len(names) or not all(names):
+        return None
+    fields = [Field(n, t.with_nullable(True)) for n, t in zip(names, types, strict=True) if t is not None]
+    return Schema(tuple(fields)) if len(fields) == len(types) else None
+
+
+def can_hold(format: str, table: pa.Table) -> bool:
+    """Whether a file of that format has a notation for every value of the table."""
+    if format == "arrow":
+        return True
+    schema = schema_of(table)
+    if format == "parquet" or schema is None:
+        return format == "parquet" and bool(table.num_columns)
+    return format == "orc" or not any(f.type.kind == "binary" for f in schema)
+
+
+def write(table: pa.Table, path: Path, format: str) -> Source:
+    """The table as the file `path`, or as it is for `arrow`; needs `can_hold`."""
+    if format == "arrow":
+        return Source(table)
+    if format == "parquet":
+        pyarrow.parquet.write_table(table, path)
+        return Source(path, {"format": "parquet"})
+    if format == "orc":
+        pyarrow.orc.write_table(table, path)
+        return Source(path, {"format": "orc"})
+    schema = schema_of(table)
+    assert schema is not None, table.schema
+    values = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    dataflows.write(path, format, schema, values, null=NULL)
+    options: dict[str, Any] = {"format": format, "schema": schema}
+    return Source(path, {**options, "null": NULL} if format == "csv" else options)
+
+
+def reversed_rows(table: pa.Table) -> pa.Table:
+    """The same rows in the opposite order."""
+    return table.take(pc.subtract(table.num_rows - 1, pa.array(range(table.num_rows), pa.int64())))

@@ -1,0 +1,233 @@
+"""Parquet files as others write them: timestamps of every unit, columns that come and go, checksums, encryption."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import struct
+from pathlib import Path
+from typing import Any
+
+import datafusion
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jumpgate import client
+from jumpgate.client import col, run
+from jumpgate.converters import footers
+from jumpgate.dataflow import types as t
+from jumpgate.dataflow.types import Schema
+from jumpgate.errors import FileUnreadable, InvalidDataflow, MalformedData, Overflow, SchemaMismatch
+from jumpgate.testing import probe
+from jumpgate.testing.thrift import rewrite_footer
+
+EPOCH = datetime.datetime(1970, 1, 1)
+BINARY, I32, STRUCT = 8, 5, 12
+
+
+def write(path: Path, data: dict[str, Any] | pa.Table, **options: Any) -> str:
+    pq.write_table(data if isinstance(data, pa.Table) else pa.table(data), path, **options)
+    return str(path)
+
+
+def scan(path: str, **columns: t.DataType) -> tuple[list[Any], ...]:
+    return probe.scan("parquet", [path], Schema.of(**columns)).columns
+
+
+# ---- timestamps ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("int96", [False, True])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_nanoseconds_are_cut_as_datafusion_cuts_them(tmp_path: Path, int96: bool, zone: str | None) -> None:
+    numbers = [0, 999, 1_000, -1, -999, -1_001, 1_234_567_890_123_456_789, -1_234_567_890_123_456_789, None]
+    data = pa.table({"x": pa.array(numbers, pa.timestamp("ns", zone))})
+    path = write(tmp_path / "t.parquet", data, use_deprecated_int96_timestamps=int96)
+    context = datafusion.SessionContext()
+    context.register_parquet("t", path)
+    cast = context.sql("SELECT arrow_cast(arrow_cast(x, 'Timestamp(Microsecond, None)'), 'Int64') AS x FROM t")
+    expected = cast.to_arrow_table()["x"].to_pylist()
+    assert expected[:6] == [0, 0, 1, 0, 0, -1]
+    assert footers.parquet_schema([path]) == Schema.of(x=t.timestamp)
+    assert scan(path, x=t.timestamp)[0] == expected
+
+
+def int96(path: Path, *moments: tuple[int, int]) -> str:
+    """A file of (Julian day, nanoseconds of it), in place of the values that pyarrow writes."""
+    write(path, {"x": pa.array([0] * len(moments), pa.timestamp("ns"))}, use_deprecated_int96_timestamps=True,
+          use_dictionary=False, compression="none")  # fmt: skip
+    old, new = struct.pack("<qi", 0, 2440588) * len(moments), b"".join(struct.pack("<qI", n, d) for d, n in moments)
+    data = path.read_bytes()
+    assert data.count(old) == 1
+    path.write_bytes(data.replace(old, new))
+    return str(path)
+
+
+def test_int96_far_from_today(tmp_path: Path) -> None:
+    """Beyond what 64 bits of nanoseconds hold; what 64 bits of microseconds do not hold is an error."""
+    day = 86_400_000_000
+    moments = [(0, 0), (1_721_426, 1), (5_373_484, 86_399_999_999_999), (2_440_588 + 106_751_991, 14_454_775_807_000)]
+    path = int96(tmp_path / "t.parquet", *moments)
+    expected = [-2_440_588 * day, (1_721_426 - 2_440_588) * day + 1, (5_373_485 - 2_440_588) * day - 1, 2**63 - 1]
+    assert scan(path, x=t.timestamp)[0] == expected
+    late = int96(tmp_path / "late.parquet", (2_440_588 + 106_751_991, 14_454_775_808_000))
+    with pytest.raises(Overflow, match=r"column 'x': a timestamp does not fit 64 bits in microseconds"):
+        scan(late, x=t.timestamp)
+
+
+def test_unsigned_integers_of_64_bits_are_decimals(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", {"x": pa.array([0, 2**63, 2**64 - 1, None, 7], pa.uint64())}, row_group_size=2)
+    assert footers.parquet_schema([path]) == Schema.of(x=t.decimal(20))
+    found = run(client.read(path).filter(col("x") >= decimal.Decimal(2**63)).sort("x")).to_arrow()["x"]
+    assert found.to_pylist() == [decimal.Decimal(2**63), decimal.Decimal(2**64 - 1)]
+    assert footers.parquet_footer(path).range("x") == footers.Range(0, 2**64 - 1, 1)
+
+
+def test_durations_are_no_integers(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", {"x": pa.array([1], pa.duration("us")), "y": [1]})
+    assert footers.parquet_schema([path]) == Schema.of(x=t.opaque("duration[us]"), y=t.int64)
+
+
+# ---- files of one table ----------------------------------------------------------------------------------------------
+
+
+def test_columns_are_found_by_name(tmp_path: Path) -> None:
+    """Other orders, columns added later, narrower types, and a column that holds nothing yet."""
+    files = [
+        write(tmp_path / "a.parquet", {"k": pa.array([1, 2], pa.int16()), "s": ["x", None]}),
+        write(tmp_path / "b.parquet", {"s": ["y"], "k": pa.array([3], pa.int64()), "f": pa.array([1.5], pa.float32())}),
+        write(tmp_path / "c.parquet", {"f": [2.5], "d": [decimal.Decimal("1.25")], "k": [4], "s": pa.nulls(1)}),
+        write(tmp_path / "d.parquet", {"d": pa.array([decimal.Decimal("7.50")], pa.decimal128(12, 2)), "k": [5]}),
+    ]
+    dataflow = client.read(files)
+    assert dataflow.schema == Schema.of(k=t.int64, s=t.string, f=t.float64, d=t.decimal(12, 2))
+    rows = [
+        (1, "x", None, None), (2, None, None, None), (3, "y", 1.5, None), (4, None, 2.5, decimal.Decimal("1.25")),
+        (5, None, None, decimal.Decimal("7.50")),
+    ]  # fmt: skip
+    expected = [dict(zip("ksfd", row, strict=True)) for row in rows]
+    assert run(dataflow.sort("k")).to_pylist() == expected
+    assert run(dataflow.filter(col("f") > 1.0).sort("k")).to_pylist() == expected[2:4]
+    assert run(dataflow.filter(col("s") == "y")).to_pylist() == expected[2:3]
+    assert run(dataflow.filter(col("d").is_null(), col("k") > 1).sort("k")).to_pylist() == expected[1:3]
+    assert run(dataflow.aggregate(by=["s"], n=client.count(), d=client.sum_("d")).sort("n", "s")).to_pylist() == [
+        {"s": "x", "n": 1, "d": None},
+        {"s": "y", "n": 1, "d": None},
+        {"s": None, "n": 3, "d": decimal.Decimal("8.75")},
+    ]
+
+
+def test_what_a_file_lacks_is_null_only_if_another_has_it(tmp_path: Path) -> None:
+    a, b = write(tmp_path / "a.parquet", {"x": [1]}), write(tmp_path / "b.parquet", {"x": [2], "y": [3]})
+    assert footers.parquet_schema([b, a])[1].type.nullable
+    schema = Schema.of(x=t.int64, y=t.int64)
+    found = probe.scan("parquet", [a, b], schema, late=[1])
+    assert found.columns == ([1, 2], [None, 3])
+    pruned = probe.scan("parquet", [a, b], schema, bounds=[(1, "eq", b"3")])
+    assert (pruned.columns, pruned.pruned_bytes > 0) == (([2], [3]), True)
+    with pytest.raises(SchemaMismatch, match=f"'{a}': column 'y' is not in the file, which has: x"):
+        probe.scan("parquet", [a, a], schema)
+    with pytest.raises(SchemaMismatch, match=f"'{a}': column 'y' is not in the file, which has: x"):
+        probe.scan("parquet", [a, b], Schema.of(y=t.int64.with_nullable(False)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(pa.int64(), pa.float64()), (pa.decimal128(9, 2), pa.decimal128(9, 3)), (pa.int32(), pa.string())],
+)
+def test_types_that_hold_not_each_others_values(tmp_path: Path, one: pa.DataType, other: pa.DataType) -> None:
+    a = write(tmp_path / "a.parquet", {"x": pa.array([None], one)})
+    b = write(tmp_path / "b.parquet", {"x": pa.array([None], other)})
+    with pytest.raises(SchemaMismatch, match=f"files of one read differ: '{a}' has x: .*, '{b}' has x: "):
+        client.read([a, b])
+
+
+def test_opaque_columns_may_differ(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.parquet", {"x": [[1]], "y": [1]})
+    b = write(tmp_path / "b.parquet", {"y": [2], "x": [{"z": 1}]})
+    dataflow = client.read([a, b, a])
+    assert dataflow.schema == Schema.of(x=t.opaque("list<int64> or struct<z int64>"), y=t.int64)
+    assert run(dataflow.select("y").sort("y")).to_arrow()["y"].to_pylist() == [1, 1, 2]
+
+
+def test_two_columns_of_one_name(tmp_path: Path) -> None:
+    data = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["x", "x"])
+    path = write(tmp_path / "t.parquet", data)
+    with pytest.raises(InvalidDataflow, match="two columns called 'x' in read"):
+        client.read(path)
+    with pytest.raises(SchemaMismatch, match=f"'{path}' has two columns called 'x'"):
+        client.read([path, write(tmp_path / "u.parquet", {"x": [1]})])
+
+
+# ---- checksums, encryption, codecs -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy"])
+def test_checksums_of_pages(tmp_path: Path, version: str, codec: str) -> None:
+    data = {"x": list(range(100)), "y": [f"text {i}" for i in range(100)]}
+    options: dict[str, Any] = {"use_dictionary": False, "compression": codec, "data_page_version": version}
+    path = tmp_path / "t.parquet"
+    write(path, data, write_page_checksum=True, **options)
+    assert scan(str(path), x=t.int64)[0] == data["x"]
+    chunk = pq.read_metadata(path).row_group(0).column(1)
+    damaged = bytearray(path.read_bytes())
+    damaged[chunk.data_page_offset + chunk.total_compressed_size - 1] ^= 1  # the last letter of the last text
+    path.write_bytes(damaged)
+    assert scan(str(path), x=t.int64)[0] == data["x"]
+    with pytest.raises(MalformedData, match=f"'{path}' is damaged or incomplete: column 'y': .*CRC checksum") as e:
+        scan(str(path), x=t.int64, y=t.string)
+    assert e.value.fields == {"file": str(path), "column": "y"}
+
+
+def test_lzo_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write(path, {"x": [1]})
+
+    def to_lzo(metadata: dict[int, Any]) -> None:
+        metadata[4][1][1][0][1][1][1][0][3][1][4] = (I32, 3)
+
+    rewrite_footer(path, to_lzo)
+    message = f"cannot read Parquet file '{path}': column 'x': it is compressed with LZO"
+    with pytest.raises(FileUnreadable, match=message):
+        run(client.read(str(path))).to_arrow()
+
+
+def encrypted(path: Path, plain_footer: bool) -> str:
+    """Column `x` under a key of its own."""
+    import pyarrow.parquet.encryption as pe
+
+    class Keys(pe.KmsClient):
+        def __init__(self, _: Any) -> None:
+            pe.KmsClient.__init__(self)
+
+        def wrap_key(self, key: bytes, _: str) -> str:
+            import base64
+
+            return base64.b64encode(key).decode()
+
+    configuration = pe.EncryptionConfiguration(footer_key="f", column_keys={"k": ["x"]}, plaintext_footer=plain_footer)
+    factory = pe.CryptoFactory(Keys)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), configuration)
+    return write(path, {"x": [1, 2], "y": ["a", "b"]}, encryption_properties=properties)
+
+
+def test_encrypted_columns(tmp_path: Path) -> None:
+    """They are refused by name; those beside them are read, without statistics, and nothing ends the process."""
+    path = encrypted(tmp_path / "t.parquet", plain_footer=True)
+    dataflow = client.read(path)
+    assert dataflow.schema == Schema.of(x=t.int64, y=t.string)
+    assert footers.parquet_footer(path).range("y") == footers.Range()
+    assert run(dataflow.filter(col("y") != "a").select("y")).to_pylist() == [{"y": "b"}]
+    with pytest.raises(FileUnreadable, match=f"cannot read Parquet file '{path}': column 'x': it is encrypted"):
+        run(dataflow.filter(col("x") > 1)).to_arrow()
+
+
+def test_an_encrypted_footer(tmp_path: Path) -> None:
+    path = encrypted(tmp_path / "t.parquet", plain_footer=False)
+    message = f"cannot read Parquet file '{path}': its footer is encrypted, and Jumpgate has no keys"
+    with pytest.raises(FileUnreadable, match=message):
+        footers.parquet_schema([path])
+    with pytest.raises(FileUnreadable, match=message):
+        scan(path, x=t.int64)

@@ -1,0 +1,77 @@
+"""Sqllogictest files give plain DataFusion's answers on every road: the cases of this repository, or a sample of the
+suites in the folders that JUMPGATE_SLT names, as PATH does (JUMPGATE_SLT_QUERIES of them, 300 by default)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jumpgate.testing import sqllogic, sqllogic_run
+from jumpgate.testing.datafusion_plain import model
+from jumpgate.testing.sqllogic_run import Outcome, Worker
+from jumpgate.testing.sqllogic_worker import ROADS
+
+CASES = Path(__file__).parents[1] / "cases" / "sql"
+COUNT = int(os.environ.get("JUMPGATE_SLT_QUERIES", "300"))
+
+
+def told(outcomes: tuple[Outcome, ...]) -> str:
+    return "\n".join(f"{o.file}:{o.line}: {o.text}\n  {o.road}: {o.verdict}: {o.detail}" for o in outcomes)
+
+
+def suites() -> list[Path]:
+    folders = [Path(folder) for folder in os.environ.get("JUMPGATE_SLT", "").split(os.pathsep) if folder]
+    return folders or [CASES]
+
+
+def test_every_road_answers_as_datafusion_does() -> None:
+    chosen = sqllogic.sample(sqllogic.files(suites()), COUNT)
+    found = sqllogic_run.summary(sqllogic_run.run(chosen))
+    assert not found.wrong, told(found.wrong)
+    assert found.answered >= 150
+    assert found.share_offloaded >= 0.5
+
+
+ENDLESS = """
+query I
+SELECT 1 AS a
+
+query I
+WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r
+
+statement ok
+CREATE TABLE t(a INTEGER)
+
+statement ok
+INSERT INTO t VALUES (1), (2)
+
+query I
+SELECT a FROM t WHERE a > 1
+"""
+
+
+def test_what_never_ends_or_dies_ends_one_query_only(tmp_path: Path) -> None:
+    path = tmp_path / "endless.slt"
+    path.write_text(ENDLESS)
+    worker = Worker(query_s=3.0)
+    try:
+        found = list(worker.run(path, {0, 1, 4}))
+    finally:
+        worker.close()
+    assert [(o.line, o.verdict, o.detail) for o in found if o.road == "datafusion"] == [(5, "unanswered", "hang")]
+    assert [o.line for o in found if o.verdict == "same"] == [2] * len(ROADS) + [14] * len(ROADS)
+    counted = sqllogic_run.summary(found)
+    assert (counted.answered, counted.same, counted.over_files, counted.offloaded) == (2, 2, 1, 1)
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.slt")), ids=lambda path: path.stem)
+def test_the_cases_say_what_datafusion_answers(path: Path) -> None:
+    context = model()
+    for record in sqllogic.parse(path):
+        if isinstance(record, sqllogic.Statement):
+            context.sql(record.text).collect()
+        else:
+            answer = sqllogic.render(context.sql(record.text).to_arrow_table(), record.sort)
+            assert answer == list(record.rows), record.text
