@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 import datafusion
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from jumpgate.client.sql.tokens import Token, tokens
 
 _TIME = pa.timestamp("us")
 _DAY_US = 86_400_000_000
@@ -64,84 +66,70 @@ def register(context: datafusion.SessionContext) -> None:
 
 # ---- calls in the text of a query -----------------------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    r"""\s+ | --[^\n]* | /\*.*?\*/ | [eE]?'(?:[^']|'')*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$ | \w+
-    | .""",
-    re.VERBOSE | re.DOTALL,
-)
-
 
 def expand(text: str) -> str:
     """The query with calls of these functions written out; any other text stays as it is."""
     if not any(name in text.lower() for name in _CALLS):
         return text
-    tokens = [m.group() for m in _TOKEN.finditer(text)]
-    return "".join(_expanded(tokens))
+    return "".join(_expanded(tokens(text)))
 
 
-def _expanded(tokens: list[str]) -> Iterator[str]:
-    at = 0
-    while at < len(tokens):
-        call = _CALLS.get(tokens[at].lower())
-        before = next((t for t in reversed(tokens[:at]) if not _is_blank(t)), "")
-        opening = _next(tokens, at + 1)
-        if call is None or before == "." or opening is None or tokens[opening] != "(":
-            yield tokens[at]
-            at += 1
-            continue
-        arguments, end = _arguments(tokens, opening)
-        condition, end = _filter(tokens, end)
-        following = _next(tokens, end)
-        written = None if following is not None and tokens[following].lower() in ("over", "within", "filter") else call(
-            [_text(a) for a in arguments], condition
-        )  # fmt: skip
-        if written is None:
-            yield tokens[at]
-            at += 1
-        else:
-            yield f"({written})"
-            at = end
+def _expanded(found: Sequence[Token]) -> Iterator[str]:
+    at, before = 0, ""
+    while at < len(found):
+        written, end = (None, at) if before == "." else _call(found, at)
+        yield found[at].text if written is None else f"({written})"
+        before = found[at].text if found[at].means else before
+        at = at + 1 if written is None else end
 
 
-def _text(tokens: list[str]) -> str:
-    return "".join(_expanded(tokens)).strip()
+def _call(found: Sequence[Token], at: int) -> tuple[str | None, int]:
+    """A call that starts there, written out, and the place after it; None for anything else."""
+    write = _CALLS.get(found[at].keyword.lower())
+    opening = _next(found, at + 1)
+    if write is None or _text(found, opening) != "(":
+        return None, at
+    arguments, end = _arguments(found, opening)
+    condition, end = _filter(found, end)
+    if _text(found, _next(found, end)).upper() in ("OVER", "WITHIN", "FILTER"):
+        return None, at
+    return write(["".join(_expanded(a)).strip() for a in arguments], condition), end
 
 
-def _is_blank(token: str) -> bool:
-    return token.isspace() or token.startswith(("--", "/*"))
+def _next(found: Sequence[Token], at: int) -> int:
+    """The place of the next token that means something, or the end."""
+    return next((i for i in range(at, len(found)) if found[i].means), len(found))
 
 
-def _next(tokens: list[str], at: int) -> int | None:
-    return next((i for i in range(at, len(tokens)) if not _is_blank(tokens[i])), None)
+def _text(found: Sequence[Token], at: int) -> str:
+    return found[at].text if at < len(found) else ""
 
 
-def _arguments(tokens: list[str], opening: int) -> tuple[list[list[str]], int]:
-    """The arguments of a call, and the place after its closing parenthesis."""
+def _arguments(found: Sequence[Token], opening: int) -> tuple[list[list[Token]], int]:
+    """The arguments of a call, and the place after its closing parenthesis; none where it is not closed."""
     depth = 0
-    found: list[list[str]] = [[]]
-    for i in range(opening, len(tokens)):
-        token = tokens[i]
-        depth += (token in "([") - (token in ")]")
+    arguments: list[list[Token]] = [[]]
+    for i in range(opening, len(found)):
+        token = found[i].text
+        depth += (token in ("(", "[")) - (token in (")", "]"))
         if depth == 0:
-            return found, i + 1
+            return arguments, i + 1
         if token == "," and depth == 1:
-            found.append([])
+            arguments.append([])
         elif i > opening:
-            found[-1].append(token)
-    return [], len(tokens)
+            arguments[-1].append(found[i])
+    return [], len(found)
 
 
-def _filter(tokens: list[str], at: int) -> tuple[str | None, int]:
+def _filter(found: Sequence[Token], at: int) -> tuple[str | None, int]:
     """The condition of a FILTER (WHERE …) there, and the place after it."""
-    word = _next(tokens, at)
-    if word is None or tokens[word].lower() != "filter":
+    word = _next(found, at)
+    opening = _next(found, word + 1)
+    where = _next(found, opening + 1)
+    if [_text(found, i).upper() for i in (word, opening, where)] != ["FILTER", "(", "WHERE"]:
         return None, at
-    opening = _next(tokens, word + 1)
-    where = None if opening is None else _next(tokens, opening + 1)
-    if opening is None or where is None or tokens[opening] != "(" or tokens[where].lower() != "where":
-        return None, at
-    _, end = _arguments(tokens, opening)
-    return _text(tokens[where + 1 : end - 1]), end
+    _, end = _arguments(found, opening)
+    return "".join(_expanded(found[where + 1 : end - 1])).strip(), end
 
 
 def _values(argument: str, condition: str | None) -> str:
