@@ -33,7 +33,7 @@ REPEATED_MAX = 50
 STACK_BYTES = 64 << 20
 
 _CHAINING = frozenset({"AND", "OR", "XOR", "LIKE", "ILIKE", "IS", "IN", "BETWEEN", "COLLATE", "DIV"})
-_OPERATORS = frozenset(["+", "-", "*", "/", "//", "%", "^", "&", "|", "||", "<<", ">>", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "::", "->", "->>", "~", "!", "@", "?"])
+_OPERATORS = frozenset("+ - * / // % ^ & | || << >> = == <> != < <= > >= <=> :: -> ->> ~ ! @ ?".split(" "))
 _ENDS_FROM = frozenset(
     {"SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"}
 )  # fmt: skip
@@ -58,15 +58,11 @@ def check(tokens: Sequence[Token]) -> None:
         found.take(token, word, before)
         before = word
     _bounded(found.unions, UNIONS_MAX, "UNION", "register the parts as one table: a folder, a glob or a list of files")
-    _bounded(
-        found.joins, JOINS_MAX, "joins, INTERSECT and EXCEPT", "compute parts of it first, and register their results"
-    )
+    _bounded(found.joins, JOINS_MAX, "joins, INTERSECT and EXCEPT", "compute parts of it first, and register their results")
     _bounded(
         found.subqueries, SUBQUERIES_MAX, "subqueries and WITH", "compute parts of it first, and register their results"
     )
-    _bounded(
-        found.chain, CHAIN_MAX, "operators in one expression", "a long OR can be an IN list, or a join with a table"
-    )
+    _bounded(found.chain, CHAIN_MAX, "operators in one expression", "a long OR can be an IN list, or a join with a table")
     _bounded(found.subscripts, SUBSCRIPTS_MAX, "subscripts in one expression", "take the element in several steps")
     _bounded(found.cube, CUBE_MAX, "keys in one CUBE", "GROUPING SETS can name those that are needed")
 
@@ -110,9 +106,7 @@ class _Counts:
         elif token.kind != "symbol":
             return
         elif word in ("(", "[", "{"):
-            subscript = word == "[" and (
-                before in (")", "]") or before[-1:].isalnum() or before[-1:] in ('"', "_", "`")
-            )
+            subscript = word == "[" and (before in (")", "]") or before[-1:].isalnum() or before[-1:] in ('"', "_", "`"))
             level.subscripts += subscript
             self.subscripts = max(self.subscripts, level.subscripts)
             self._levels.append(_Level(cube=before == "CUBE"))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from jumpgate.client.sql.errors import InvalidSql, located
+from jumpgate.client.sql.tokens import Token, meaningful, place
+
 _NO_MULTISETS = "counts no repeated rows; number them with row_number() over all columns, and compare without ALL"
 _NO_SAMPLES = "would be ignored; filter by random() instead"
 _NOT_READ = "would be ignored"
