@@ -57,6 +57,34 @@ FUNCTIONS = {
     "contains": "contains",
     "coalesce": "coalesce",
     "nullif": "null_if",
+    **{
+        name: name
+        for name in (
+            *(
+                "exp",
+                "ln",
+                "log2",
+                "log10",
+                "power",
+                "sin",
+                "cos",
+                "tan",
+                "asin",
+                "acos",
+                "atan",
+                "atan2",
+                "sinh",
+                "cosh",
+            ),
+            *("tanh", "degrees", "radians", "sign", "is_nan"),
+            *("left", "right", "lpad", "rpad", "repeat", "replace", "reverse", "octet_length"),
+        )
+    },
+    "bitwise_or": "bit_or",
+    "bitwise_xor": "bit_xor",
+    "least_skip_null": "least",
+    "greatest_skip_null": "greatest",
+    "strpos": "position",
     "day_of_week": "day_of_week",
     "second": "second",
 }
