@@ -15,6 +15,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.named import (
     avg,
+    avg_distinct,
     col,
     count,
     count_distinct,
@@ -23,7 +24,11 @@ from jumpgate.dataflow.named import (
     max_,
     min_,
     stddev,
+    stddev_pop,
     sum_,
+    sum_distinct,
+    variance,
+    variance_pop,
     when,
 )
 
@@ -35,6 +40,7 @@ __all__ = [
     "Dataflow",
     "Dialect",
     "avg",
+    "avg_distinct",
     "col",
     "connect",
     "count",
@@ -46,7 +52,11 @@ __all__ = [
     "read",
     "run",
     "stddev",
+    "stddev_pop",
     "sum_",
+    "sum_distinct",
+    "variance",
+    "variance_pop",
     "when",
 ]
 

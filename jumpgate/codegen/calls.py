@@ -27,7 +27,7 @@ def _bits(moved: str) -> _Text:
 
 
 _OF_FLOATS = (
-    "exp", "ln", "log2", "log10", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "degrees", "radians", "sign",
 )  # fmt: skip
 CALLS: dict[str, _Text] = {
@@ -42,6 +42,8 @@ CALLS: dict[str, _Text] = {
     "bit_xor": _Text("({type})(({0}) ^ ({1}))"),
     "shift_left": _bits("({unsigned})({0}) <<"),
     "shift_right": _bits("({0}) >>"),
+    "upper": _Text("jg_upper(t, {0})"),
+    "lower": _Text("jg_lower(t, {0}, &{out})", checked=True),
     "left": _Text("jg_left({0}, {1})"),
     "right": _Text("jg_right({0}, {1})"),
     "lpad": _Text("jg_lpad(t, {0}, {1}, {fill}, &{out})", checked=True),

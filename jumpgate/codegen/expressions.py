@@ -16,6 +16,7 @@ from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Par
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
 from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -163,12 +164,11 @@ class ExpressionWriter:
             case "avg":
                 total = f"(double){s[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
                 return self._local(e.type, f"{s[1].text} ? {total} / (double){s[1].text} : 0", f"{s[1].text} == 0")
-            case "stddev":
-                return self._local(
-                    e.type,
-                    f"{s[0].text} > 1 ? jg_sqrt({s[2].text} / (double)({s[0].text} - 1)) : 0",
-                    f"{s[0].text} < 2",
-                )
+            case function if function in MOMENTS:
+                missing = 0 if function.endswith("_pop") else 1
+                value = f"{s[2].text} / (double)({s[0].text} - {missing})"
+                value = f"jg_sqrt({value})" if function.startswith("stddev") else value
+                return self._local(e.type, f"{s[0].text} > {missing} ? {value} : 0", f"{s[0].text} <= {missing}")
         raise TypeError(e.function)
 
     # ---- composites ----
@@ -264,8 +264,6 @@ class ExpressionWriter:
             "abs",
             "round",
             "sqrt",
-            "upper",
-            "lower",
             "date_add_days",
         ):
             return self._fallible(e, [a.text for a in args], null)
@@ -372,8 +370,6 @@ class ExpressionWriter:
             return self._guarded(
                 e, null, lambda out, fail: [fail(f"{a[0]} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a[0]});"], False
             )
-        if f in ("upper", "lower"):
-            return self._guarded(e, null, lambda out, fail: [f"{out} = jg_{f}(t, {a[0]}, {self.site(e)});"], False)
         assert f == "date_add_days" and operand.kind == "date"
         return self._guarded(
             e,

@@ -41,6 +41,7 @@ from jumpgate.codegen.program import (
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
 from jumpgate.dataflow.functions import FUNCTIONS
 from jumpgate.dataflow.operators import (
+    DISTINCT,
     Aggregate,
     Distinct,
     Emit,
@@ -375,16 +376,16 @@ class Lowering:
         outputs: list[list[int]] = []
         for m in node.measures:
             argument = m.argument.type if m.argument is not None else None
-            table.measures.append((m.function, len(table.fields), argument))
+            table.measures.append((DISTINCT.get(m.function, m.function), len(table.fields), argument))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
             table.fields.extend(states)
-        distinct = [i for i, m in enumerate(node.measures) if m.function == "count_distinct"]
+        distinct = [i for i, m in enumerate(node.measures) if m.function in DISTINCT]
         for s in streams:
             self.finish(s, self._group_sinks(node, table, s, distinct), f"aggregate ({node.phase})")
         stage = max(s.stage for s in streams)
         for i in distinct:
-            self._count_distinct(table, i, len(node.keys), stage)
+            self._drain_distinct(table, i, len(node.keys), stage)
         fields = self.fields(table, 0)
         env: list[Expression] = list(fields[: table.keys])
         for m, positions in zip(node.measures, outputs, strict=True):
@@ -421,8 +422,8 @@ class Lowering:
     def _distinct_of(self, table: Table) -> dict[int, Table]:
         return self.distinct_tables.setdefault(table.id, {})
 
-    def _count_distinct(self, table: Table, measure: int, keys: int, stage: int) -> None:
-        """The (keys, value) pairs are made distinct in a table of their own, whose drain is counted into the groups."""
+    def _drain_distinct(self, table: Table, measure: int, keys: int, stage: int) -> None:
+        """The (keys, value) pairs are made distinct in a table of their own, whose drain is the measure's input."""
         pairs = self._distinct_of(table)[measure]
         fields = self.fields(pairs, 0)
         stream = self.drain(pairs, list(fields), stage, "distinct values")
@@ -628,6 +629,15 @@ def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
         if isinstance(b, ColumnRef):
             a, b, op = b, a, swapped[op]
         if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
-            value = literals.physical(b.value, b.type)
-            found.append((a.index, op, value.decode() if isinstance(value, bytes) else str(value)))
+            value = _bound_text(literals.physical(b.value, b.type))
+            if value is not None:
+                found.append((a.index, op, value))
     return tuple(found)
+
+
+def _bound_text(value: int | float | bytes) -> str | None:
+    """As the configuration carries it; None for bytes that are no UTF-8, which it cannot."""
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        return None

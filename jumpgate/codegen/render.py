@@ -33,6 +33,7 @@ from jumpgate.codegen.program import (
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
 
 
@@ -364,7 +365,7 @@ def _update(function: str, f: int, type: DataType | None, values: list[Value], t
     guard = f"if (!({v.null})) " if v.null else ""
     assert type is not None
     match function:
-        case "count" | "count_distinct":
+        case "count":
             return [f"row->f{f} += !({v.null});" if v.null else f"row->f{f}++;"]
         case "sum" | "avg":
             add = f"row->f{f} += {v.text};"
@@ -377,7 +378,7 @@ def _update(function: str, f: int, type: DataType | None, values: list[Value], t
             better = f"{compare(v.text, f'row->f{f}', type)} {sign} 0"
             kept = f"jg_keep(t, {table}, {v.text})" if type.is_text else v.text
             return [f"{guard}if (!row->f{f + 1} || {better}) {{ row->f{f} = {kept}; row->f{f + 1} = 1; }}"]
-    assert function == "stddev", function
+    assert function in MOMENTS, function
     return [
         f"{guard}{{ double d = (double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1};",
         f"row->f{f}++; row->f{f + 1} += d / (double)row->f{f};",
@@ -395,7 +396,7 @@ def _merge_update(function: str, f: int, type: DataType | None, values: list[Val
     v = values[0]
     guard = f"if (!({v.null})) " if v.null else ""
     match function:
-        case "count" | "count_star" | "count_distinct":
+        case "count" | "count_star":
             return [f"row->f{f} += {v.text};"]
         case "sum" | "avg":
             overflow = "" if type is not None and type.is_float else _add_checked(f, v.text)
@@ -420,7 +421,7 @@ def _welford(count: str, mean: str, m2: str, n: str, other_mean: str, other_m2: 
 def _merge_rows(function: str, f: int, type: DataType | None) -> str:
     """Adds the state of row b to that of row a."""
     match function:
-        case "count" | "count_star" | "count_distinct":
+        case "count" | "count_star":
             return f"a->f{f} += b->f{f};"
         case "sum" | "avg":
             assert type is not None

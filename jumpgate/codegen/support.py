@@ -6,7 +6,7 @@ from jumpgate.codegen.lower import RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
 from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window, expressions_of
+from jumpgate.dataflow.operators import DISTINCT, Aggregate, Operator, Shuffle, Window, expressions_of
 from jumpgate.nca.interface import Unsupported
 
 WRAP = Unsupported(
@@ -23,20 +23,20 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
     if isinstance(what, Operator):
         if isinstance(what, Shuffle) and what.partitioning.kind == "murmur3":
             return Unsupported("Spark's Murmur3 partitioning is not generated", "murmur3", "partition by hash")
-        if (
-            isinstance(what, Aggregate)
-            and what.phase != "full"
-            and any(m.function == "count_distinct" for m in what.measures)
-        ):
-            return Unsupported(
-                "count_distinct has no partial state",
-                "count_distinct_phase",
-                "shuffle by the group keys and aggregate in phase full",
-            )
+        if isinstance(what, Aggregate) and what.phase != "full":
+            distinct = next((m.function for m in what.measures if m.function in DISTINCT), None)
+            if distinct is not None:
+                return Unsupported(
+                    f"{distinct} has no partial state",
+                    f"{distinct}_phase",
+                    "shuffle by the group keys and aggregate in phase full",
+                )
         if isinstance(what, Window) and (found := _window(what)) is not None:
             return found
         sums = what.measures if isinstance(what, Aggregate) else ()
-        if dialect.on_overflow == "wrap" and any(m.function == "sum" and not m.type.is_float for m in sums):
+        if dialect.on_overflow == "wrap" and any(
+            m.function in ("sum", "sum_distinct") and not m.type.is_float for m in sums
+        ):
             return WRAP
         return next((r for e in expressions_of(what) if (r := unsupported(e, dialect)) is not None), None)
     if dialect.on_overflow == "wrap" and any(map(_can_overflow, what.walk())):

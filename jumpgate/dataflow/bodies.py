@@ -202,13 +202,13 @@ def _round_float(a: float, digits: int) -> float:
 
 def floor(site: Site, a: Any) -> Value:
     if isinstance(a, float):
-        return float(math.floor(a)) if math.isfinite(a) else a
+        return math.copysign(math.floor(a), a) if math.isfinite(a) else a
     return site.number(site.scaled(a) // 10 ** site.types[0].scale)
 
 
 def ceil(site: Site, a: Any) -> Value:
     if isinstance(a, float):
-        return float(math.ceil(a)) if math.isfinite(a) else a
+        return math.copysign(math.ceil(a), a) if math.isfinite(a) else a
     return site.number(-(-site.scaled(a) // 10 ** site.types[0].scale))
 
 
@@ -261,18 +261,14 @@ def concat(site: Site, *texts: str) -> Value:
     return "".join(texts)
 
 
-def _ascii(site: Site, function: str, text: str) -> str:
-    if not text.isascii():
-        raise ComputeError(f"{function} of text that is not ASCII is not supported")
-    return text
-
-
 def upper(site: Site, text: str) -> Value:
-    return _ascii(site, "upper", text).upper()
+    return text.upper()
 
 
 def lower(site: Site, text: str) -> Value:
-    return _ascii(site, "lower", text).lower()
+    if "\u03a3" in text:
+        raise ComputeError("lower of text with a capital sigma is not supported")
+    return text.lower()
 
 
 def trim(site: Site, text: str) -> Value:

@@ -16,6 +16,7 @@ from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
 from jumpgate.dataflow.operators import (
+    NUMERIC_MEASURES,
     Aggregate,
     Distinct,
     Filter,
@@ -315,7 +316,7 @@ def _named_columns(
 def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | None:
     if not isinstance(measure, Aggregation):
         what = describe(measure) if isinstance(measure, Named) else repr(measure)
-        scope.problem(f"{what} in aggregate is no measure; use sum_, count, count_distinct, avg, min_, max_ or stddev")
+        scope.problem(f"{what} in aggregate is no measure; use sum_, count, avg, min_, max_, stddev or another")
         return None
     if name is None:
         scope.problem(f"{measure.function} in aggregate has no name; write name={measure.function}(…) or .alias(name)")
@@ -324,7 +325,7 @@ def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | 
     argument = scope.resolve(measure.argument)
     if argument is None:
         return None
-    if measure.function in ("sum", "avg", "stddev") and not argument.type.is_numeric:
+    if measure.function in NUMERIC_MEASURES and not argument.type.is_numeric:
         what = f"{measure.function}({describe(measure.argument)})"
         scope.problem(f"{what} in aggregate needs a number, not {argument.type.name}")
         return None

@@ -188,7 +188,7 @@ def round_half_away(value: float) -> float:
     """C's round(): the nearest integer, halves away from zero."""
     if not math.isfinite(value):
         return value
-    whole = float(math.trunc(value))
+    whole = math.copysign(math.trunc(value), value)
     return whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
 
 

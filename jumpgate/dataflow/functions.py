@@ -287,16 +287,16 @@ _TABLE = (
     Function("concat", "all arguments joined; NULL if any is NULL", (1, None), all_of(_S), always(_S), bodies.concat),
     Function(
         "upper",
-        "ASCII letters in upper case; text with a byte above 127 is an error (`compute`)",
+        "all letters in upper case, as Unicode has it without regard to language (ß: SS)",
         (1, 1),
         all_of(_S),
         always(_S),
         bodies.upper,
-        fails=True,
     ),
     Function(
         "lower",
-        "ASCII letters in lower case; text with a byte above 127 is an error (`compute`)",
+        "all letters in lower case, as Unicode has it without regard to language; of a capital sigma, which depends on "
+        "its word: an error (`compute`)",
         (1, 1),
         all_of(_S),
         always(_S),

@@ -89,11 +89,10 @@ def _truncate(site: Site, a: Any, digits: int = 0) -> Value:
 
 def _truncated_float(a: float, digits: int) -> float:
     """C's trunc(a * 10^digits) / 10^digits."""
-    moved = a * 10.0**digits if digits else a
+    moved = a * 10.0**digits
     if not math.isfinite(moved):
         return moved
-    whole = math.copysign(float(math.trunc(moved)), moved)
-    return whole / 10.0**digits if digits else whole
+    return math.copysign(math.trunc(moved), moved) / 10.0**digits
 
 
 def _truncated(types: Types) -> Types:
@@ -164,7 +163,6 @@ MATH = (
         _power,
         fails=True,
     ),
-    _unary("cbrt", "cube root", _of_float(math.cbrt)),
     _unary("sin", "sine of an angle in radians", _of_float(math.sin)),
     _unary("cos", "cosine of an angle in radians", _of_float(math.cos)),
     _unary("tan", "tangent of an angle in radians", _of_float(math.tan)),

@@ -350,6 +350,16 @@ def count_distinct(argument: str | Named) -> Aggregation:
     return _measure("count_distinct", argument)
 
 
+def sum_distinct(argument: str | Named) -> Aggregation:
+    """Sum of the different values that are not NULL; types as sum_."""
+    return _measure("sum_distinct", argument)
+
+
+def avg_distinct(argument: str | Named) -> Aggregation:
+    """Mean of the different values that are not NULL, float64; NULL for none."""
+    return _measure("avg_distinct", argument)
+
+
 def avg(argument: str | Named) -> Aggregation:
     """Mean of the values that are not NULL, float64; NULL for none."""
     return _measure("avg", argument)
@@ -366,3 +376,18 @@ def max_(argument: str | Named) -> Aggregation:
 def stddev(argument: str | Named) -> Aggregation:
     """Sample standard deviation, float64; NULL for fewer than two values."""
     return _measure("stddev", argument)
+
+
+def stddev_pop(argument: str | Named) -> Aggregation:
+    """Standard deviation of a population, float64; NULL for no value."""
+    return _measure("stddev_pop", argument)
+
+
+def variance(argument: str | Named) -> Aggregation:
+    """Sample variance, float64; NULL for fewer than two values."""
+    return _measure("variance", argument)
+
+
+def variance_pop(argument: str | Named) -> Aggregation:
+    """Variance of a population, float64; NULL for no value."""
+    return _measure("variance_pop", argument)

@@ -14,7 +14,13 @@ WINDOW_FUNCTIONS = (
     "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
     "sum", "count", "count_star", "min", "max", "avg", "stddev",
 )  # fmt: skip
-MEASURES = ("sum", "count", "count_star", "count_distinct", "min", "max", "avg", "stddev")
+#: computed from (count, mean, sum of squared differences from it); `_pop` is of the population, the others of a sample
+MOMENTS = ("stddev", "stddev_pop", "variance", "variance_pop")
+#: measures of the values that differ → the measure of these
+DISTINCT = {"count_distinct": "count", "sum_distinct": "sum", "avg_distinct": "avg"}
+MEASURES = ("sum", "count", "count_star", "min", "max", "avg", *MOMENTS, *DISTINCT)
+#: measures of numbers alone
+NUMERIC_MEASURES = frozenset(("sum", "avg", "sum_distinct", "avg_distinct", *MOMENTS))
 PHASES = ("full", "partial", "final")
 FORMATS = ("json", "orc", "parquet", "csv")
 
@@ -165,8 +171,9 @@ class Measure:
 
 def measure_type(function: str, argument: DataType | None) -> DataType:
     """Result type: count* int64; sum int* → int64 (overflow is an error), decimal(p,s) → decimal(38,s), float* →
-    float64; avg and stddev (sample) → float64; min/max keep the argument's type."""
-    if function in ("count", "count_star", "count_distinct"):
+    float64; avg and the moments → float64; min/max keep the argument's type."""
+    function = DISTINCT.get(function, function)
+    if function in ("count", "count_star"):
         return int64.with_nullable(False)
     assert argument is not None
     if function in ("min", "max"):
@@ -181,8 +188,8 @@ def measure_type(function: str, argument: DataType | None) -> DataType:
 def partial_state(measure: Measure) -> tuple[DataType, ...]:
     """Types of the columns that a partial aggregate emits for one measure, and a final one consumes.
 
-    sum: (sum) · count*: (count) · min/max: (value) · avg: (sum, count) · stddev: (count, mean, m2; float64).
-    count_distinct has no partial state: rows are shuffled by its keys (or de-duplicated) instead.
+    sum: (sum) · count*: (count) · min/max: (value) · avg: (sum, count) · MOMENTS: (count, mean, m2; float64).
+    DISTINCT have no partial state: rows are shuffled by its keys (or de-duplicated) instead.
     """
     argument = measure.argument.type if measure.argument is not None else None
     count = int64.with_nullable(False)
@@ -190,10 +197,10 @@ def partial_state(measure: Measure) -> tuple[DataType, ...]:
         return (count,)
     if measure.function == "avg":
         return (measure_type("sum", argument), count)
-    if measure.function == "stddev":
+    if measure.function in MOMENTS:
         return (count, float64.with_nullable(False), float64.with_nullable(False))
-    if measure.function == "count_distinct":
-        raise ValueError("count_distinct has no partial state")
+    if measure.function in DISTINCT:
+        raise ValueError(f"{measure.function} has no partial state")
     return (measure.type,)
 
 

@@ -12,9 +12,11 @@ from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expressio
 from jumpgate.dataflow.functions import check
 from jumpgate.dataflow.literals import holds
 from jumpgate.dataflow.operators import (
+    DISTINCT,
     FORMATS,
     JOIN_TYPES,
     MEASURES,
+    NUMERIC_MEASURES,
     PHASES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -224,8 +226,8 @@ def _aggregate(node: Aggregate) -> list[str]:
         found.append(f"{len(node.keys)} keys, {len(node.key_names)} names")
     for m in node.measures:
         found += _measure(m)
-        if not found and node.phase != "full" and m.function == "count_distinct":
-            found.append("count_distinct has no partial state")
+        if not found and node.phase != "full" and m.function in DISTINCT:
+            found.append(f"{m.function} has no partial state")
     if node.phase == "final" and not found:
         states = [t for m in node.measures for t in partial_state(m)]
         have = node.input.schema.types[len(node.keys) :]
@@ -239,7 +241,7 @@ def _measure(m: Measure) -> list[str]:
         return [f"unknown measure {m.function!r}"]
     if (m.argument is None) != (m.function == "count_star"):
         return [f"{m.function} {'has an argument' if m.argument else 'needs an argument'}"]
-    if m.argument is not None and m.function in ("sum", "avg", "stddev") and not m.argument.type.is_numeric:
+    if m.argument is not None and m.function in NUMERIC_MEASURES and not m.argument.type.is_numeric:
         return [f"{m.function} of {m.argument.type}"]
     expected = measure_type(m.function, None if m.argument is None else m.argument.type)
     return [] if m.type == expected else [f"{m.function} declared as {m.type}, its type is {expected}"]

@@ -27,6 +27,7 @@ from jumpgate.dataflow.operators import (
     FORMATS,
     JOIN_TYPES,
     MEASURES,
+    NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
     Aggregate,
     Distinct,
@@ -184,9 +185,9 @@ class Generator:
     def measure(self, schema: Schema, name: str) -> Measure:
         function = self.random.choice(MEASURES)
         numeric = [i for i, f in enumerate(schema) if f.type.is_numeric]
-        if function in ("sum", "avg", "stddev") and not numeric or function == "count_star":
+        if function in NUMERIC_MEASURES and not numeric or function == "count_star":
             return Measure("count_star", None, measure_type("count_star", None), name)
-        among = numeric if function in ("sum", "avg", "stddev") else range(len(schema))
+        among = numeric if function in NUMERIC_MEASURES else range(len(schema))
         argument = column(schema, self.random.choice(among))
         return Measure(function, argument, measure_type(function, argument.type), name)
 
@@ -206,20 +207,20 @@ class Generator:
         functions = tuple(self.window_function(schema, f"w{i}") for i in range(self.random.randint(1, 3)))
         frames = (Frame(), Frame(), Frame("range", None, None), Frame("rows", None, 0), Frame("rows", -2, 1))
         frame = self.random.choice(frames)
-        if any(f.function in ("sum", "avg", "stddev") and f.arguments[0].type.is_float for f in functions):
+        if any(f.function in NUMERIC_MEASURES and f.arguments[0].type.is_float for f in functions):
             frame = replace(frame, start=None)  # nobody slides over floats
         return Window(node, partition, order, functions, frame)
 
     def window_function(self, schema: Schema, name: str) -> WindowFunction:
         function = self.random.choice(WINDOW_FUNCTIONS)
         numeric = [i for i, f in enumerate(schema) if f.type.is_numeric]
-        if function in ("sum", "avg", "stddev") and not numeric:
+        if function in NUMERIC_MEASURES and not numeric:
             function = "rank"
         arguments: tuple[Expression, ...] = ()
         if function == "ntile":
             arguments = (Literal(int64.with_nullable(False), 3),)
         elif function not in ("row_number", "rank", "dense_rank", "count_star"):
-            among = numeric if function in ("sum", "avg", "stddev") else range(len(schema))
+            among = numeric if function in NUMERIC_MEASURES else range(len(schema))
             arguments = (column(schema, self.random.choice(among)),)
         if function in ("lag", "lead"):
             arguments = (*arguments, Literal(int64.with_nullable(False), self.random.choice((0, 1, 2))))

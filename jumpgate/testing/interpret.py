@@ -20,6 +20,8 @@ import pyarrow as pa
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.operators import (
+    DISTINCT,
+    MOMENTS,
     Aggregate,
     Distinct,
     Emit,
@@ -259,12 +261,12 @@ class Interpreter:
 
 
 def _result(m: Measure, values: list[Any]) -> Any:
-    match m.function:
-        case "count" | "count_star":
-            return len(values)
-        case "count_distinct":
-            return len(set(values))
-    if not values or (m.function == "stddev" and len(values) < 2):
+    if m.function in DISTINCT:
+        values = list(dict.fromkeys(values))
+    function = DISTINCT.get(m.function, m.function)
+    if function in ("count", "count_star"):
+        return len(values)
+    if not values or (function in ("stddev", "variance") and len(values) < 2):
         return None
     functions: dict[str, Callable[[list[Any]], Any]] = {
         "sum": _sum,
@@ -272,8 +274,11 @@ def _result(m: Measure, values: list[Any]) -> Any:
         "max": max,
         "avg": lambda v: float(_sum(v)) / len(v),
         "stddev": lambda v: statistics.stdev(map(float, v)),
+        "stddev_pop": lambda v: statistics.pstdev(map(float, v)),
+        "variance": lambda v: statistics.variance(map(float, v)),
+        "variance_pop": lambda v: statistics.pvariance(map(float, v)),
     }
-    return functions[m.function](values)
+    return functions[function](values)
 
 
 def _sum(values: list[Any]) -> Any:
@@ -285,7 +290,7 @@ def _state(m: Measure, values: list[Any]) -> Row:
     match m.function:
         case "avg":
             return (_sum(values) if values else None, len(values))
-        case "stddev":
+        case function if function in MOMENTS:
             numbers = [*map(float, values)]
             mean = statistics.fmean(numbers) if numbers else 0.0
             return (len(numbers), mean, math.fsum((v - mean) ** 2 for v in numbers))
@@ -299,10 +304,12 @@ def _combine(m: Measure, states: list[Row]) -> Any:
         case "avg":
             count = sum(s[1] for s in states)
             return float(_sum([s[0] for s in states if s[1]])) / count if count else None
-        case "stddev":
+        case function if function in MOMENTS:
             count = sum(s[0] for s in states)
-            if count < 2:
+            freedom = count - (0 if function.endswith("_pop") else 1)
+            if freedom < 1:
                 return None
             mean = math.fsum(s[0] * s[1] for s in states) / count
-            return math.sqrt(math.fsum(s[2] + s[0] * (s[1] - mean) ** 2 for s in states) / (count - 1))
+            variance = math.fsum(s[2] + s[0] * (s[1] - mean) ** 2 for s in states) / freedom
+            return math.sqrt(variance) if function.startswith("stddev") else variance
     return _result(m, [s[0] for s in states if s[0] is not None])

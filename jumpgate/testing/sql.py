@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.operators import (
+    DISTINCT,
+    MOMENTS,
     Aggregate,
     Distinct,
     Filter,
@@ -80,7 +82,10 @@ MEASURES = {
     "max": "max",
     "avg": "avg",
     "stddev": "stddev_samp",
-    "count_distinct": "count",
+    "stddev_pop": "stddev_pop",
+    "variance": "var_samp",
+    "variance_pop": "var_pop",
+    **DISTINCT,
 }
 
 
@@ -269,9 +274,9 @@ class Translator:
     def _measure(self, measure: Measure) -> str:
         if measure.argument is None:
             return "count(*)"
-        distinct = "DISTINCT " if measure.function == "count_distinct" else ""
+        distinct = "DISTINCT " if measure.function in DISTINCT else ""
         argument = self.expression(measure.argument)
-        if measure.function == "stddev":
+        if measure.function in MOMENTS:
             argument = f"CAST({argument} AS DOUBLE)"
         return f"CAST({MEASURES[measure.function]}({distinct}{argument}) AS {sql_type(measure.type)})"
 

@@ -29,9 +29,10 @@ TYPES = {
     "decimal_large": pa.decimal128(38, 10), "date": pa.date32(), "timestamp": pa.timestamp("us"), "string": pa.string(),
     "binary": pa.binary(),
 }  # fmt: skip
+PARQUET_TYPES = {"uint64": pa.uint64(), "float16": pa.float16()}
 PARQUET: list[dict[str, Any]] = [
     {}, {"compression": "none", "data_page_size": 200, "write_batch_size": 16},
-    {"data_page_version": "2.0", "row_group_size": 40},
+    {"data_page_version": "2.0", "row_group_size": 40, "write_page_checksum": True},
     {"compression": "zstd", "use_deprecated_int96_timestamps": True},
     {"use_dictionary": False, "compression": "none", "column_encoding": {
         "int32": "DELTA_BINARY_PACKED", "string": "DELTA_BYTE_ARRAY", "binary": "DELTA_LENGTH_BYTE_ARRAY",
@@ -44,7 +45,7 @@ ORC: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def table(rows: int) -> pa.Table:
+def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
     """Values that repeat, with NULLs."""
 
     def value(type_: pa.DataType, row: int) -> Any:
@@ -60,7 +61,7 @@ def table(rows: int) -> pa.Table:
                 return b"%d" % n * (n % 4)
         return decimal.Decimal(n) if pa.types.is_decimal(type_) else n
 
-    return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in TYPES.items()})
+    return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in types.items()})
 
 
 @pytest.mark.parametrize(("format", "layouts"), [("parquet", PARQUET), ("orc", ORC)])
@@ -71,7 +72,8 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     for i, layout in enumerate(layouts):
         write = pq.write_table if format == "parquet" else orc.write_table
         rows = ROWS_TO_SEEK if "row_index_stride" in layout else 30 + 70 * i
-        write(table(rows), str(corpus / str(i)), **layout)
+        types = TYPES | PARQUET_TYPES if format == "parquet" else TYPES
+        write(table(rows, types), str(corpus / str(i)), **layout)
     library = pa.get_library_dirs()[0]
     soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
     sources = [HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),

@@ -11,7 +11,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jumpgate.client import Dataflow, avg, col, count, count_distinct, f, max_, min_, stddev, sum_
+from jumpgate.client import (
+    Dataflow,
+    avg,
+    avg_distinct,
+    col,
+    count,
+    count_distinct,
+    f,
+    max_,
+    min_,
+    stddev,
+    stddev_pop,
+    sum_,
+    sum_distinct,
+    variance,
+    variance_pop,
+)
 from jumpgate.client.session import Session
 from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.named import Aggregation
@@ -60,6 +76,7 @@ def all_measures() -> dict[str, Aggregation]:
         measures |= {f"count{i}": count(f"c{i}"), f"min{i}": min_(f"c{i}"), f"max{i}": max_(f"c{i}")}
         if type in NUMBERS:
             measures |= {f"sum{i}": sum_(f"c{i}"), f"avg{i}": avg(f"c{i}"), f"dev{i}": stddev(f"c{i}")}
+            measures |= {f"pop{i}": stddev_pop(f"c{i}"), f"v{i}": variance(f"c{i}"), f"vp{i}": variance_pop(f"c{i}")}
     return measures
 
 
@@ -70,6 +87,9 @@ def test_all_functions_over_all_types(any_lab: Lab, rows: int, nulls: float) -> 
     any_lab.check(table.aggregate(**all_measures()))
     any_lab.check(table.aggregate(by=["g"], **all_measures()))
     distinct = {f"d{i}": count_distinct(f"c{i}") for i in range(len(VALUES))}
+    for i, type in enumerate(VALUES):
+        if type in NUMBERS:
+            distinct |= {f"ds{i}": sum_distinct(f"c{i}"), f"da{i}": avg_distinct(f"c{i}")}
     any_lab.check(table.aggregate(**distinct, n=count()))
     any_lab.check(table.aggregate(by=["g"], **distinct, s=sum_("id"), m=max_("c11"), dev=stddev("id")))
 

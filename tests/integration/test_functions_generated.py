@@ -289,7 +289,7 @@ GROUPS = {
     "arithmetic": ("add", "subtract", "multiply", "divide", "int_divide", "modulo", "negate", "abs", "sqrt"),
     "rounding": ("round", "floor", "ceil", "truncate"),
     "mathematics": (
-        *("exp", "ln", "log2", "log10", "log", "power", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
+        *("exp", "ln", "log2", "log10", "log", "power", "sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
         *("sinh", "cosh", "tanh", "degrees", "radians", "sign", "is_nan"),
     ),
     "bits": ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right"),

@@ -84,6 +84,27 @@ def test_unsigned_integers_of_64_bits_are_decimals(tmp_path: Path) -> None:
     assert footers.parquet_footer(path).range("x") == footers.Range(0, 2**64 - 1, 1)
 
 
+def test_halves_are_floats(tmp_path: Path) -> None:
+    numbers = [0.0, -0.0, 1.5, -65504.0, 2**-24, float("inf"), None, float("nan")]
+    path = write(tmp_path / "t.parquet", {"x": pa.array(numbers, pa.float16())})
+    assert footers.parquet_schema([path]) == Schema.of(x=t.float32)
+    for type in (t.float32, t.float64):
+        assert list(map(repr, scan(path, x=type)[0])) == list(map(repr, numbers))
+
+
+def test_a_logical_type_of_a_later_format_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write(path, {"x": [b"a", None], "y": [1, 2]})
+
+    def later(metadata: dict[int, Any]) -> None:
+        for element in metadata[2][1][1][1:]:
+            element[10] = (STRUCT, {99: (STRUCT, {})})
+
+    rewrite_footer(path, later)
+    assert footers.parquet_schema([str(path)]) == Schema.of(x=t.binary, y=t.int64)
+    assert scan(str(path), x=t.binary, y=t.int64) == ([b"a", None], [1, 2])
+
+
 def test_durations_are_no_integers(tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", {"x": pa.array([1], pa.duration("us")), "y": [1]})
     assert footers.parquet_schema([path]) == Schema.of(x=t.opaque("duration[us]"), y=t.int64)

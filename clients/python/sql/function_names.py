@@ -1,40 +1,284 @@
-"""DataFusion's functions and operators that mean what Jumpgate's of another or the same name mean."""
+"""DataFusion's functions and operators as Jumpgate's: those that mean the same, with the differences written out.
+
+A name stands for a Jumpgate function of the same arguments, or for an *adapter* that makes an expression of them. Types
+are DataFusion's: what counts or finds is an int32 there. What is not here, or raises TypeMismatch, stays in DataFusion:
+among it regular expressions, ILIKE patterns beyond ASCII, cbrt (C rounds it otherwise), and floats of 32 bits where it
+computes in 32 bits.
+"""
 
 from __future__ import annotations
 
-#: scalar functions, argument by argument
-SCALARS: dict[str, str] = {
-    "abs": "abs",
-    "btrim": "trim",
-    "ceil": "ceil",
-    "char_length": "char_length",
-    "character_length": "char_length",
-    "coalesce": "coalesce",
-    "contains": "contains",
-    "ends_with": "ends_with",
-    "floor": "floor",
-    "length": "char_length",
-    "lower": "lower",
-    "ltrim": "ltrim",
-    "nullif": "null_if",
-    "nvl": "coalesce",
-    "round": "round",
-    "rtrim": "rtrim",
-    "sqrt": "sqrt",
-    "starts_with": "starts_with",
-    "substr": "substring",
-    "substring": "substring",
-    "trim": "trim",
-    "upper": "upper",
+from collections.abc import Callable, Mapping, Sequence
+
+from jumpgate.dataflow.casts import TypeMismatch
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.literals import as_literal
+from jumpgate.dataflow.types import DataType, bool_, int32, int64, string, timestamp
+
+Arguments = tuple[Expression, ...]
+Adapter = Callable[[Arguments], Expression]
+
+_MICROSECOND_NS = 1000
+#: names of date_part and EXTRACT → Jumpgate's function
+PARTS = {
+    "year": "year",
+    "quarter": "quarter",
+    "month": "month",
+    "week": "week",
+    "day": "day",
+    "dow": "day_of_week",
+    "doy": "day_of_year",
+    "isodow": "iso_day_of_week",
+    "isoyear": "iso_year",
+    "hour": "hour",
+    "minute": "minute",
+    "second": "second",
+    "millisecond": "millisecond",
+    "microsecond": "microsecond",
 }
-#: aggregate functions
-AGGREGATES: dict[str, str] = {
-    "avg": "avg",
+_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+#: milliseconds before 1970 go towards 1970 there
+_TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "microsecond")
+
+
+def scalar(name: str, arguments: Sequence[Expression]) -> Expression:
+    """The call of DataFusion's function or operator `name`. Raises TypeMismatch where Jumpgate has none like it."""
+    if name not in SCALARS:
+        raise TypeMismatch(f"function {name} is not known")
+    known = SCALARS[name]
+    return bind(known, tuple(arguments)) if isinstance(known, str) else known(tuple(arguments))
+
+
+def add_interval(value: Expression, months: int, days: int, nanoseconds: int) -> Expression:
+    """A date or timestamp and an interval of Arrow's three parts; to subtract one, negate them all."""
+    microseconds, rest = divmod(nanoseconds, _MICROSECOND_NS)
+    if rest and value.type.kind == "timestamp":
+        raise TypeMismatch("an interval of nanoseconds: timestamps have microseconds")
+    if rest:  # of dates only whole days count
+        microseconds = int(nanoseconds / _MICROSECOND_NS)
+    parts = (Literal(int64.with_nullable(False), part) for part in (months, days, microseconds))
+    return bind("add_interval", (value, *parts))
+
+
+def _typed(type: DataType, function: str) -> Adapter:
+    """The function's value as the type that DataFusion gives it."""
+    return lambda arguments: cast_to(bind(function, arguments), type)
+
+
+def _in_float64(function: str) -> Adapter:
+    def adapter(arguments: Arguments) -> Expression:
+        if any(a.type.kind == "float32" for a in arguments):
+            raise TypeMismatch(f"{function} of 32-bit floats is computed in 32 bits")
+        return bind(function, arguments)
+
+    return adapter
+
+
+def _logarithm(arguments: Arguments) -> Expression:
+    if any(a.type.kind in ("decimal", "float32") for a in arguments):
+        raise TypeMismatch("log of decimals and 32-bit floats is computed otherwise")
+    return bind("log", arguments if len(arguments) == 2 else (as_literal(10.0), *arguments))
+
+
+def _truncate(arguments: Arguments) -> Expression:
+    """Without digits, -0 becomes 0."""
+    if len(arguments) == 1 and arguments[0].type.kind == "float64":
+        arguments = (bind("add", (*arguments, as_literal(0.0))),)
+    return _in_float64("truncate")(arguments)
+
+
+def _whole(function: str) -> Adapter:
+    """floor and ceil keep the type of a decimal."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        found = bind(function, arguments)
+        return cast_to(found, arguments[0].type) if found.type.kind == "decimal" else found
+
+    return adapter
+
+
+def _divide(arguments: Arguments) -> Expression:
+    if any(a.type.kind == "decimal" for a in arguments):
+        raise TypeMismatch("division of decimals: engines disagree about its digits; cast one side to a float")
+    return bind("int_divide" if all(a.type.is_integer for a in arguments) else "divide", arguments)
+
+
+def _compared_with(value: bool, negated: bool) -> Adapter:
+    """IS [NOT] TRUE and IS [NOT] FALSE."""
+    literal = Literal(bool_.with_nullable(False), value)
+    return lambda arguments: bind("is_distinct" if negated else "is_not_distinct", (*arguments, literal))
+
+
+def _like(function: str, negated: bool = False) -> Adapter:
+    """LIKE with the backslash as escape: it makes any character plain, itself at the pattern's end."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        value, pattern = arguments
+        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+            raise TypeMismatch(f"{function}: the pattern must be a literal")
+        escaped = _escaped(pattern.value)
+        escape = () if "\\" not in escaped else (_text("\\"),)
+        found = bind(function, (value, _text(escaped), *escape))
+        return bind("not", (found,)) if negated else found
+
+    return adapter
+
+
+def _escaped(pattern: str) -> str:
+    """The pattern with a backslash only before %, _ and itself."""
+    found, characters = [], iter(pattern)
+    for c in characters:
+        if c != "\\":
+            found.append(c)
+            continue
+        plain = next(characters, "\\")
+        found.append("\\" + plain if plain in "%_\\" else plain)
+    return "".join(found)
+
+
+def _text(value: str) -> Literal:
+    return Literal(string.with_nullable(False), value)
+
+
+def _concat(arguments: Arguments) -> Expression:
+    """NULLs are skipped."""
+    return bind("concat", tuple(bind("coalesce", (a, _text(""))) if a.type.nullable else a for a in arguments))
+
+
+def _trim(function: str) -> Adapter:
+    def adapter(arguments: Arguments) -> Expression:
+        if len(arguments) == 2 and isinstance(arguments[1], Literal) and arguments[1].value == " ":
+            arguments = arguments[:1]
+        return bind(function, arguments)
+
+    return adapter
+
+
+def _date_part(arguments: Arguments) -> Expression:
+    unit, value = arguments
+    part = unit.value if isinstance(unit, Literal) else None
+    if part == "epoch":
+        return bind("epoch", (cast_to(value, timestamp),))
+    if part == "nanosecond":
+        thousand = Literal(int64.with_nullable(False), _MICROSECOND_NS)
+        return bind("multiply", (bind("microsecond", (cast_to(value, timestamp),)), thousand))
+    if not isinstance(part, str) or part not in PARTS:
+        raise TypeMismatch(f"date_part of {part!r} is not known")
+    if part in _OF_THE_CLOCK:
+        value = cast_to(value, timestamp)
+    return cast_to(bind(PARTS[part], (value,)), int32)
+
+
+def _date_trunc(arguments: Arguments) -> Expression:
+    unit, value = arguments
+    part = str(unit.value).lower() if isinstance(unit, Literal) else None
+    if part not in _TRUNCATED:
+        raise TypeMismatch(f"date_trunc to {part!r} is not known")
+    return bind("date_trunc", (_text(part), value))
+
+
+def _minus(arguments: Arguments) -> Expression:
+    if all(a.type.kind == "date" for a in arguments):
+        return bind("days_between", arguments)
+    return bind("subtract", arguments)
+
+
+#: of one argument. avg is of doubles; what is `DISTINCT` is in operators.DISTINCT
+AGGREGATES: Mapping[str, str] = {
     "count": "count",
-    "max": "max",
-    "mean": "avg",
-    "min": "min",
-    "stddev": "stddev",
-    "stddev_samp": "stddev",
     "sum": "sum",
+    "min": "min",
+    "max": "max",
+    "avg": "avg",
+    "bool_and": "min",
+    "bool_or": "max",
+    "stddev": "stddev",
+    "stddev_pop": "stddev_pop",
+    "var": "variance",
+    "var_pop": "variance_pop",
+}
+#: functions by their name, operators by that of their kind
+SCALARS: Mapping[str, str | Adapter] = {
+    "And": "and",
+    "Or": "or",
+    "Not": "not",
+    "Eq": "eq",
+    "NotEq": "ne",
+    "Lt": "lt",
+    "LtEq": "le",
+    "Gt": "gt",
+    "GtEq": "ge",
+    "IsDistinctFrom": "is_distinct",
+    "IsNotDistinctFrom": "is_not_distinct",
+    "IsNull": "is_null",
+    "IsNotNull": "is_not_null",
+    "IsTrue": _compared_with(True, negated=False),
+    "IsNotTrue": _compared_with(True, negated=True),
+    "IsFalse": _compared_with(False, negated=False),
+    "IsNotFalse": _compared_with(False, negated=True),
+    "IsUnknown": "is_null",
+    "IsNotUnknown": "is_not_null",
+    "Plus": "add",
+    "Minus": _minus,
+    "Multiply": "multiply",
+    "Divide": _divide,
+    "Modulo": "modulo",
+    "Negative": "negate",
+    "BitwiseAnd": "bit_and",
+    "BitwiseOr": "bit_or",
+    "BitwiseXor": "bit_xor",
+    "BitwiseShiftLeft": "shift_left",
+    "BitwiseShiftRight": "shift_right",
+    "StringConcat": "concat",
+    "LikeMatch": _like("like"),
+    "NotLikeMatch": _like("like", negated=True),
+    "ILikeMatch": _like("ilike"),
+    "NotILikeMatch": _like("ilike", negated=True),
+    **{
+        name: _in_float64(name)
+        for name in (
+            *("exp", "ln", "log2", "log10", "power", "sqrt", "degrees", "radians"),
+            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
+        )
+    },
+    "log": _logarithm,
+    "signum": _in_float64("sign"),
+    "trunc": _truncate,
+    "isnan": "is_nan",
+    "abs": "abs",
+    "round": "round",
+    "floor": _whole("floor"),
+    "ceil": _whole("ceil"),
+    "least": "least",
+    "greatest": "greatest",
+    "coalesce": "coalesce",
+    "nullif": "null_if",
+    "left": "left",
+    "right": "right",
+    "lpad": "lpad",
+    "rpad": "rpad",
+    "repeat": "repeat",
+    "replace": "replace",
+    "reverse": "reverse",
+    "split_part": "split_part",
+    "translate": "translate",
+    "chr": "chr",
+    "concat": _concat,
+    "concat_ws": "concat_ws",
+    "substr": "substring",
+    "upper": "upper",
+    "lower": "lower",
+    "btrim": _trim("trim"),
+    "ltrim": _trim("ltrim"),
+    "rtrim": _trim("rtrim"),
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+    "contains": "contains",
+    "ascii": _typed(int32, "ascii"),
+    "strpos": _typed(int32, "position"),
+    "character_length": _typed(int32, "char_length"),
+    "octet_length": _typed(int32, "octet_length"),
+    "date_part": _date_part,
+    "date_trunc": _date_trunc,
 }

@@ -15,7 +15,17 @@ from substrait.algebra_pb2 import (
 
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
-from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Project, UnionAll, column, measure_type
+from jumpgate.dataflow.operators import (
+    DISTINCT,
+    NUMERIC_MEASURES,
+    Aggregate,
+    Measure,
+    Operator,
+    Project,
+    UnionAll,
+    column,
+    measure_type,
+)
 from jumpgate.dataflow.substrait.expressions import GROUPING_ID, ExpressionReader
 from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
@@ -30,7 +40,16 @@ MEASURES = {
     "stddev": "stddev",
     "stddev_samp": "stddev",
     "std_dev": "stddev",
+    "stddev_pop": "stddev_pop",
+    "variance": "variance",
+    "var": "variance",
+    "var_samp": "variance",
+    "var_pop": "variance_pop",
+    "bool_and": "min",
+    "bool_or": "max",
 }
+#: Substrait's own names of moments, which say nothing about the distribution
+_DISTRIBUTED = ("std_dev", "variance")
 #: a sum has at most so many digits more than its values, unless there are 10^10 of them
 SUM_DIGITS = 10
 #: phases that take rows and give results
@@ -77,24 +96,28 @@ def _measure(
     if call.sorts or len(values) > 1 or len(values) + len(words) != len(call.arguments):
         raise Unmapped(f"{known} with an order or several arguments is not known")
     options = read_options(known, call.options)
-    if known == "std_dev":  # Substrait's own name says nothing about the distribution
-        if words != ["SAMPLE"] and (words or "distribution" not in options):
-            raise Unmapped(f"{known} is known of a sample only")
+    function = MEASURES[known]
+    if known in _DISTRIBUTED:
+        distribution = words or [options.get("distribution", "unsaid")]
+        if distribution not in (["SAMPLE"], ["POPULATION"]):
+            raise Unmapped(f"{known} of {', '.join(distribution)} is not known")
+        function += "_pop" if distribution == ["POPULATION"] else ""
     elif words:
         raise Unmapped(f"{known} of {', '.join(words)} is not known")
-    function = MEASURES[known]
     argument = reader.read(values[0]) if values else None
     if item.HasField("filter"):
         argument = _where(reader.predicate(item.filter), argument)
     if call.invocation == _DISTINCT and function not in ("min", "max"):
-        if function != "count" or argument is None:
+        function = next((d for d, plain in DISTINCT.items() if plain == function), "")
+        if not function or argument is None:
             raise Unmapped(f"{known} of distinct values is not known")
-        function = "count_distinct"
     elif function == "count" and (argument is None or _always(argument)):
         function, argument = "count_star", None
     if argument is None and function != "count_star":
         raise Unmapped(f"{known} without an argument is not known")
-    if function in ("sum", "avg", "stddev") and argument is not None and not argument.type.is_numeric:
+    if known in ("bool_and", "bool_or") and argument is not None and argument.type.kind != "bool":
+        raise Unmapped(f"{known} of {argument.type.name} is not known")
+    if function in NUMERIC_MEASURES and argument is not None and not argument.type.is_numeric:
         raise Unmapped(f"{known} of {argument.type.name} is not known")
     type = measure_type(function, argument.type if argument is not None else None)
     declared = read_type(call.output_type) if call.HasField("output_type") else undeclared(type, argument)

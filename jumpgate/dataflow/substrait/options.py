@@ -27,7 +27,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "case_sensitivity": ("CASE_SENSITIVE",),
     "char_set": ("UTF8", "ASCII_ONLY"),  # text beyond ASCII is an error either way
     "null_handling": ("ACCEPT_NULLS",),
-    "distribution": ("SAMPLE",),
+    "distribution": ("SAMPLE", "POPULATION"),
     "division_type": ("TRUNCATE",),
     "negative_start": ("WRAP_FROM_END", "LEFT_OF_BEGINNING", "ERROR"),  # starts are literals and positive
 }

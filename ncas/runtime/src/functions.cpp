@@ -47,21 +47,6 @@ int date_text(int64_t days, char* out, size_t size) {
   return std::snprintf(out, size, "%04lld-%02d-%02d", static_cast<long long>(year), month, day);
 }
 
-JgStr map_ascii(JgTask* task, JgStr s, int site, char low, char high) {
-  char* p = jg_temp(task, s.size);
-  for (uint64_t i = 0; i < s.size; i++) {
-    const char c = s.data[i];
-    if (c & 0x80) {
-      jg_fail(task, JG_COMPUTE, site);
-      return {"", 0};
-    }
-    p[i] = c >= low && c <= high ? static_cast<char>(c ^ 0x20) : c;
-  }
-  return {p, s.size};
-}
-
-// Greedy matching with backtracking to the last %: linear for usual patterns, O(n*m) at worst. match: how many bytes at
-// t are the pattern's byte c, 0 if they are not.
 template <class Match>
 int like(JgStr s, JgStr pattern, int escape, Match match) {
   const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
@@ -113,9 +98,6 @@ int jg_like(JgStr s, JgStr pattern, int escape) {
 }
 
 int jg_ilike(JgStr s, JgStr pattern, int escape) { return like(s, pattern, escape, folded_match); }
-
-JgStr jg_upper(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'a', 'z'); }
-JgStr jg_lower(JgTask* task, JgStr s, int site) { return map_ascii(task, s, site, 'A', 'Z'); }
 
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
   uint64_t size = 0;

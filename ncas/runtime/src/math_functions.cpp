@@ -13,8 +13,8 @@ double jg_round(double v, int digits) {
 }
 
 double jg_truncate(double v, int digits) {
-  const double power = digits ? std::pow(10.0, digits) : 1.0;
-  return digits ? std::trunc(v * power) / power : std::trunc(v);
+  const double power = std::pow(10.0, digits);
+  return std::trunc(v * power) / power;
 }
 
 int jg_power(double a, double b, double* out) {
@@ -35,7 +35,6 @@ double jg_exp(double v) { return std::exp(v); }
 double jg_ln(double v) { return std::log(v); }
 double jg_log2(double v) { return std::log2(v); }
 double jg_log10(double v) { return std::log10(v); }
-double jg_cbrt(double v) { return std::cbrt(v); }
 double jg_sin(double v) { return std::sin(v); }
 double jg_cos(double v) { return std::cos(v); }
 double jg_tan(double v) { return std::tan(v); }

@@ -20,6 +20,22 @@ inline const char* skip(const char* p, const char* end, int64_t code_points) {
   return p;
 }
 
+// The code point that starts at p; text is valid UTF-8.
+inline uint32_t code_point(const char* p, int n) {
+  uint32_t code = static_cast<unsigned char>(*p);
+  if (n > 1) code &= 0xFF >> (n + 1);
+  for (int i = 1; i < n; i++) code = code << 6 | (p[i] & 0x3F);
+  return code;
+}
+
+// Writes a code point; returns its bytes, four at most.
+inline int put_code_point(char* p, uint32_t code) {
+  const int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (int i = n - 1; i > 0; i--, code >>= 6) p[i] = static_cast<char>(0x80 | (code & 0x3F));
+  p[0] = static_cast<char>(n == 1 ? code : (0xF00 >> n & 0xFF) | code);
+  return n;
+}
+
 // Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 inline int64_t days_of(int64_t y, int m, int d) {
   y -= m <= 2;

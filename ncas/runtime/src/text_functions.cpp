@@ -14,14 +14,6 @@ constexpr uint64_t kTextBytesMax = 1 << 28;
 
 bool alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
 
-// The code point that starts at p; text is valid UTF-8.
-uint32_t code_point(const char* p, int n) {
-  uint32_t code = static_cast<unsigned char>(*p);
-  if (n > 1) code &= 0xFF >> (n + 1);
-  for (int i = 1; i < n; i++) code = code << 6 | (p[i] & 0x3F);
-  return code;
-}
-
 JgStr first(JgStr s, int64_t n) { return {s.data, static_cast<uint64_t>(skip(s.data, s.data + s.size, n) - s.data)}; }
 
 JgStr without_first(JgStr s, int64_t n) {
@@ -160,11 +152,8 @@ int jg_initcap(JgTask* task, JgStr s, JgStr* out) {
 
 int jg_chr(JgTask* task, int64_t code, JgStr* out) {
   if (code < 0 || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return JG_COMPUTE;
-  const int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  char* p = jg_temp(task, n);
-  for (int i = n - 1; i > 0; i--, code >>= 6) p[i] = static_cast<char>(0x80 | (code & 0x3F));
-  p[0] = static_cast<char>(n == 1 ? code : (0xF00 >> n & 0xFF) | code);
-  *out = {p, static_cast<uint64_t>(n)};
+  char* p = jg_temp(task, 4);
+  *out = {p, static_cast<uint64_t>(put_code_point(p, static_cast<uint32_t>(code)))};
   return JG_OK;
 }
 

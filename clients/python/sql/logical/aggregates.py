@@ -8,12 +8,10 @@ from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.expressions import ExpressionReader
 from jumpgate.dataflow.expressions import Case, Expression, Literal
-from jumpgate.dataflow.operators import Aggregate, Measure, Operator, measure_type
+from jumpgate.dataflow.operators import DISTINCT, NUMERIC_MEASURES, Aggregate, Measure, Operator, measure_type
 from jumpgate.dataflow.substrait.aggregates import SUM_DIGITS, GroupingSets, narrowed
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.types import DataType, decimal, int64
-
-NUMERIC = ("sum", "avg", "stddev")
 
 
 def read_aggregate(aggregate: pb.Aggregate, node: Operator, reader: ExpressionReader) -> Operator:
@@ -65,9 +63,9 @@ def read_measure(expr: pb.Expr, reader: ExpressionReader, name: str) -> Measure:
     condition = reader.predicate(call.filter) if call.HasField("filter") else None
     function, argument = function_of(call.name, call.args, reader, condition)
     if call.distinct and function not in ("min", "max"):
-        if function != "count":
+        if f"{function}_distinct" not in DISTINCT:
             raise Unmapped(f"{call.name} of distinct values is not known")
-        function = "count_distinct"
+        function = f"{function}_distinct"
     return Measure(function, argument, measure_type(function, argument.type if argument is not None else None), name)
 
 
@@ -86,7 +84,7 @@ def function_of(
         if condition is None:
             return "count_star", None
         argument = Literal(int64.with_nullable(False), 1)
-    if function in NUMERIC and not argument.type.is_numeric:
+    if function in NUMERIC_MEASURES and not argument.type.is_numeric:
         raise Unmapped(f"{name} of {argument.type.name} is not known")
     if condition is not None:
         nothing = Literal(argument.type.with_nullable(True), None)

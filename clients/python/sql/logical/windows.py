@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.aggregates import NUMERIC, function_of
+from jumpgate.client.sql.logical.aggregates import function_of
 from jumpgate.client.sql.logical.expressions import ExpressionReader
 from jumpgate.client.sql.logical.types import read_literal
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.operators import (
+    NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
     Frame,
     Operator,
@@ -74,7 +75,7 @@ def _add(node: Operator, expr: pb.Expr, reader: ExpressionReader) -> tuple[Opera
     wanted = WindowFunction(function, arguments, type, f"w{len(node.schema)}")
     found = joined(node, partition, order, wanted, frame)
     value: Expression = column(found.schema, len(found.schema) - 1)
-    declared = undeclared(type, arguments[0] if arguments else None) if function in NUMERIC else type
+    declared = undeclared(type, arguments[0] if arguments else None) if function in NUMERIC_MEASURES else type
     return found, value if declared.same(type) else cast_to(value, declared)
 
 

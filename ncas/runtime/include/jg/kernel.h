@@ -116,8 +116,8 @@ int jg_chr(JgTask* task, int64_t code, JgStr* out);
 int64_t jg_ascii(JgStr s);
 JgStr jg_concat_ws(JgTask* task, JgStr separator, const JgStr* parts, int n);  // JG_NO_STR: NULL
 int jg_translate(JgTask* task, JgStr s, JgStr from, JgStr to, JgStr* out);
-JgStr jg_upper(JgTask* task, JgStr s, int site);
-JgStr jg_lower(JgTask* task, JgStr s, int site);
+JgStr jg_upper(JgTask* task, JgStr s);
+int jg_lower(JgTask* task, JgStr s, JgStr* out);
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
 JgStr jg_substring(JgStr s, int64_t start, int64_t length);  // code points, 1-based; SQL's clipping
 int64_t jg_char_length(JgStr s);
@@ -151,7 +151,6 @@ double jg_exp(double v);
 double jg_ln(double v);
 double jg_log2(double v);
 double jg_log10(double v);
-double jg_cbrt(double v);
 double jg_sin(double v);
 double jg_cos(double v);
 double jg_tan(double v);

@@ -1,0 +1,74 @@
+// Upper and lower case. The oracle is jumpgate/dataflow/bodies.py; code points are mapped as unicode_case.h has them.
+#include <algorithm>
+#include <iterator>
+
+#include "scalars.h"
+#include "unicode_case.h"
+
+using namespace jg;
+
+namespace {
+
+constexpr int kGrowth = 3;  // a code point of two bytes becomes three of two bytes at most
+
+const CaseRun* run_of(const CaseRun* begin, const CaseRun* end, uint32_t code) {
+  const CaseRun* run = std::upper_bound(begin, end, code, [](uint32_t c, const CaseRun& r) { return c < r.first; });
+  if (run == begin) return nullptr;
+  --run;
+  return code <= run->last && (code - run->first) % run->stride == 0 ? run : nullptr;
+}
+
+const CaseExpansion* expansion_of(const CaseExpansion* begin, const CaseExpansion* end, uint32_t code) {
+  const CaseExpansion* found =
+      std::lower_bound(begin, end, code, [](const CaseExpansion& e, uint32_t c) { return e.code < c; });
+  return found != end && found->code == code ? found : nullptr;
+}
+
+// Maps what is left of a text, from its first character beyond ASCII on.
+template <size_t R, size_t E>
+char* map_unicode(char* at, const char* c, const char* end, char low, const CaseRun (&runs)[R],
+                  const CaseExpansion (&expansions)[E]) {
+  while (c < end) {
+    const int n = width(c, end);
+    const uint32_t code = code_point(c, n);
+    c += n;
+    if (code < 0x80) {
+      *at++ = static_cast<char>(code >= static_cast<unsigned char>(low) && code <= low + 25u ? code ^ 0x20 : code);
+    } else if (const CaseExpansion* e = expansion_of(std::begin(expansions), std::end(expansions), code)) {
+      for (uint32_t to : {e->first, e->second, e->third})
+        if (to) at += put_code_point(at, to);
+    } else {
+      const CaseRun* run = run_of(std::begin(runs), std::end(runs), code);
+      at += put_code_point(at, run ? code + run->delta : code);
+    }
+  }
+  return at;
+}
+
+template <size_t R, size_t E>
+JgStr mapped(JgTask* task, JgStr s, char low, const CaseRun (&runs)[R], const CaseExpansion (&expansions)[E]) {
+  const char *c = s.data, *end = c + s.size;
+  const bool ascii = std::all_of(c, end, [](char x) { return !(x & 0x80); });
+  char *p = jg_temp(task, ascii ? s.size : s.size * kGrowth), *at = p;
+  if (ascii) {
+    for (; c < end; c++) *at++ = *c >= low && *c <= low + 25 ? static_cast<char>(*c ^ 0x20) : *c;
+  } else {
+    at = map_unicode(at, c, end, low, runs, expansions);
+  }
+  return {p, static_cast<uint64_t>(at - p)};
+}
+
+}  // namespace
+
+extern "C" {
+
+JgStr jg_upper(JgTask* task, JgStr s) { return mapped(task, s, 'a', kUpperRuns, kUpperExpansions); }
+
+// How a capital sigma is written in lower case depends on the word around it: that is not done.
+int jg_lower(JgTask* task, JgStr s, JgStr* out) {
+  if (view(s).find("\u03A3") != std::string_view::npos) return JG_COMPUTE;
+  *out = mapped(task, s, 'A', kLowerRuns, kLowerExpansions);
+  return JG_OK;
+}
+
+}  // extern "C"
