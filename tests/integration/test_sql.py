@@ -239,8 +239,11 @@ def test_errors_of_the_text(small: Connection, text: str, message: str) -> None:
 
 
 def test_errors_of_tables(small: Connection, tmp_path: Path) -> None:
-    with pytest.raises(InvalidDataflow, match="there is a table 'item' already"):
-        small.register("item", ITEM)
+    small.register("item", ITEM.slice(0, 2))
+    assert small.sql("SELECT count(*) AS n FROM item").to_pylist() == [{"n": 2}]
+    with pytest.raises(FileUnreadable):
+        small.register("item", tmp_path / "missing.parquet")
+    assert small.sql("SELECT count(*) AS n FROM item").to_pylist() == [{"n": 2}]
     with pytest.raises(InvalidDataflow, match="cannot name a table"):
         small.register("a.b", ITEM)
     with pytest.raises(NotFound, match="there is no table 'itm'; did you mean 'item'"):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _WRITES = frozenset(
     {
-        "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "EXPORT", "IMPORT", "TRUNCATE", "ATTACH",
-        "DETACH", "INSTALL", "LOAD", "VACUUM", "COMMENT", "GRANT", "REVOKE", "REPLACE", "MSCK", "CACHE",
+        "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "EXPORT", "IMPORT", "TRUNCATE",
+        "ATTACH", "DETACH", "INSTALL", "LOAD", "VACUUM", "COMMENT", "GRANT", "REVOKE", "REPLACE", "MSCK", "CACHE",
     }
 )  # fmt: skip
 _SETTINGS = frozenset(
