@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from jumpgate.converters.orc_footer import read_footer
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
@@ -274,43 +275,11 @@ def _physical(value: Any, type_: DataType) -> Any:
 
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
 def _read_orc(path: str, _mtime_ns: int, _size: int) -> Footer:
-    import pyarrow as pa
-    import pyarrow.orc as orc
-
     try:
-        file = orc.ORCFile(path)
-        arrow, rows = file.schema, file.nrows
-    except (OSError, pa.ArrowException) as e:
+        rows, columns = read_footer(path)
+    except OSError as e:
         raise _unreadable("ORC", path, e) from None
-    fields = []
-    for column in arrow:
-        type_ = _orc_type(column.type)
-        if type_ is not None:
-            fields.append(Field(column.name, type_))
-    return Footer(path, Schema(tuple(fields)), rows, {}, lambda _name: Range())
-
-
-def _orc_type(arrow: Any) -> DataType | None:
-    import pyarrow.types as at
-
-    if at.is_decimal128(arrow):
-        return t.decimal(arrow.precision, arrow.scale) if 0 <= arrow.scale <= arrow.precision else None
-    if at.is_timestamp(arrow):
-        return t.timestamp
-    if at.is_fixed_size_binary(arrow):  # what Arrow makes of ORC's char
-        return t.string
-    return {
-        "bool": t.bool_,
-        "int8": t.int8,
-        "int16": t.int16,
-        "int32": t.int32,
-        "int64": t.int64,
-        "float": t.float32,
-        "double": t.float64,
-        "date32[day]": t.date,
-        "string": t.string,
-        "binary": t.binary,
-    }.get(str(arrow))
+    return Footer(path, Schema(tuple(Field(n, type_) for n, type_ in columns)), rows, {}, lambda _name: Range())
 
 
 def _unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:

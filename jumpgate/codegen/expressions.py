@@ -524,8 +524,9 @@ class ExpressionWriter:
                 else ""
             )
             kind = "int" if target.is_integer else "float" if target.is_float else target.kind
+            function = f"jg_text_to_{kind}" if target.is_numeric else f"jg_cast_to_{kind}"
             return [
-                f"{wide} w{{}}; int {code} = jg_text_to_{kind}({v}, {extra}&w); {out} = ({c})w;",
+                f"{wide} w{{}}; int {code} = {function}({v}, {extra}&w); {out} = ({c})w;",
                 fail(f"{code} != JG_OK", code),
             ]
         if source.is_float and target.is_integer:

@@ -252,12 +252,11 @@ class Connection:
         tables = {name: self.tables[name] for name in planned.tables}
         converted = [table for table in tables.values() if table.is_converted]
         reason = planned.unencoded or ("offload = never" if mode == "never" else "")
-        if planned.unencoded or (reason and not converted):
+        if planned.unencoded:
             return cuts.whole(planned.root, reason, converted)
         reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
         decision = (lambda candidate: reason) if reason else decide.decision(speeds)
-        found = cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
-        return found if found.cuts else cuts.whole(planned.root, "", [], found.kept)
+        return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
 
     def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
         if not self._refused:

@@ -27,13 +27,18 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.ntf.codec import arrow_type
 
-#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in the unit of
-#: Jumpgate's, which holds all of them that are dates, and nothing remembered about files
+#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's unit,
+#: which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave NaN
+#: out, the largest of floats
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
     "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
+    "datafusion.execution.collect_statistics": "false",
+    "datafusion.execution.parquet.pruning": "false",
+    "datafusion.execution.parquet.enable_page_index": "false",
+    "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.runtime.list_files_cache_limit": "0K",
     "datafusion.runtime.file_statistics_cache_limit": "0K",
     "datafusion.runtime.metadata_cache_limit": "0K",
@@ -99,12 +104,16 @@ class Spool:
 
 
 @functools.cache
-def parquet_format() -> pb.Parquet:
-    """How a scan in a plan reads Parquet files with SETTINGS; what it leaves out would be DataFusion's default."""
+def parquet_options() -> pb.Parquet:
+    """How DataFusion reads Parquet under these settings, in its encoding: it writes that for a table that there is."""
+    import pyarrow.parquet as pq
+
     with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
-        pq.write_table(pa.table({"x": [1]}), file.name)
-        plan = pb.Plan.FromString(context().read_parquet(Path(file.name).as_uri()).logical_plan().to_bytes())
-    return plan.scan.parquet
+        pq.write_table(pa.table({"a": [1]}), file)
+        file.flush()
+        found = context()
+        encoded = found.read_parquet(Path(file.name).as_uri(), parquet_pruning=False).logical_plan().to_bytes(found)
+    return pb.Plan.FromString(encoded).scan.parquet
 
 
 def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema:

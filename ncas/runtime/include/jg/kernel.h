@@ -134,6 +134,10 @@ int jg_text_to_float(JgStr s, double* out);
 int jg_text_to_bool(JgStr s, uint8_t* out);
 int jg_text_to_date(JgStr s, int32_t* out);
 int jg_text_to_timestamp(JgStr s, int64_t* out);
+// the same where a query casts text, which is read as DataFusion does
+int jg_cast_to_bool(JgStr s, uint8_t* out);
+int jg_cast_to_date(JgStr s, int32_t* out);
+int jg_cast_to_timestamp(JgStr s, int64_t* out);
 int jg_valid_utf8(JgStr s);
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
 double jg_round(double v, int digits);
