@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 KINDS = (
     "bool",
@@ -140,9 +141,17 @@ class Schema:
     def __getitem__(self, index: int) -> Field:
         return self.fields[index]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
+
+    @cached_property
+    def positions(self) -> Mapping[str, Sequence[int]]:
+        """Of each name."""
+        found: dict[str, list[int]] = {}
+        for i, name in enumerate(self.names):
+            found.setdefault(name, []).append(i)
+        return found
 
     @property
     def types(self) -> tuple[DataType, ...]:
