@@ -111,7 +111,7 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
     "concat_ws": [("concat_ws({0}, {1}, {2})", ("string",) * 3)],
-    "substr": [("substr({0}, {1})", ("string", "2")), ("substr({0}, {1}, {2})", ("string", "1", "2"))],
+    "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],
     "upper": [("upper({0})", ("string",))],
     "lower": [("lower({0})", ("string",))],
     **{

@@ -48,7 +48,9 @@ char* map_unicode(char* at, const char* c, const char* end, char low, const Case
 template <size_t R, size_t E>
 JgStr mapped(JgTask* task, JgStr s, char low, const CaseRun (&runs)[R], const CaseExpansion (&expansions)[E]) {
   const char *c = s.data, *end = c + s.size;
-  const bool ascii = std::all_of(c, end, [](char x) { return !(x & 0x80); });
+  char bits = 0;
+  for (const char* x = c; x < end; x++) bits = static_cast<char>(bits | *x);
+  const bool ascii = !(bits & 0x80);
   char *p = jg_temp(task, ascii ? s.size : s.size * kGrowth), *at = p;
   if (ascii) {
     for (; c < end; c++) *at++ = *c >= low && *c <= low + 25 ? static_cast<char>(*c ^ 0x20) : *c;
