@@ -43,7 +43,7 @@ CALLS: dict[str, _Text] = {
     "shift_left": _bits("({unsigned})({0}) <<"),
     "shift_right": _bits("({0}) >>"),
     "upper": _Text("jg_upper(t, {0})"),
-    "lower": _Text("jg_lower(t, {0}, &{out})", checked=True),
+    "lower": _Text("jg_lower(t, {0})"),
     "substring": _Text("jg_substring({0}, {start}, {length}, &{out})", checked=True),
     "left": _Text("jg_left({0}, {1})"),
     "right": _Text("jg_right({0}, {1})"),

@@ -19,8 +19,8 @@ _INTRODUCTION = """\
 # Functions
 
 What a dataflow may call (`jumpgate.client.f`), computed by every accelerator as it stands here. Unless a line says
-otherwise NULL comes out where NULL goes in, text is UTF-8 and counted in code points, NaN equals itself and is the largest
-number, and 0 equals -0. What SQL says about them is in [sql.md](sql.md).
+otherwise NULL comes out where NULL goes in, text is UTF-8 and counted in code points, NaN equals itself and is the
+largest number, and 0 equals -0. What SQL says about them is in [sql.md](sql.md).
 This page is made from the code: `./dev golden --update-golden`."""
 _AGGREGATES = {
     "count, count_star": "how many values are not NULL, how many rows there are",

@@ -85,7 +85,23 @@ VALUES: dict[str, list[Value]] = {
         TIME(9999, 12, 31, 23, 59, 59, 999999),
         TIME(2000, 2, 29, 12, 34, 56, 789000),
     ],
-    "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b", "a_c\0", "100%", "Kſa", "foo bAr-1a"],
+    "string": [
+        None,
+        "",
+        "a",
+        " a ",
+        "abc",
+        "aXc",
+        "é",
+        "a%c",
+        "A\nc",
+        "😀b",
+        "a_c\0",
+        "100%",
+        "Kſa",
+        "foo bAr-1a",
+        "ßΑΣ ŉΣ'Α\u0301Σ",
+    ],
     "binary": [None, b"", b"a", b"\xff\x00", "é".encode()],
 }
 #: texts that casts read
@@ -151,7 +167,7 @@ SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "concat_ws": [("string", "string"), (as_literal(", "), "string", "string", "string"), ("string",) * 4],
     "translate": [("string", "string", "string"), ("string", as_literal("aé "), as_literal("😀"))],
 }  # fmt: skip
-ROWS_PAIRED = len(VALUES["float64"])  # the longest list
+ROWS_PAIRED = max(map(len, VALUES.values()))
 
 
 def cross() -> list[list[Value]]:
