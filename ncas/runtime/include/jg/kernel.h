@@ -117,9 +117,9 @@ int64_t jg_ascii(JgStr s);
 JgStr jg_concat_ws(JgTask* task, JgStr separator, const JgStr* parts, int n);  // JG_NO_STR: NULL
 int jg_translate(JgTask* task, JgStr s, JgStr from, JgStr to, JgStr* out);
 JgStr jg_upper(JgTask* task, JgStr s);
-int jg_lower(JgTask* task, JgStr s, JgStr* out);
+JgStr jg_lower(JgTask* task, JgStr s);
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
-JgStr jg_substring(JgStr s, int64_t start, int64_t length);  // code points, 1-based; SQL's clipping
+int jg_substring(JgStr s, int64_t start, int64_t length, JgStr* out);  // code points, 1-based; SQL's clipping
 int64_t jg_char_length(JgStr s);
 JgStr jg_trim(JgStr s, int left, int right);  // spaces
 int jg_contains(JgStr s, JgStr part);
