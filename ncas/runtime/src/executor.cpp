@@ -250,7 +250,7 @@ Status PipelineWork::process(int thread) {
     }
     rows += n;
     w.temp.reset();
-    if (info.process(&task, n)) break;
+    info.process(&task, n);
     if (executor->budget.exceeded()) jg_fail(&task, JG_MEMORY, -1);
     if (task.failure != JG_OK) break;
   }
@@ -516,6 +516,10 @@ Status Executor::failure_status(const JgTask& task, const Status& detail) {
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
     case JG_MEMORY:
+      if (budget.scarce())
+        return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
+                              " MiB, and its host has less than " + std::to_string(Budget::kReserve >> 20) +
+                              " MiB left; use more hosts, or filter rows before they are joined or grouped"};
       return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
                             " MiB, its limit is " + std::to_string(budget.limit >> 20) +
                             " MiB; raise memory_limit or use more instances"};
@@ -630,6 +634,12 @@ int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes) 
   jg_fail(task, JG_STATUS, -1);
   w->status = status;
   return 1;
+}
+
+int jg_stop(JgTask* task) {
+  auto* w = worker_of(task);
+  if (w->executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
+  return task->failure != JG_OK || w->work->enough || w->executor->cancelled.load(std::memory_order_relaxed);
 }
 
 int jg_limit(JgTask* task, int limit, int n, int* skip) {

@@ -96,6 +96,9 @@ JgStr jg_keep(JgTask* task, int table, JgStr s);
 char* jg_temp(JgTask* task, uint64_t n);
 // Hands n dense rows to a sink. Non-zero: failed.
 int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes);
+// Whether what is still to come of this batch is of no use: the job was cancelled, a limit is full, or the tables hold
+// too much, which fails the task. For loops that may take long.
+int jg_stop(JgTask* task);
 // Claims up to n rows of a LIMIT: how many to pass on, after skipping *skip of them.
 int jg_limit(JgTask* task, int limit, int n, int* skip);
 
@@ -325,4 +328,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 4
+#define JG_ABI 5
