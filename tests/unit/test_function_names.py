@@ -33,7 +33,8 @@ VALUES: dict[str, list[Value]] = {
     "float64": [None, 0.0, -0.0, 0.3, -0.5, 1.55, 2.0, -8.0, 64.0, 1e18, math.inf, -math.inf, math.nan],
     "decimal(5, 2)": [None, Decimal("0.00"), Decimal("1.29"), Decimal("-1.55"), Decimal("99.99")],
     "decimal(38, 10)": [None, Decimal("12345678901234567890.1234567891"), Decimal("-0.5000000000")],
-    "string": [None, "", "a", "aBc", "ab", "é", "aé😀b", " a ", "a,b,,c", "%_\\", "foo bAR", "K", "ſ", "A%c", "A\\c"],
+    "string": [None, "", "a", "aBc", "ab", "é", "aé😀b", " a ", "a,b,,c", "%_\\", "foo bAR",
+               "K", "ſ", "A%c", "A\\c", "ΑΣ", "ßŉİ ΣΑ\u0301Σ.Σ"],
     "date": [None, DAY(1970, 1, 1), DAY(2024, 2, 29), DAY(2021, 1, 1), DAY(1969, 12, 31), DAY(2024, 12, 31)],
     "timestamp": [
         None, TIME(1970, 1, 1), TIME(1969, 12, 31, 23, 59, 59, 500001), TIME(2024, 1, 31, 10, 11, 12, 345678),
@@ -111,7 +112,7 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
     "concat_ws": [("concat_ws({0}, {1}, {2})", ("string",) * 3)],
-    "substr": [("substr({0}, {1})", ("string", "2")), ("substr({0}, {1}, {2})", ("string", "1", "2"))],
+    "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],
     "upper": [("upper({0})", ("string",))],
     "lower": [("lower({0})", ("string",))],
     **{

@@ -13,7 +13,7 @@ from typing import Any
 import datafusion
 
 from jumpgate.client.session import Session
-from jumpgate.client.sql import calibrate, cuts, decide, local
+from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import DataFiles
@@ -119,6 +119,9 @@ class Connection:
         """
         mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
+        command = commands.answer(text, self, parameters, offload)
+        if command is not None:
+            text, parameters = command, ()
         if mode == "auto":
             mode = self._advised(text, parameters)
         planned, found = self._planned(text, parameters, mode)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
+from jumpgate.client.sql import functions
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
@@ -27,9 +28,9 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.ntf.codec import arrow_type
 
-#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's unit,
-#: which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave NaN
-#: out, the largest of floats
+#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
+#: unit, which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave
+#: NaN out, the largest of floats
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
@@ -57,6 +58,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
     found = datafusion.SessionContext(config)
     for name, value in runtime.items():
         found.sql(f"SET {name} = '{value}'").collect()
+    functions.register(found)
     return found
 
 

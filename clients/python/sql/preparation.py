@@ -23,6 +23,8 @@ def prepare(text: str, dialect: str = "duckdb", tables: Iterable[Table] = ()) ->
     if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
         raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
     parts = [token for token in tokens(text) if token.means]
+    if not parts:
+        raise InvalidSql("the text holds no query")
     limits.check(parts)
     refusals.check(text, parts)
     changes = duckdb_text.changes(parts) if dialect == "duckdb" else []

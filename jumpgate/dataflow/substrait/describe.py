@@ -25,6 +25,8 @@ _SPECIAL = {
     "multiply": "decimals: at most 38 digits",
     "divide": "integers truncate, floats are IEEE 754; decimals are kept: engines disagree about the digits",
     "like": "pattern and escape are literals; from DataFusion, without a backslash",
+    "substring": "from a literal place on, of at least 1, and of a literal length",
+    "substr": "as substring",
     "extract": f"{', '.join(p.upper() for p in expressions.PARTS)}; indexing ONE, or ZERO where parts are counted",
     "date_part": "as extract, the part as a string",
     "between": "as two comparisons",

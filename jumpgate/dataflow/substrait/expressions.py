@@ -40,8 +40,6 @@ FUNCTIONS = {
     "floor": "floor",
     "ceil": "ceil",
     "sqrt": "sqrt",
-    "substring": "substring",
-    "substr": "substring",
     "concat": "concat",
     "str_concat": "concat",
     "upper": "upper",
@@ -277,6 +275,14 @@ class ExpressionReader:
             raise Unmapped("like with a backslash in its pattern, and no escape, is not known")
         return found
 
+    def _substring(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        """Engines disagree about places before the first one."""
+        args = self._arguments(name, call)
+        starts = [a.value for a in args[1:] if isinstance(a, Literal)]
+        if len(starts) < len(args) - 1 or any(not isinstance(v, int) or v < 0 for v in starts) or starts[:1] == [0]:
+            raise Unmapped(f"{name} is known from a literal place on, of at least 1, and of a literal length")
+        return bind("substring", args)
+
     def _concat(self, name: str, call: Rex.ScalarFunction) -> Expression:
         empty = Literal(string.with_nullable(False), "")
         return bind("concat", tuple(bind("coalesce", (a, empty)) for a in self._arguments(name, call)))
@@ -338,6 +344,8 @@ SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Express
     "like": ExpressionReader._like,
     "like_with_backslash": ExpressionReader._like_with_backslash,
     "concat_without_nulls": ExpressionReader._concat,
+    "substring": ExpressionReader._substring,
+    "substr": ExpressionReader._substring,
     "extract": ExpressionReader._extract,
     "date_part": ExpressionReader._extract,
     "between": ExpressionReader._between,

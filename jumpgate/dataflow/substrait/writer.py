@@ -32,7 +32,7 @@ from jumpgate.errors import InvalidDataflow
 MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
 _NAMES = {ours: theirs for theirs, ours in reversed(FUNCTIONS.items())} | {
-    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like")
+    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like", "substring")
 }
 _MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
 _NAMES["int_divide"] = "divide"

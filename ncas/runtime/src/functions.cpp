@@ -105,11 +105,16 @@ JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
   return {p, size};
 }
 
-JgStr jg_substring(JgStr s, int64_t start, int64_t length) {
+int jg_substring(JgStr s, int64_t start, int64_t length, JgStr* out) {
+  if (length < 0) return JG_COMPUTE;
+  int64_t last;  // the place behind the last code point
+  if (__builtin_add_overflow(start, length, &last)) last = INT64_MAX;
+  start = start < 1 ? 1 : start;
   const char* end = s.data + s.size;
   const char* from = skip(s.data, end, start - 1);
-  const char* to = skip(from, end, length);
-  return {from, static_cast<uint64_t>(to - from)};
+  const char* to = last <= start ? from : skip(from, end, last - start);
+  *out = {from, static_cast<uint64_t>(to - from)};
+  return JG_OK;
 }
 
 int64_t jg_char_length(JgStr s) {
