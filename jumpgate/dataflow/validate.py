@@ -168,8 +168,7 @@ def _read(node: Read) -> list[str]:
     found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(f) or "\0" in f]
     if not all(0 <= c < len(node.file_schema) for c in node.columns):
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
-    names = node.file_schema.names
-    found += [f"two columns called {n!r}" for n in dict.fromkeys(names) if names.count(n) > 1]
+    found += [f"two columns called {n!r}" for n, at in node.file_schema.positions.items() if len(at) > 1]
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)
     return found
