@@ -10,11 +10,13 @@ import decimal as decimals
 import json
 import os
 import struct
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from jumpgate.converters.orc_footer import read_footer
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
@@ -86,6 +88,7 @@ def _common_schema(footers: list[Footer]) -> Schema:
     if len(footers) == 1:
         return footers[0].schema
     known: dict[str, tuple[DataType, str]] = {}  # the type so far, and the first file that has it
+    files: Counter[str] = Counter()  # that have a column
     for footer in footers:
         for found in footer.schema:
             ours, first = known.setdefault(found.name, (found.type, footer.path))
@@ -99,14 +102,13 @@ def _common_schema(footers: list[Footer]) -> Schema:
                     column=found.name,
                 )
             known[found.name] = both.with_nullable(ours.nullable or found.type.nullable), first
-    fields = []
-    for name, (type_, _) in known.items():
-        counts = [footer.schema.names.count(name) for footer in footers]
-        if max(counts) > 1:
-            path = footers[counts.index(max(counts))].path
-            raise SchemaMismatch(f"'{path}' has two columns called '{name}'", file=path, column=name)
-        fields.append(Field(name, type_.with_nullable(type_.nullable or 0 in counts)))
-    return Schema(tuple(fields))
+        for name, count in Counter(footer.schema.names).items():
+            if count > 1:
+                message = f"'{footer.path}' has two columns called '{name}'"
+                raise SchemaMismatch(message, file=footer.path, column=name)
+            files[name] += 1
+    lacking = {name for name, count in files.items() if count < len(footers)}
+    return Schema(tuple(Field(n, t.with_nullable(t.nullable or n in lacking)) for n, (t, _) in known.items()))
 
 
 def _widest(a: DataType, b: DataType) -> DataType | None:
@@ -209,7 +211,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
         return DataType(f"int{bits}") if bits <= 64 else t.decimal(20)
-    if logical == "NONE":
+    if logical in ("NONE", "UNDEFINED"):  # that is, one of a later format
         return {
             "BOOLEAN": t.bool_,
             "INT32": t.int32,
@@ -222,9 +224,9 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         }.get(physical)
     if logical in ("STRING", "ENUM", "JSON"):
         return t.string
-    if logical in ("BSON", "UUID"):
+    if logical in ("BSON", "UUID", "GEOMETRY", "GEOGRAPHY"):
         return t.binary
-    return {"DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
@@ -273,43 +275,11 @@ def _physical(value: Any, type_: DataType) -> Any:
 
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
 def _read_orc(path: str, _mtime_ns: int, _size: int) -> Footer:
-    import pyarrow as pa
-    import pyarrow.orc as orc
-
     try:
-        file = orc.ORCFile(path)
-        arrow, rows = file.schema, file.nrows
-    except (OSError, pa.ArrowException) as e:
+        rows, columns = read_footer(path)
+    except OSError as e:
         raise _unreadable("ORC", path, e) from None
-    fields = []
-    for column in arrow:
-        type_ = _orc_type(column.type)
-        if type_ is not None:
-            fields.append(Field(column.name, type_))
-    return Footer(path, Schema(tuple(fields)), rows, {}, lambda _name: Range())
-
-
-def _orc_type(arrow: Any) -> DataType | None:
-    import pyarrow.types as at
-
-    if at.is_decimal128(arrow):
-        return t.decimal(arrow.precision, arrow.scale) if 0 <= arrow.scale <= arrow.precision else None
-    if at.is_timestamp(arrow):
-        return t.timestamp
-    if at.is_fixed_size_binary(arrow):  # what Arrow makes of ORC's char
-        return t.string
-    return {
-        "bool": t.bool_,
-        "int8": t.int8,
-        "int16": t.int16,
-        "int32": t.int32,
-        "int64": t.int64,
-        "float": t.float32,
-        "double": t.float64,
-        "date32[day]": t.date,
-        "string": t.string,
-        "binary": t.binary,
-    }.get(str(arrow))
+    return Footer(path, Schema(tuple(Field(n, type_) for n, type_ in columns)), rows, {}, lambda _name: Range())
 
 
 def _unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:

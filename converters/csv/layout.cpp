@@ -43,23 +43,35 @@ Inside judge(std::string_view text, const Dialect& d, int fields, bool to_file_e
   return Inside::kNo;
 }
 
-bool same_letters(std::string_view a, std::string_view b) {
-  auto letters = [](std::string_view v) {
-    std::string kept;
-    for (const char c : v) {
-      if (c != ' ' && c != '_' && c != '-') kept += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    }
-    return kept;
+// Letters to change, add or leave out to make `a` of `b` (Levenshtein), whatever their case; blanks, _ and - are one.
+size_t distance(std::string_view a, std::string_view b) {
+  auto folded = [](char c) {
+    return c == ' ' || c == '-' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   };
-  return letters(a) == letters(b);
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); j++) {
+      const size_t changed = diagonal + (folded(a[i - 1]) != folded(b[j - 1]));
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
 }
 
 // What to do about a name that is not there.
 std::string advice(const std::string& name, const std::vector<std::string>& names) {
-  for (const std::string& other : names) {
-    if (other != name && same_letters(name, other)) return "Did you mean '" + other + "'?";
+  constexpr size_t kNamesMax = 1000, kLettersMax = 100;
+  const std::string* nearest = nullptr;
+  size_t least = 1 + std::min<size_t>(2, name.size() / 3);
+  for (size_t i = 0; i < names.size() && i < kNamesMax && name.size() < kLettersMax; i++) {
+    if (names[i] == name || names[i].size() >= kLettersMax) continue;
+    if (const size_t letters = distance(name, names[i]); letters < least) least = letters, nearest = &names[i];
   }
-  return "If there is no header, set header=false.";
+  return nearest ? "Did you mean '" + *nearest + "'?" : "If there is no header, set header=false.";
 }
 
 Status too_long(const text::Input& input, int64_t offset) {

@@ -1,6 +1,7 @@
 // The ORC reader: a Source whose morsels are stripes, or ranges of rows where those are few. Decodes the format itself,
 // with Arrow's codecs: Arrow's adapter takes twice the time, and damaged files crash it.
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 #include "common/bounds.h"
@@ -14,11 +15,12 @@ namespace jg::columnar {
 namespace {
 
 constexpr int64_t kMorselRowsMin = 32768;
+constexpr int kAbsent = -1;
 
 struct OrcFile {
   std::string path;
   OrcTail tail;
-  std::vector<int> ids;            // of each wanted column
+  std::vector<int> ids;            // of each wanted column; kAbsent where the file lacks it
   std::set<int> without_partners;  // stripes
 };
 
@@ -27,11 +29,18 @@ std::vector<int> find_columns(const OrcTail& tail, const std::vector<ColumnSpec>
   const OrcType& root = tail.types[0];
   for (const ColumnSpec& column : columns) {
     auto found = std::find(root.names.begin(), root.names.end(), column.name);
-    if (found == root.names.end()) throw missing_column(column, root.names);
-    ids.push_back(root.children[static_cast<size_t>(found - root.names.begin())]);
-    make_orc_column(column, tail, ids.back());
+    bool absent = found == root.names.end();
+    ids.push_back(absent ? kAbsent : root.children[static_cast<size_t>(found - root.names.begin())]);
+    if (!absent) make_orc_column(column, tail, ids.back());
   }
   return ids;
+}
+
+void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
+  std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
+  std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
+  out->data = room.data;
+  out->valid = room.valid.get();
 }
 
 bool may_match(const Bounds& bounds, const std::vector<ColumnRange>& ranges) {
@@ -53,6 +62,7 @@ class OrcSource final : public Source {
 
  private:
   friend class OrcWorker;
+  Status check_columns() const;
   FileSourceOptions options_;
   std::vector<FileSourceOptions::Bound> partners_;  // what the joins to come have partners for
   std::vector<OrcFile> files_;
@@ -83,7 +93,7 @@ class OrcWorker final : public SourceWorker {
     std::fill(columns_.begin(), columns_.end(), JgCol{nullptr, nullptr});
     JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[file_].path, [&] {
       for (size_t i = 0; i < columns_.size(); ++i) {
-        if (source_.options_.early[i]) decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]);
+        if (source_.options_.early[i]) read(i);
       }
     }));
     count_bytes();
@@ -97,8 +107,7 @@ class OrcWorker final : public SourceWorker {
   Status load(int column, const int32_t*, int32_t n) override {
     size_t i = static_cast<size_t>(column);
     if (n == 0) return {};
-    JG_RETURN_IF_ERROR(
-        guarded("ORC", source_.files_[file_].path, [&] { decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]); }));
+    JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[file_].path, [&] { read(i); }));
     count_bytes();
     return {};
   }
@@ -116,19 +125,27 @@ class OrcWorker final : public SourceWorker {
       counted_bytes_ = 0;
       compression_ = {make_orc_codec(file.tail.codec), file.tail.compression.block_bytes};
       for (size_t i = 0; i < columns_.size(); ++i) {
-        decoders_.push_back(make_orc_column(source_.options_.columns[i], file.tail, file.ids[i]));
+        bool absent = file.ids[i] == kAbsent;
+        decoders_.push_back(absent ? nullptr : make_orc_column(source_.options_.columns[i], file.tail, file.ids[i]));
       }
       file_ = morsel.file;
       part_ = -1;
     }
     if (part_ != morsel.part || morsel.first < row_ + rows_) {
       footer_ = read_stripe_footer(*input_, compression_, file.tail.stripes[morsel.part]);
-      for (auto& decoder : decoders_) decoder->start(input_.get(), &compression_, &footer_, file.tail.row_index_stride);
+      for (auto& decoder : decoders_) {
+        if (decoder) decoder->start(input_.get(), &compression_, &footer_, file.tail.row_index_stride);
+      }
       part_ = morsel.part;
     }
     row_ = morsel.first;
     rows_ = 0;
     left_ = morsel.rows;
+  }
+
+  void read(size_t i) {
+    if (!decoders_[i]) return fill_with_nulls(rooms_[i], rows_, &columns_[i]);
+    of_column(source_.options_.columns[i], [&] { decoders_[i]->read(row_, rows_, rooms_[i], &columns_[i]); });
   }
 
   void count_bytes() {
@@ -142,7 +159,7 @@ class OrcWorker final : public SourceWorker {
   int64_t counted_bytes_ = 0;
   OrcCompression compression_;
   OrcStripeFooter footer_;
-  std::vector<std::unique_ptr<OrcColumn>> decoders_;
+  std::vector<std::unique_ptr<OrcColumn>> decoders_;  // null: absent
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
   int file_ = 0, part_ = -1;
@@ -174,6 +191,7 @@ Status OrcSource::open() {
       files_.push_back(std::move(file));
     }));
   }
+  JG_RETURN_IF_ERROR(check_columns());
   parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
   std::erase_if(parts, [&](const Morsel& part) {
     const OrcFile& file = files_[static_cast<size_t>(part.file)];
@@ -183,6 +201,19 @@ Status OrcSource::open() {
     return true;
   });
   queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
+  return {};
+}
+
+// A column that some files lack is NULL in them; one that all lack is a mistake.
+Status OrcSource::check_columns() const {
+  for (size_t i = 0; i < options_.columns.size(); ++i) {
+    const ColumnSpec& column = options_.columns[i];
+    auto lacks = [i](const OrcFile& file) { return file.ids[i] == kAbsent; };
+    auto count = std::count_if(files_.begin(), files_.end(), lacks);
+    if (count == 0 || (column.nullable && count < static_cast<int64_t>(files_.size()))) continue;
+    const OrcFile& file = *std::find_if(files_.begin(), files_.end(), lacks);
+    return guarded("ORC", file.path, [&] { throw missing_column(column, file.tail.types[0].names); });
+  }
   return {};
 }
 

@@ -107,7 +107,7 @@ std::vector<std::vector<ColumnRange>> read_stripe_ranges(InputFile& file, const 
     if (columns.size() != tail.types.size() || count_values(columns[0]) != rows) continue;
     for (size_t i = 0; i < ids.size(); ++i) {
       size_t id = static_cast<size_t>(ids[i]);
-      ranges[i] = read_range(columns[id], tail.types[id].kind, rows);
+      if (id < columns.size()) ranges[i] = read_range(columns[id], tail.types[id].kind, rows);
     }
   }
   if (result.size() != tail.stripes.size()) result.clear();

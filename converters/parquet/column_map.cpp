@@ -1,4 +1,6 @@
 // Which conversion turns a Parquet column into a declared type, and which do not agree.
+#include <arrow/util/float16.h>
+
 #include <cstring>
 
 #include "parquet/typed_chunk.h"
@@ -53,6 +55,12 @@ struct BigEndian {
   }
 };
 
+struct FromHalf {
+  float operator()(parquet::FixedLenByteArray value) const {
+    return arrow::util::Float16::FromLittleEndian(value.ptr).ToFloat();
+  }
+};
+
 struct FromMillis {
   int64_t operator()(int64_t value) const {
     int64_t micros;
@@ -68,18 +76,18 @@ struct FromNanos {
   int64_t operator()(int64_t value) const { return value / 1000; }
 };
 
-// A Julian day and nanoseconds of that day.
+// A Julian day and nanoseconds of that day, of which digits below a microsecond are cut.
 struct FromInt96 {
   int64_t operator()(parquet::Int96 value) const {
-    int64_t of_day;
-    std::memcpy(&of_day, &value.value[0], 8);
-    constexpr int64_t kEpoch = 2440588;  // Julian day of 1970-01-01
-    jg_i128 nanos = (static_cast<int64_t>(value.value[2]) - kEpoch) * jg_i128{86'400'000'000'000} + of_day;
-    jg_i128 micros = nanos / 1000;
-    if (micros != static_cast<int64_t>(micros)) {
+    int64_t nanos;
+    std::memcpy(&nanos, &value.value[0], 8);
+    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
+    int64_t micros;
+    if (__builtin_mul_overflow(days, int64_t{86'400'000'000}, &micros) ||
+        __builtin_add_overflow(micros, nanos / 1000, &micros)) {
       throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
     }
-    return static_cast<int64_t>(micros);
+    return micros;
   }
 };
 
@@ -112,14 +120,14 @@ class Choice {
       case parquet::Type::INT32:
         if (logical_.is_date()) {
           if (column_.type == JG_DATE) return reader<parquet::Int32Type, int32_t>(Cast<int32_t>{});
-        } else if (logical_.is_none() || logical_.is_int()) {
+        } else if (plain() || logical_.is_int()) {
           return integer<parquet::Int32Type>();
         }
         break;
       case parquet::Type::INT64:
         if (logical_.is_timestamp()) {
           if (column_.type == JG_TIMESTAMP) return timestamp();
-        } else if (logical_.is_none() || logical_.is_int()) {
+        } else if (plain() || logical_.is_int()) {
           return integer<parquet::Int64Type>();
         }
         break;
@@ -135,13 +143,16 @@ class Choice {
         break;
       case parquet::Type::BYTE_ARRAY: {
         bool text = logical_.is_string() || logical_.is_enum() || logical_.is_JSON();
-        if (column_.type == (text ? JG_STRING : JG_BINARY) && (text || logical_.is_none() || logical_.is_BSON())) {
+        bool bytes = plain() || logical_.is_BSON() || logical_.is_geometry() || logical_.is_geography();
+        if (column_.type == (text ? JG_STRING : JG_BINARY) && (text || bytes)) {
           return reader<parquet::ByteArrayType, JgStr>(Text{});
         }
         break;
       }
       case parquet::Type::FIXED_LEN_BYTE_ARRAY:
-        if (column_.type == JG_BINARY && (logical_.is_none() || logical_.is_UUID())) {
+        if (column_.type == JG_F32 && logical_.is_float16()) return reader<parquet::FLBAType, float>(FromHalf{});
+        if (column_.type == JG_F64 && logical_.is_float16()) return reader<parquet::FLBAType, double>(FromHalf{});
+        if (column_.type == JG_BINARY && (plain() || logical_.is_UUID())) {
           return reader<parquet::FLBAType, JgStr>(Text{static_cast<uint64_t>(found_->type_length())});
         }
         break;
@@ -152,6 +163,9 @@ class Choice {
   }
 
  private:
+  // A logical type of a later format is none.
+  bool plain() const { return logical_.is_none() || logical_.type() == LogicalType::Type::UNDEFINED; }
+
   template <class Physical, class Out, class Convert>
   std::unique_ptr<ChunkReader> reader(Convert convert) {
     return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column_, found_, pool_, convert);

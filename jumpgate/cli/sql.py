@@ -87,7 +87,7 @@ def _text(file: str) -> str:
 
 def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> list[tuple[str, str]]:
     """(name, path) of each table. Raises ConfigError."""
-    from jumpgate.dataflow.files import SUFFIXES
+    from jumpgate.dataflow.files import SUFFIXES, split_suffix
 
     found = []
     for text in given:
@@ -99,9 +99,10 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
         if not directory.is_dir():
             raise ConfigError(f"--tables {directory}: there is no such folder", directory=directory)
         for entry in sorted(directory.iterdir()):
-            known = SUFFIXES.get(entry.suffix.lower())
+            name, suffix = split_suffix(entry.name)
+            known = SUFFIXES.get(suffix)
             if not entry.name.startswith(".") and (entry.is_dir() or (known and format in (None, known))):
-                found.append((entry.stem, str(entry)))
+                found.append((name, str(entry)))
     if not found:
         raise ConfigError("no tables: name them with --table NAME=PATH, or a folder of them with --tables")
     return found

@@ -252,13 +252,13 @@ class Lowering:
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
-        known = [i for i, f in enumerate(node.file_schema) if not f.type.is_opaque]
+        known = {i: n for n, i in enumerate(i for i, f in enumerate(node.file_schema) if not f.type.is_opaque)}
         self.program.sources.append(
             FileSource(
                 node.format,
                 node.files,
                 node.file_schema.select(tuple(known)),
-                tuple(map(known.index, node.columns)),
+                tuple(known[i] for i in node.columns),
                 (True,) * len(node.columns),
                 node.options,
                 bounds,
@@ -629,6 +629,15 @@ def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
         if isinstance(b, ColumnRef):
             a, b, op = b, a, swapped[op]
         if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
-            value = literals.physical(b.value, b.type)
-            found.append((a.index, op, value.decode() if isinstance(value, bytes) else str(value)))
+            value = _bound_text(literals.physical(b.value, b.type))
+            if value is not None:
+                found.append((a.index, op, value))
     return tuple(found)
+
+
+def _bound_text(value: int | float | bytes) -> str | None:
+    """As the configuration carries it; None for bytes that are no UTF-8, which it cannot."""
+    try:
+        return value.decode() if isinstance(value, bytes) else str(value)
+    except UnicodeDecodeError:
+        return None

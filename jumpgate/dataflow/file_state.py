@@ -28,7 +28,7 @@ FileStates = Mapping[str, FileState]
 
 
 def file_state(path: str) -> FileState:
-    """Raises FileUnreadable for what is missing, or is no regular file: reading a FIFO or a device might never end."""
+    """Raises FileUnreadable for what is missing, or is no regular file: reading a pipe or a device might never end."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as e:
@@ -68,5 +68,5 @@ def changed(before: FileState, now: FileState | None) -> str:
 
 
 def _kind(mode: int) -> str:
-    names = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a FIFO"), (stat.S_ISSOCK, "a socket"))
+    names = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"))
     return next((name for holds, name in names if holds(mode)), "a device")

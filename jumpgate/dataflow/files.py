@@ -135,13 +135,18 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "a device")
 
 
+def split_suffix(file: str) -> tuple[str, str]:
+    """(the name without its suffixes, the one that tells the format in lower case): t.csv.gz is t and .csv."""
+    base, last = os.path.splitext(file)
+    if last.lower() in PACKED:
+        inner_base, inner = os.path.splitext(base)
+        if SUFFIXES.get(inner.lower()) in ("csv", "json"):
+            return inner_base, inner.lower()
+    return base, last.lower()
+
+
 def _suffix(file: str) -> str:
-    """The suffix that tells the format, in lower case; of packed text the one in front: t.csv.gz is .csv."""
-    base, last = os.path.splitext(file.lower())
-    if last in PACKED:
-        inner = os.path.splitext(base)[1]
-        return inner if SUFFIXES.get(inner) in ("csv", "json") else last
-    return last
+    return split_suffix(file)[1]
 
 
 def _format_of(files: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal as pydecimal
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
@@ -46,7 +46,7 @@ class Scope:
 
     def column(self, name: str) -> ColumnRef | None:
         """The column called `name`, or None with a problem noted: nobody names an opaque column."""
-        positions = [i for i, n in enumerate(self.schema.names) if n == name]
+        positions = self.schema.positions.get(name, [])
         if name in self.renamed:
             positions = [self.renamed[name]]
         elif name in self.ambiguous or len(positions) > 1:

@@ -5,8 +5,9 @@ A column of a file whose type is none of them is *opaque*: its type says only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 KINDS = (
     "bool",
@@ -169,9 +170,17 @@ class Schema:
     def __getitem__(self, index: int) -> Field:
         return self.fields[index]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(f.name for f in self.fields)
+
+    @cached_property
+    def positions(self) -> dict[str, list[int]]:
+        """Where each name is."""
+        found: dict[str, list[int]] = {}
+        for i, name in enumerate(self.names):
+            found.setdefault(name, []).append(i)
+        return found
 
     @property
     def types(self) -> tuple[DataType, ...]:

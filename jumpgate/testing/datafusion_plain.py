@@ -9,10 +9,14 @@ from dataclasses import dataclass
 import datafusion
 import pyarrow as pa
 
-from jumpgate.client.sql import local
 from jumpgate.testing.alike import unlike
 from jumpgate.testing.tables import reversed_rows
 
+#: NULLs come last whatever the direction, and strings are Arrow's plain ones
+SETTINGS = {
+    "datafusion.sql_parser.default_null_ordering": "nulls_last",
+    "datafusion.sql_parser.map_string_types_to_utf8view": "false",
+}
 _ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
 
 
@@ -76,7 +80,7 @@ def model() -> datafusion.SessionContext:
 
 def _context(tables: Mapping[str, pa.Table], partitions: int = 2) -> datafusion.SessionContext:
     config = datafusion.SessionConfig().with_target_partitions(partitions)
-    for name, value in local.SETTINGS.items():
+    for name, value in SETTINGS.items():
         config = config.set(name, value)
     context = datafusion.SessionContext(config)
     for name, table in tables.items():

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from jumpgate.codegen import toolchain
 from jumpgate.testing import sqllogic
 from jumpgate.testing.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
 
@@ -135,6 +136,7 @@ def run(
     chosen: Mapping[Path, int], seed: int = 0, workers: int = 1, seconds_max: float = float("inf")
 ) -> Iterator[Outcome]:
     """Runs so many queries of each file; begins no file after `seconds_max`."""
+    toolchain.runtime()  # a worker that builds it would be taken for one that hangs
     queue: SimpleQueue[Outcome | None] = SimpleQueue()
     end = time.monotonic() + seconds_max
     left = iter(chosen.items())

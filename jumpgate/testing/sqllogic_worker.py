@@ -202,11 +202,9 @@ def serve(pipe: Any) -> None:
     """A worker process: answers (path, chosen, since) with the events of `run`, then None; until it is killed."""
     os.setsid()  # so that whoever watches can end it with all its children
     with ExitStack() as stack:
-        import inspect
-
-        d = {"dialect": "datafusion"} if "dialect" in inspect.signature(Connection.__init__).parameters else {}
-        files = stack.enter_context(jumpgate.connect(**d))
-        connections = {"files": files, "arrow": stack.enter_context(jumpgate.connect(files.session.address, **d))}
+        files = stack.enter_context(jumpgate.connect(dialect="datafusion"))
+        arrow = stack.enter_context(jumpgate.connect(files.session.address, dialect="datafusion"))
+        connections = {"files": files, "arrow": arrow}
         while True:
             path, chosen, since = pipe.recv()
             for event in run(path, chosen, since, connections):

@@ -32,13 +32,14 @@ inline uint64_t touch(const JgBatch& batch, int column, const ColumnSpec& spec, 
   return sum;
 }
 
-inline uint64_t scan(const std::string& path, const ColumnSpec& spec, bool late,
+inline uint64_t scan(const std::string& path, const ColumnSpec& spec, bool late, bool bounded,
                      Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*)) {
   FileSourceOptions options;
   options.files = {path};
   options.columns = options.file_columns = {spec};
   options.positions = {0};
   options.early = {!late};
+  if (bounded) options.bounds = {{0, "ge", "3"}, {0, "le", "70"}};
   std::unique_ptr<Source> source;
   if (!make(options, &source).ok() || !source->open().ok()) return 0;
   std::unique_ptr<SourceWorker> worker = source->worker();
@@ -69,12 +70,15 @@ inline int run(const uint8_t* data, size_t size, Status (*make)(const FileSource
                                                    {"date", JG_DATE},
                                                    {"timestamp", JG_TIMESTAMP},
                                                    {"string", JG_STRING},
-                                                   {"binary", JG_BINARY}};
+                                                   {"binary", JG_BINARY},
+                                                   {"uint64", JG_DEC128, 20, 0},
+                                                   {"float16", JG_F32}};
   int fd = memfd_create("fuzz", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
   std::string path = "/proc/self/fd/" + std::to_string(fd);
   volatile uint64_t sum = 0;
-  for (size_t i = 0; i < kColumns.size(); ++i) sum = sum + scan(path, kColumns[i], (size + i) % 2 == 1, make);
+  for (size_t i = 0; i < kColumns.size(); ++i)
+    sum = sum + scan(path, kColumns[i], (size + i) % 2 == 1, (size + i) % 3 == 1, make);
   close(fd);
   return 0;
 }

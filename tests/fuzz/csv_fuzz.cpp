@@ -21,16 +21,17 @@ Index slow_index(const std::string& text, const Dialect& dialect) {
       if (c == dialect.quote) state = kClosed;
       continue;
     }
-    const bool end = c == '\n' || (c == dialect.delimiter && state != kReturned);
+    const bool end = c == dialect.line_end || (c == dialect.delimiter && state != kReturned);
     if (end) {
-      if (c == '\n') out.records.push_back(static_cast<int32_t>(out.ends.size()));
+      if (c == dialect.line_end) out.records.push_back(static_cast<int32_t>(out.ends.size()));
       out.ends.push_back(static_cast<int32_t>(i));
       state = kStart;
     } else if (c == dialect.quote && (state == kStart || state == kClosed)) {
       state = kQuoted;
     } else if (c == '\r' && state == kClosed) {
       state = kReturned;
-    } else if (c == dialect.quote || state == kClosed || state == kReturned) {
+    } else if ((c == '\n' && dialect.line_end == '\r') || c == dialect.quote || state == kClosed ||
+               state == kReturned) {
       out.fault = static_cast<int64_t>(i);
       break;
     } else {
@@ -40,8 +41,9 @@ Index slow_index(const std::string& text, const Dialect& dialect) {
   return out;
 }
 
-void compare(const uint8_t* data, size_t size) {
-  const Dialect dialect({});
+void compare(const uint8_t* data, size_t size, char line_end) {
+  Dialect dialect({});
+  dialect.line_end = line_end;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const Index expected = slow_index(text, dialect);
   std::string padded = text + std::string(jg::csv::kPadding, '"');
@@ -60,7 +62,7 @@ void compare(const uint8_t* data, size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  compare(data + 1, size - 1);
+  for (const char line_end : {'\n', '\r'}) compare(data + 1, size - 1, line_end);
   jg::fuzz::read_text(data[0], data + 1, size - 1, jg::make_csv_source);
   return 0;
 }

@@ -91,7 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       status = check_header(header);
       if (status.ok() && header.kind == DATA && (header.rows == 0 || header.length > FRAME_BYTES_MAX)) std::abort();
       break;
-    default: read_frame(data[0] % 8, rows, data + 3, size - 3);
+    default:
+      read_frame(data[0] % 8, rows, data + 3, size - 3);
   }
   return 0;
 }

@@ -17,6 +17,7 @@ import pytest
 
 import jumpgate.converters
 from jumpgate.testing import cpp
+from jumpgate.testing.orc_tail import OrcFile, packed
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
@@ -29,9 +30,10 @@ TYPES = {
     "decimal_large": pa.decimal128(38, 10), "date": pa.date32(), "timestamp": pa.timestamp("us"), "string": pa.string(),
     "binary": pa.binary(),
 }  # fmt: skip
+PARQUET_TYPES = {"uint64": pa.uint64(), "float16": pa.float16()}
 PARQUET: list[dict[str, Any]] = [
     {}, {"compression": "none", "data_page_size": 200, "write_batch_size": 16},
-    {"data_page_version": "2.0", "row_group_size": 40},
+    {"data_page_version": "2.0", "row_group_size": 40, "write_page_checksum": True},
     {"compression": "zstd", "use_deprecated_int96_timestamps": True},
     {"use_dictionary": False, "compression": "none", "column_encoding": {
         "int32": "DELTA_BINARY_PACKED", "string": "DELTA_BYTE_ARRAY", "binary": "DELTA_LENGTH_BYTE_ARRAY",
@@ -44,7 +46,24 @@ ORC: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def table(rows: int) -> pa.Table:
+def in_a_zone(file: OrcFile) -> None:
+    for stripe in file.stripes:
+        stripe.footer.put(3, b"GMT-03:30")
+
+
+def with_old_decimals(file: OrcFile) -> None:
+    file.footer.each(4, lambda type_: type_.put(5).put(6))
+
+
+def with_new_decimals(file: OrcFile) -> None:
+    """Whose bytes are then read as what they are not."""
+    file.postscript.put(4, packed([1, 9999]))
+
+
+OTHER_WRITERS = (in_a_zone, with_old_decimals, with_new_decimals)
+
+
+def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
     """Values that repeat, with NULLs."""
 
     def value(type_: pa.DataType, row: int) -> Any:
@@ -60,7 +79,7 @@ def table(rows: int) -> pa.Table:
                 return b"%d" % n * (n % 4)
         return decimal.Decimal(n) if pa.types.is_decimal(type_) else n
 
-    return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in TYPES.items()})
+    return pa.table({n: pa.array([value(t, r) for r in range(rows)], t) for n, t in types.items()})
 
 
 @pytest.mark.parametrize(("format", "layouts"), [("parquet", PARQUET), ("orc", ORC)])
@@ -71,7 +90,13 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     for i, layout in enumerate(layouts):
         write = pq.write_table if format == "parquet" else orc.write_table
         rows = ROWS_TO_SEEK if "row_index_stride" in layout else 30 + 70 * i
-        write(table(rows), str(corpus / str(i)), **layout)
+        types = TYPES | PARQUET_TYPES if format == "parquet" else TYPES
+        write(table(rows, types), str(corpus / str(i)), **layout)
+    if format == "orc":
+        for i, change in enumerate(OTHER_WRITERS):
+            file = OrcFile.read(corpus / "1")
+            change(file)
+            file.write(corpus / f"other{i}")
     library = pa.get_library_dirs()[0]
     soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
     sources = [HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),

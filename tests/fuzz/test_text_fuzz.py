@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import simdjson
 
@@ -17,10 +20,13 @@ SIMDJSON = Path(simdjson.__file__).parent
 JSON = [
     '{"a":1,"b":"x","c":1.25,"d":"2001-02-03","e":1e3,"f":-0.5,"g":"2001-02-03 04:05:06.789","h":true}\n' * 3,
     '{"b":"\\u00e4\\ud83d\\ude00\\"","a":null}\r\n\n{"x":[1,{"a":2}],"a":-9223372036854775808}\n{}\n{"a":1',
+    '\ufeff [{"a":1,"b":"],[{\\"\\ud83d\\ude00"},\n{"c":2.5,\n"x":[[{}],{}]} ,'
+    '{"g":"2001-02-03T04:05:06.5000000+02:00"}]\n',
     '\ufeff{"a": 12345678 , "c" : "99999.995","e":9223372036854775808}\n{"a":1,"a":2,"\\u0062":"y"}\nnull\n[1]\n',
 ]
 CSV = [
     "a,b,c,d,e,f,g,h\n" + "1,x,1.25,2001-02-03,1e3,-.5,2001-02-03 04:05:06.789,true\n" * 3,
+    'a,b,c\r1,"x\r\n""y"\r\r2\r3,""\r,,2001-02-03T04:05:06Z',
     'h,g,f,e,d,c,b,a\r\nf,,1e308,9223372036854775808,"2001-02-03",1.005,"q""u,o\r\n\nte",-9223372036854775808\r\n\r\n,,,,,,"",""',
     '\ufeffa,b,c,d,e,f,g,h\n1,x\n1,"x"y,,,,,,\n2,x"y,,,,,,\n' + '3,"' + ",\n" * 40 + '",,,,,,\n4,"open,,,,,,',
 ]
@@ -32,12 +38,21 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for i, text in enumerate(texts):
-        for how in range(8):
-            (corpus / f"{i}-{how}").write_bytes(bytes([how]) + text.encode())
+        for how in range(0, 64, 3):
+            encoding = ("utf-8", "utf-16", "latin-1", "utf-16-be")[how >> 4]
+            data = text.encode(encoding, errors="replace")
+            (corpus / f"{i}-{how}").write_bytes(bytes([how]) + data)
+            packed = [gzip.compress(data), bz2.compress(data), pa.compress(data, "zstd", asbytes=True)][how % 3]
+            (corpus / f"{i}-{how}-packed").write_bytes(bytes([how]) + packed)
+    library = pa.get_library_dirs()[0]
+    soname = next(Path(library).glob("libarrow.so.*")).name
     sources = [
-        HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")), CONVERTERS / "text/line_chunks.cpp",
-        CONVERTERS / "common/column_room.cpp", cpp.runtime_source() / "src/functions.cpp",
+        HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
+        *sorted(CONVERTERS.glob("text/*.cpp")),
+        *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "read_error")),
+        cpp.runtime_source() / "src/functions.cpp",
         *([SIMDJSON / "simdjson.cpp"] if format == "json" else []),
     ]  # fmt: skip
-    flags = ("-I", str(CONVERTERS), "-isystem", str(SIMDJSON))
+    flags = ("-I", str(CONVERTERS), "-isystem", str(SIMDJSON), "-isystem", pa.get_include(), f"-L{library}",
+             f"-Wl,-rpath,{library}", "-Wl,--no-as-needed", f"-l:{soname}")  # fmt: skip
     assert fuzz.fuzz(format, sources, HERE / "mutate_main.cpp", corpus, flags) > 8 * len(texts)

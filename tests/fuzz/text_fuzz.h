@@ -11,7 +11,8 @@ namespace jg::fuzz {
 
 inline void read_text(uint8_t how, const uint8_t* data, size_t size,
                       Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*)) {
-  const bool skip = how & 1, late = how & 2, header = how & 4;
+  const bool skip = how & 1, late = how & 2, header = how & 4, ragged = how & 8;
+  static constexpr const char* kEncodings[] = {"utf-8", "utf-16", "latin-1", "utf-16be"};
   const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
   FileSourceOptions options;
@@ -24,9 +25,16 @@ inline void read_text(uint8_t how, const uint8_t* data, size_t size,
     options.positions.push_back(i);
     options.early.push_back(!late);
   }
-  options.options = {{"header", header ? "true" : "false"}, {"on_error", skip ? "skip" : "fail"}};
+  options.options = {{"header", header ? "true" : "false"},
+                     {"on_error", skip ? "skip" : "fail"},
+                     {"ragged", ragged ? "null" : "error"},
+                     {"encoding", kEncodings[how >> 4 & 3]}};
   std::unique_ptr<Source> source;
-  if (!make(options, &source).ok() || !source->open().ok()) std::abort();
+  if (!make(options, &source).ok()) std::abort();
+  if (!source->open().ok()) {  // of what is packed, the beginning is looked at
+    close(fd);
+    return;
+  }
   const std::unique_ptr<SourceWorker> worker = source->worker();
   volatile uint64_t sum = 0;
   JgBatch batch;

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from jumpgate.client import read, sum_
+from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, FileUnreadable, MalformedData, Overflow, SchemaMismatch
@@ -299,10 +301,26 @@ def test_header(tmp_path: Path) -> None:
     with pytest.raises(SchemaMismatch, match="column 'c' is not in the header, which has: b, x \"y\", a") as e:
         scan(path, Schema((Field("c", t.string),)))
     assert e.value.fields == {"file": path, "column": "c"}
+    named = write(tmp_path / "n.csv", "VendorID,trip distance\n1,2\n")
+    for name, other in (("vendorid", "VendorID"), ("trip_distance", "trip distance"), ("VendrID", "VendorID")):
+        with pytest.raises(SchemaMismatch, match=f"'{name}' is not in the header.*Did you mean '{other}'"):
+            scan(named, Schema((Field(name, t.string),)))
     with pytest.raises(SchemaMismatch, match="column 'a' is more than once in the header"):
         scan(write(tmp_path / "d.csv", "a,a,b\n1,2,3\n"), two())
     with pytest.raises(MalformedData, match="line 1 .*header's quotes do not match"):
         scan(write(tmp_path / "q.csv", 'a,"b\n1,2\n'), two())
+
+
+def test_a_schema_names_columns(local: Session, tmp_path: Path) -> None:
+    """In any order, and not all of them: each gets its own."""
+    path = write(tmp_path / "t.csv", "a,b,c\n1,20,x\n2,30,y\n")
+    for schema in (
+        {"b": "int64", "a": "int64"},
+        {"a": "int64", "b": "int64"},
+        {"c": "string", "b": "int64", "a": "int8"},
+    ):
+        flow = read(path, schema=schema).aggregate(a=sum_("a"), b=sum_("b"))
+        assert local.run(flow).to_pylist() == [{"a": 3, "b": 50}]
 
 
 def test_no_columns_count_rows(every_type: tuple[str, list[list[Any]]]) -> None:

@@ -191,7 +191,13 @@ def test_row_groups_without_rows(tmp_path: Path) -> None:
     assert footers.parquet_footer(str(tmp_path / "t.parquet")).range("x") == footers.Range(1, 5, 0)
 
 
-def test_dates_and_moments_below_the_unit(tmp_path: Path) -> None:
+def test_a_bound_of_any_bytes(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", [b"\xff", b"a", b"\x00\xfe"], pa.binary())
+    for value in (b"\xff", b"a", b"\x00\xfe"):
+        assert run(read(str(path)).filter(col("x") == value)).to_pylist() == [{"x": value}]
+
+
+def test_moments_below_the_unit(tmp_path: Path) -> None:
     moments = [-1_000_000_001, -999, 0, 999, 1_000_001]
     path = write(tmp_path / "t.parquet", moments, pa.timestamp("ns"), row_group_size=1)
     micros = [int(n / 1000) for n in moments]

@@ -188,7 +188,7 @@ def test_columns_of_a_file_that_ends_its_reader_are_unknown(tmp_path: Path) -> N
 
 
 def test_a_fifo_is_refused_at_once(fifo: str) -> None:
-    with pytest.raises(FileUnreadable, match="is a FIFO, not a regular file"):
+    with pytest.raises(FileUnreadable, match="is a named pipe, not a regular file"):
         probe.infer_schema((fifo,), "parquet", {})
     assert probe.estimate((fifo,), "parquet") == Statistics()
 

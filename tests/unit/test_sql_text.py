@@ -9,8 +9,9 @@ import datafusion
 import duckdb
 import pytest
 
-from jumpgate.client.sql.duckdb_text import Rewritten, names, rewrite
+from jumpgate.client.sql.duckdb_text import names, rewrite
 from jumpgate.client.sql.markers import numbered
+from jumpgate.client.sql.rewriting import Rewritten
 from jumpgate.client.sql.tokens import place, quoted, tokens, unquoted
 
 PIECES = (

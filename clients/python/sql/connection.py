@@ -13,7 +13,7 @@ from typing import Any
 import datafusion
 
 from jumpgate.client.session import Session
-from jumpgate.client.sql import calibrate, cuts, decide, local
+from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import DataFiles
@@ -119,6 +119,9 @@ class Connection:
         """
         mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
+        command = commands.answer(text, self, parameters, offload)
+        if command is not None:
+            text, parameters = command, ()
         if mode == "auto":
             mode = self._advised(text, parameters)
         planned, found = self._planned(text, parameters, mode)
@@ -252,12 +255,11 @@ class Connection:
         tables = {name: self.tables[name] for name in planned.tables}
         converted = [table for table in tables.values() if table.is_converted]
         reason = planned.unencoded or ("offload = never" if mode == "never" else "")
-        if planned.unencoded or (reason and not converted):
+        if planned.unencoded:
             return cuts.whole(planned.root, reason, converted)
         reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
         decision = (lambda candidate: reason) if reason else decide.decision(speeds)
-        found = cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
-        return found if found.cuts else cuts.whole(planned.root, "", [], found.kept)
+        return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
 
     def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
         if not self._refused:

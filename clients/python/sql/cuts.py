@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical import relations
+from jumpgate.client.sql.logical import relations, zeros
 from jumpgate.client.sql.logical.nodes import Node, count, inputs, operator_name, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
@@ -105,6 +106,7 @@ class _Splitter:
         self._root, self._tables, self._relation, self._decide = root, tables, relation, decide
         self._rest = pb.Plan()
         self._rest.CopyFrom(root.plan)
+        self._mended = zeros.normalise(root, self._rest)
         self._found = Split(self._rest)
         self._known: dict[tuple[int, int], int] = {}  # operator, whether it is offloaded → number of the cut
         self._places: Counter[int] = Counter()
@@ -115,6 +117,8 @@ class _Splitter:
         found = self._found
         if len(found.cuts) == 1 and not found.kept:
             found.rest = None
+        if not found.cuts and not self._mended:
+            return whole(self._root, "", [], found.kept)
         return found
 
     def _count(self, node: Node) -> None:
@@ -234,4 +238,4 @@ def point_to_table(scan: pb.Scan, table: Table) -> None:
         scan.paths.extend(Path(file).as_uri() for file in table.read.files)
     scan.file_extension = ""
     scan.ClearField("arrow")
-    scan.parquet.SetInParent()
+    scan.parquet.CopyFrom(local.parquet_options())

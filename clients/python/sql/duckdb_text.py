@@ -7,12 +7,11 @@ integers, and read `1e3` as a decimal. Whatever else a text says stays as it is,
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 
-from jumpgate.client.sql.tokens import Token, place, tokens
+from jumpgate.client.sql.rewriting import Change, Rewritten, changed
+from jumpgate.client.sql.tokens import Token, tokens
 
 #: `/` binds as `*` does, and both from the left: `a *…/ b` means `(a *…) / b` wherever `a / b` stood. The sign tells
 #: these from constants that people write, by which `names` finds them again
@@ -35,38 +34,6 @@ _BEFORE_NAMES = _CLOSING | {"."}
 _AFTER_ARGUMENT = frozenset({("ORDER", "BY"), ("IGNORE", "NULLS"), ("RESPECT", "NULLS")})
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """A text and the one that it was made from. edits: of each change, where it starts in the new text, how long it is
-    there, where it starts in the original, and how long it was there; in the order of the text."""
-
-    text: str
-    original: str
-    edits: tuple[tuple[int, int, int, int], ...] = field(default=(), repr=False)
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.edits)
-
-    def place(self, line: int, column: int) -> tuple[int, int]:
-        """Line and column in the original of a place in the new text; what was inserted is where it was inserted."""
-        if not self.edits:
-            return line, column
-        position = 0
-        for _ in range(line - 1):
-            position = self.text.find("\n", position) + 1
-        return place(self.original, self._original(min(position + column - 1, len(self.text))))
-
-    def _original(self, position: int) -> int:
-        index = bisect_right(self.edits, position, key=lambda edit: edit[0]) - 1
-        if index < 0:
-            return position
-        start, length, original, original_length = self.edits[index]
-        return (
-            original + max(original_length + position - start - length, 0) if position >= start + length else original
-        )
-
-
 def rewrite(text: str, cut: Sequence[Token] | None = None) -> Rewritten:
     """The text that makes DataFusion mean what DuckDB does; the same object where there is nothing to change.
 
@@ -75,17 +42,21 @@ def rewrite(text: str, cut: Sequence[Token] | None = None) -> Rewritten:
     >>> rewrite("SELECT avg(a) / 2 FROM t").text
     "SELECT avg(CAST(a AS DOUBLE)) *CAST('+1' AS DOUBLE)/ 2 FROM t"
     """
-    parts = [token for token in (tokens(text) if cut is None else cut) if token.means]
-    changes: list[tuple[int, int, str]] = []  # start, end, what comes in its place
+    return changed(text, changes([token for token in (tokens(text) if cut is None else cut) if token.means]))
+
+
+def changes(parts: list[Token]) -> list[Change]:
+    """What is to change in a text of these tokens, which are without white space and comments."""
+    found: list[Change] = []
     for index, token in enumerate(parts):
         if token.kind == "symbol" and token.text == "/":
-            changes.append((token.start, token.end, _DIVIDE))
+            found.append((token.start, token.end, _DIVIDE))
         elif token.kind == "number" and _is_double(parts, index):
-            changes.append((token.start, token.end, f"CAST('+{token.text}' AS DOUBLE)"))
+            found.append((token.start, token.end, f"CAST('+{token.text}' AS DOUBLE)"))
         elif token.keyword in _AVERAGES and (inside := _argument(parts, index)) is not None:
             start, end = inside
-            changes += [(start, start, "CAST("), (end, end, " AS DOUBLE)")]
-    return _applied(text, sorted(changes, key=lambda change: change[:2])) if changes else Rewritten(text, text)
+            found += [(start, start, "CAST("), (end, end, " AS DOUBLE)")]
+    return found
 
 
 def names(found: Iterable[str]) -> list[str]:
@@ -150,15 +121,3 @@ def _begins_expression(parts: list[Token], index: int) -> bool:
 def _keywords(parts: list[Token], index: int) -> tuple[str, ...]:
     """Two tokens, words in capitals."""
     return tuple(token.keyword or token.text for token in parts[index : index + 2])
-
-
-def _applied(text: str, changes: list[tuple[int, int, str]]) -> Rewritten:
-    pieces, edits, position, length = [], [], 0, 0
-    for start, end, piece in changes:
-        pieces += [text[position:start], piece]
-        length += start - position
-        edits.append((length, len(piece), start, end - start))
-        length += len(piece)
-        position = end
-    pieces.append(text[position:])
-    return Rewritten("".join(pieces), text, tuple(edits))

@@ -12,18 +12,16 @@ import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text
+from jumpgate.client.sql import duckdb_text, functions, limits
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
-from jumpgate.client.sql.errors import InvalidSql, invalid_sql
+from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
+from jumpgate.client.sql.preparation import prepare
+from jumpgate.client.sql.rewriting import Rewritten
 from jumpgate.dataflow.substrait import parse_own
 
-TEXT_BYTES_MAX = 4 << 20
-#: DataFusion nests a chain of operators one into the other, and its stack ends somewhere above this
-OPERATORS_MAX = 1000
-_OPERATORS = re.compile(r"\b(?:and|or)\b|[-+*/%<>=]|\|\|", re.IGNORECASE)
 TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 #: how DataFusion's display shows the scan of a table
@@ -55,7 +53,7 @@ class Frontend:
 
     def __init__(self, context: datafusion.SessionContext, dialect: str) -> None:
         self._context = context
-        self._rewrite = duckdb_text.rewrite if dialect == "duckdb" else lambda text: duckdb_text.Rewritten(text, text)
+        self._dialect = dialect
         self._lock = threading.Lock()
 
     def changed(self, name: str, table: Table | None) -> None:
@@ -68,8 +66,12 @@ class Frontend:
 
     def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
+        return limits.with_stack(lambda: self._plan(text, parameters, tables))
+
+    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
         with self._lock:
-            frame = self.frame(self._context, text, parameters, tables)
+            frame = self._frame(self._context, text, parameters, tables)
+            prepared = Rewritten(text, text)
             try:
                 names = duckdb_text.names(frame.schema().names)
                 logical = frame.optimized_logical_plan()
@@ -78,7 +80,7 @@ class Frontend:
                 schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
                 shown = logical.display_indent()
             except BaseException as error:  # a panic of DataFusion is no Exception
-                raise planning_error(error, text, tables) from error
+                raise planning_error(error, prepared, tables) from error
             plan, reason = self._encoded(logical, shown)
         used = tuple(dict.fromkeys(name for name in tables if name in set(_SCAN.findall(shown))))
         root = Node(plan, logical, self._context)
@@ -92,18 +94,21 @@ class Frontend:
         tables: Sequence[str],
     ) -> datafusion.DataFrame:
         """The query over the tables of `context`, not yet optimised. Raises InvalidSql."""
-        check_size(text)
+        return limits.with_stack(lambda: self._frame(context, text, parameters, tables))
+
+    def _frame(
+        self,
+        context: datafusion.SessionContext,
+        text: str,
+        parameters: Sequence[Any] | Mapping[str, Any],
+        tables: Sequence[str],
+    ) -> datafusion.DataFrame:
         values = parameter_values(parameters)
-        rewritten = self._rewrite(text)
+        prepared = prepare(functions.expand(text), self._dialect)
         try:
-            return context.sql(rewritten.text, options=READ_ONLY, param_values=values)
+            return context.sql(prepared.text, options=READ_ONLY, param_values=values)
         except BaseException as error:  # a panic of DataFusion is no Exception
-            if rewritten.changed:  # what is wrong, and where, is said of the original
-                try:
-                    context.sql(text, options=READ_ONLY, param_values=values)
-                except BaseException as original:
-                    raise planning_error(original, text, tables) from original
-            raise planning_error(error, text, tables) from error
+            raise planning_error(error, prepared, tables) from error
 
     def write_schema(self, scan: Scan, table: Table) -> None:
         """The schema of a registered table, in the encoding."""
@@ -126,14 +131,6 @@ class Frontend:
         if sum(1 for _ in scans(plan)) != len(_SCAN.findall(shown)):
             return Plan(), "some tables of this plan are not where they can be found"
         return plan, ""
-
-
-def check_size(text: str) -> None:
-    """Raises InvalidSql for a text that DataFusion would not survive."""
-    if len(text.encode()) > TEXT_BYTES_MAX:
-        raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
-    if sum(1 for _ in _OPERATORS.finditer(text)) > OPERATORS_MAX:
-        raise InvalidSql(f"a query has at most {OPERATORS_MAX} operators; {TOO_DEEP}")
 
 
 def quoted(name: str) -> str:
@@ -174,10 +171,13 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
     return values or None
 
 
-def planning_error(error: BaseException, text: str, tables: Sequence[str]) -> BaseException:
-    """What DataFusion raised while it planned, as a typed error."""
+def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[str]) -> BaseException:
+    """What DataFusion raised while it planned, as a typed error: about the text, or about values that it computed."""
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
-    if any(word in str(error) for word in ("recursion", "Recursion", "decode plan")):
+    said = str(error)
+    if any(word in said for word in ("recursion", "Recursion", "decode plan")):
         return InvalidSql(TOO_DEEP)
-    return invalid_sql(error, text, tables)
+    if any(word in said for word in ("Arrow error: Cast error", "Divide by zero error", "Arrow error: Arithmetic")):
+        return from_datafusion(error)
+    return invalid_sql(error, prepared.original, tables, prepared.place)

@@ -9,11 +9,11 @@ DataFusion's parser bounds itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from jumpgate.client.sql.errors import InvalidSql
-from jumpgate.client.sql.tokens import Token, meaningful
+from jumpgate.client.sql.tokens import Token
 
 #: UNION, with or without ALL: planning takes a second; 3,000 of them end a stack of 2 MiB, 10,000 one of 8 MiB
 UNIONS_MAX = 500
@@ -33,24 +33,27 @@ REPEATED_MAX = 50
 STACK_BYTES = 64 << 20
 
 _CHAINING = frozenset({"AND", "OR", "XOR", "LIKE", "ILIKE", "IS", "IN", "BETWEEN", "COLLATE", "DIV"})
-_OPERATORS = frozenset("+ - * / // % ^ & | || << >> = == <> != < <= > >= <=> :: -> ->> ~ ! @ ?".split(" "))
 _ENDS_FROM = frozenset(
-    {"SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"}
+    {
+        "SELECT", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT",
+        "EXCEPT",
+    }
 )  # fmt: skip
 #: a new expression begins after them
 _SEPARATORS = _ENDS_FROM | {"FROM", "ON", "BY", "JOIN", "VALUES"}
 _CASE_SEPARATORS = frozenset({"WHEN", "THEN", "ELSE"})
+_BEFORE_ARRAYS = _SEPARATORS | _CASE_SEPARATORS | {"AND", "OR", "NOT", "IN", "LIKE", "ARRAY", "DISTINCT"}
 _SET_OPERATIONS = frozenset({"UNION", "INTERSECT", "EXCEPT", "ALL", "DISTINCT"})
 
 _stack_size = threading.Lock()
 T = TypeVar("T")
 
 
-def check(tokens: Sequence[Token]) -> None:
+def check(parts: Iterable[Token]) -> None:
     """Raises InvalidSql with the count and the bound that it exceeds."""
     found = _Counts()
     before, repeated = "", 0
-    for token in meaningful(tokens):
+    for token in (part for part in parts if part.means):
         word = token.keyword or token.text
         repeated = repeated + 1 if word == before and token.kind == "word" else 0
         if repeated > REPEATED_MAX:
@@ -58,11 +61,15 @@ def check(tokens: Sequence[Token]) -> None:
         found.take(token, word, before)
         before = word
     _bounded(found.unions, UNIONS_MAX, "UNION", "register the parts as one table: a folder, a glob or a list of files")
-    _bounded(found.joins, JOINS_MAX, "joins, INTERSECT and EXCEPT", "compute parts of it first, and register their results")
+    _bounded(
+        found.joins, JOINS_MAX, "joins, INTERSECT and EXCEPT", "compute parts of it first, and register their results"
+    )
     _bounded(
         found.subqueries, SUBQUERIES_MAX, "subqueries and WITH", "compute parts of it first, and register their results"
     )
-    _bounded(found.chain, CHAIN_MAX, "operators in one expression", "a long OR can be an IN list, or a join with a table")
+    _bounded(
+        found.chain, CHAIN_MAX, "operators in one expression", "a long OR can be an IN list, or a join with a table"
+    )
     _bounded(found.subscripts, SUBSCRIPTS_MAX, "subscripts in one expression", "take the element in several steps")
     _bounded(found.cube, CUBE_MAX, "keys in one CUBE", "GROUPING SETS can name those that are needed")
 
@@ -106,7 +113,9 @@ class _Counts:
         elif token.kind != "symbol":
             return
         elif word in ("(", "[", "{"):
-            subscript = word == "[" and (before in (")", "]") or before[-1:].isalnum() or before[-1:] in ('"', "_", "`"))
+            subscript = (
+                word == "[" and before not in _BEFORE_ARRAYS and (before[-1:].isalnum() or before[-1:] in ')]"`_')
+            )
             level.subscripts += subscript
             self.subscripts = max(self.subscripts, level.subscripts)
             self._levels.append(_Level(cube=before == "CUBE"))
@@ -118,7 +127,7 @@ class _Counts:
             level.keys += level.cube
             self.cube = max(self.cube, level.keys)
             level.chain = level.subscripts = 0
-        elif word in _OPERATORS:
+        elif word not in (".", ";"):
             self._operator(level)
 
     def _word(self, word: str, before: str, level: _Level) -> None:

@@ -7,6 +7,7 @@ it, the disk only what the page cache cannot, and it is gone with the process, h
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -15,8 +16,10 @@ from typing import IO, Any
 
 import datafusion
 import pyarrow as pa
+import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
+from jumpgate.client.sql import functions
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
@@ -25,11 +28,18 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.ntf.codec import arrow_type
 
-#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, and nothing remembered about files
+#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
+#: unit, which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave
+#: NaN out, the largest of floats
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
+    "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
+    "datafusion.execution.collect_statistics": "false",
+    "datafusion.execution.parquet.pruning": "false",
+    "datafusion.execution.parquet.enable_page_index": "false",
+    "datafusion.execution.parquet.bloom_filter_on_read": "false",
     "datafusion.runtime.list_files_cache_limit": "0K",
     "datafusion.runtime.file_statistics_cache_limit": "0K",
     "datafusion.runtime.metadata_cache_limit": "0K",
@@ -48,6 +58,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
     found = datafusion.SessionContext(config)
     for name, value in runtime.items():
         found.sql(f"SET {name} = '{value}'").collect()
+    functions.register(found)
     return found
 
 
@@ -80,8 +91,6 @@ class Spool:
 
     def fill_parquet(self, table: pa.Table) -> None:
         """Writes a Parquet file; raises pyarrow's errors for types that Parquet does not have."""
-        import pyarrow.parquet as pq
-
         pq.write_table(table, self._file, compression="none")
         self._file.flush()
         self.bytes = self._file.tell()
@@ -94,6 +103,19 @@ class Spool:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@functools.cache
+def parquet_options() -> pb.Parquet:
+    """How DataFusion reads Parquet under these settings, in its encoding: it writes that for a table that there is."""
+    import pyarrow.parquet as pq
+
+    with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
+        pq.write_table(pa.table({"a": [1]}), file)
+        file.flush()
+        found = context()
+        encoded = found.read_parquet(Path(file.name).as_uri(), parquet_pruning=False).logical_plan().to_bytes(found)
+    return pb.Plan.FromString(encoded).scan.parquet
 
 
 def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema:

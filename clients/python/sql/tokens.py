@@ -7,7 +7,6 @@ comments.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -80,11 +79,6 @@ def tokens(text: str) -> list[Token]:
         found.append(Token(kind, text[position:end], position))
         position = end
     return found
-
-
-def meaningful(found: Iterable[Token]) -> Iterator[Token]:
-    """Without white space and comments."""
-    return (token for token in found if token.means)
 
 
 def place(text: str, position: int) -> tuple[int, int]:

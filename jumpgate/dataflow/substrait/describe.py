@@ -54,7 +54,9 @@ def page() -> str:
     behaviours += [(f"`{o}` of {f}", b) for (f, o), b in sorted(options.SPECIAL.items())]
     parts = (
         "# Substrait\n\nWhat a plan of another engine may hold to run on Jumpgate. Whatever is not here is *kept*: it "
-        "stays with the client, and `explain` says why.\nThis page is made from the code: `./dev golden "
+        "stays with the client, and `explain` says why.\nPlans in JSON may be of older versions: what has been renamed "
+        "or moved since (URIs of extensions, rows of a fetch,\nkeys within grouping sets) is read as what it is today. "
+        "This page is made from the code: `./dev golden "
         "--update-golden`.",
         _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
         _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),

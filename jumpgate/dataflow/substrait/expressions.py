@@ -86,6 +86,8 @@ FUNCTIONS = {
     "day_of_week": "day_of_week",
     "second": "second",
 }
+#: give a bool whatever their producer declares: some declare the type of what is compared
+_TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "is_null", "is_not_null", "like")
 #: functions of DataFusion that mean something else than Substrait's of that name
 DATAFUSION = {"concat": "concat_without_nulls", "like": "like_with_backslash"}
 #: names that only those have
@@ -178,7 +180,7 @@ class ExpressionReader:
 
     def _any_of(self, value: Expression, options: Sequence[Expression]) -> Expression:
         if not options:
-            raise Unmapped("an IN without options")
+            return Literal(bool_.with_nullable(False), False)  # whatever the value, also NULL
         type = common_type(tuple(e.type for e in (value, *options) if not _is_null(e)) or (value.type,))
         value, options = _as(value, type), [_as(o, type) for o in options]
         literals = tuple(o for o in options if isinstance(o, Literal))
@@ -211,7 +213,7 @@ class ExpressionReader:
         else:
             raise Unmapped(f"function {name} is not known")
         declared = _declared(call.output_type) if call.HasField("output_type") else found.type
-        if not _agree(found.type, declared):
+        if not _agree(found.type, declared) and not (isinstance(found, Call) and found.function in _TRUTHS):
             raise Unmapped(f"{name} gives {declared.name} there and {found.type.name} here")
         return found
 
