@@ -21,7 +21,9 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
     """Changes `plan`, a copy of the node's, in place, with all below it; whether there was anything to change."""
     changed = False
     if node.kind:
-        types = {name: type for child in node.children for name, type in zip(child.flat_names, child.types, strict=True)}
+        types = {
+            name: type for child in node.children for name, type in zip(child.flat_names, child.types, strict=True)
+        }
         body = getattr(plan, node.kind)
         for position, outer in _outer(body):
             before = changed
