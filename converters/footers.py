@@ -10,6 +10,7 @@ import decimal as decimals
 import json
 import os
 import struct
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -87,6 +88,7 @@ def _common_schema(footers: list[Footer]) -> Schema:
     if len(footers) == 1:
         return footers[0].schema
     known: dict[str, tuple[DataType, str]] = {}  # the type so far, and the first file that has it
+    files: Counter[str] = Counter()  # that have a column
     for footer in footers:
         for found in footer.schema:
             ours, first = known.setdefault(found.name, (found.type, footer.path))
@@ -100,14 +102,13 @@ def _common_schema(footers: list[Footer]) -> Schema:
                     column=found.name,
                 )
             known[found.name] = both.with_nullable(ours.nullable or found.type.nullable), first
-    fields = []
-    for name, (type_, _) in known.items():
-        counts = [footer.schema.names.count(name) for footer in footers]
-        if max(counts) > 1:
-            path = footers[counts.index(max(counts))].path
-            raise SchemaMismatch(f"'{path}' has two columns called '{name}'", file=path, column=name)
-        fields.append(Field(name, type_.with_nullable(type_.nullable or 0 in counts)))
-    return Schema(tuple(fields))
+        for name, count in Counter(footer.schema.names).items():
+            if count > 1:
+                message = f"'{footer.path}' has two columns called '{name}'"
+                raise SchemaMismatch(message, file=footer.path, column=name)
+            files[name] += 1
+    lacking = {name for name, count in files.items() if count < len(footers)}
+    return Schema(tuple(Field(n, t.with_nullable(t.nullable or n in lacking)) for n, (t, _) in known.items()))
 
 
 def _widest(a: DataType, b: DataType) -> DataType | None:

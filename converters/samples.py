@@ -182,7 +182,7 @@ def _whole_lines(pieces: list[str], end: str) -> list[str]:
 def _json(line: str) -> dict[str, Any] | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) else None
 

@@ -1,7 +1,7 @@
 """Finds the schema of files: exactly from the footers of Parquet and ORC, from a sample of JSON and CSV.
 
 Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: whatever holds every
-value seen without loss (docs/files.md has the rules).
+value seen without loss (docs/files.md has the rules). A column that holds objects or arrays is opaque.
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ class _Column:
         self.numbers: _Numbers | None = _Numbers()
         self.candidates = list(_PATTERNS)
         self.any = False
+        self.nested = ""  # what it is if it holds objects or arrays
 
     def add(self, text: str) -> None:
         self.any = True
@@ -111,6 +112,8 @@ class _Column:
             self.candidates = [c for c in self.candidates if c[1].fullmatch(text)]
 
     def type(self) -> DataType:
+        if self.nested:
+            return t.opaque(self.nested)
         if not self.any:
             return t.string
         if self.numbers is not None:
@@ -121,7 +124,6 @@ class _Column:
 def _of_json(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Column]:
     skip = options.get("on_error") == "skip"
     seen: dict[str, _Column] = {}
-    nested: dict[str, str] = {}
     for file in files:
         text, whole = _sample(file, options)
         for number, line in json_rows(text, whole):
@@ -137,15 +139,7 @@ def _of_json(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Col
                     continue
                 raise SchemaMismatch(f"{file}: line {number}: a line must hold a JSON object", file=file, line=number)
             for name, value in row.items():
-                if isinstance(value, dict | list):
-                    nested[name] = f"{file}: line {number}"
-                else:
-                    _add_json(seen.setdefault(name, _Column()), value)
-    for name in nested:
-        seen.pop(name, None)  # Jumpgate has no nested types: such a column cannot be read, the others can
-    if nested and not seen:
-        name, place = next(iter(nested.items()))
-        raise SchemaMismatch(f"{place}: every column holds objects or arrays, as '{name}' does; Jumpgate reads none")
+                _add_json(seen.setdefault(name, _Column()), value)
     return seen
 
 
@@ -166,7 +160,9 @@ def _check_surrogates(line: str, row: Any) -> None:
 def _add_json(column: _Column, value: Any) -> None:
     if value is None:
         return
-    if isinstance(value, bool):
+    if isinstance(value, dict | list):
+        column.nested = column.nested or ("JSON object" if isinstance(value, dict) else "JSON array")
+    elif isinstance(value, bool):
         column.add("true" if value else "false")
     elif isinstance(value, _Number):
         column.add(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 
+from jumpgate.converters.footers import orc_footer
 from jumpgate.converters.samples import column_statistics
 from jumpgate.converters.text_files import beginning
 from jumpgate.converters.text_rows import csv_line_end, json_rows
@@ -38,9 +39,7 @@ def _rows(file: str, format: str, options: tuple[tuple[str, str], ...], modified
 
         return float(pyarrow.parquet.read_metadata(file).num_rows)
     if format == "orc":
-        import pyarrow.orc
-
-        return float(pyarrow.orc.ORCFile(file).nrows)
+        return float(orc_footer(file).rows)
     sample = beginning(file, dict(options), SAMPLE_BYTES)
     text = sample.data.decode(errors="replace")
     if format == "json" and text.lstrip().startswith("["):

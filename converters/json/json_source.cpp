@@ -366,6 +366,7 @@ class JsonWorker : public SourceWorker {
     std::string& copy = kept_.back();
     copy.append(simdjson::SIMDJSON_PADDING, '\0');
     const char* fault = find_fields(copy.data(), line.size(), copy.size());
+    if (fault && source_->skip_errors) return {"malformed", fault};  // where it is, nobody asks
     if (fault) {
       simdjson::dom::element whole;
       if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
@@ -375,7 +376,8 @@ class JsonWorker : public SourceWorker {
     }
     for (size_t c = 0; c < cols_.size(); c++) {  // a row counts once all of it is known to be right
       const Parse parsed = convert_one(static_cast<int>(c), rows_);
-      if (parsed != Parse::kOk) return wrong_value(static_cast<int>(c), rows_, parsed, offset);
+      if (parsed == Parse::kOk) continue;
+      return source_->skip_errors ? Status("schema", "") : wrong_value(static_cast<int>(c), rows_, parsed, offset);
     }
     return {};
   }

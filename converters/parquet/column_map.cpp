@@ -76,18 +76,18 @@ struct FromNanos {
   int64_t operator()(int64_t value) const { return value / 1000; }
 };
 
-// A Julian day and nanoseconds of that day.
+// A Julian day and nanoseconds of that day, of which digits below a microsecond are cut.
 struct FromInt96 {
   int64_t operator()(parquet::Int96 value) const {
-    int64_t of_day;
-    std::memcpy(&of_day, &value.value[0], 8);
-    constexpr int64_t kEpoch = 2440588;  // Julian day of 1970-01-01
-    jg_i128 nanos = (static_cast<int64_t>(value.value[2]) - kEpoch) * jg_i128{86'400'000'000'000} + of_day;
-    jg_i128 micros = nanos / 1000;
-    if (micros != static_cast<int64_t>(micros)) {
+    int64_t nanos;
+    std::memcpy(&nanos, &value.value[0], 8);
+    int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
+    int64_t micros;
+    if (__builtin_mul_overflow(days, int64_t{86'400'000'000}, &micros) ||
+        __builtin_add_overflow(micros, nanos / 1000, &micros)) {
       throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
     }
-    return static_cast<int64_t>(micros);
+    return micros;
   }
 };
 

@@ -43,7 +43,8 @@ CALLS: dict[str, _Text] = {
     "shift_left": _bits("({unsigned})({0}) <<"),
     "shift_right": _bits("({0}) >>"),
     "upper": _Text("jg_upper(t, {0})"),
-    "lower": _Text("jg_lower(t, {0}, &{out})", checked=True),
+    "lower": _Text("jg_lower(t, {0})"),
+    "substring": _Text("jg_substring({0}, {start}, {length}, &{out})", checked=True),
     "left": _Text("jg_left({0}, {1})"),
     "right": _Text("jg_right({0}, {1})"),
     "lpad": _Text("jg_lpad(t, {0}, {1}, {fill}, &{out})", checked=True),
@@ -76,6 +77,10 @@ def text(e: Call, arguments: list[str], out: str = "") -> str:
     names = {"out": out, "type": cpp_type(e.type), "unsigned": "u" + cpp_type(e.type), "kind": e.args[0].type.kind}
     if e.function in ("lpad", "rpad"):
         names["fill"] = arguments[2] if len(arguments) > 2 else 'JgStr{" ", 1}'
+    elif e.function == "substring":
+        bounded = len(arguments) > 2
+        names["start"] = arguments[1] if bounded else f"(({arguments[1]}) < 1 ? 1 : ({arguments[1]}))"
+        names["length"] = arguments[2] if bounded else "INT64_MAX"
     elif e.function == "date_trunc":
         unit = e.args[0]
         assert isinstance(unit, Literal)

@@ -444,9 +444,6 @@ class ExpressionWriter:
         if f in ("like", "ilike"):
             escape = f"(unsigned char){a[2]}.data[0]" if len(a) > 2 else "-1"
             return self._local(t, f"(uint8_t)jg_{f}({a[0]}, {a[1]}, {escape})", null)
-        if f == "substring":
-            length = a[2] if len(a) > 2 else "INT64_MAX"
-            return self._local(t, f"jg_substring({a[0]}, {a[1]}, {length})", null)
         if f == "concat":
             parts = self.name("parts")
             self.lines.append(f"const JgStr {parts}[] = {{{', '.join(a)}}};")
@@ -524,8 +521,9 @@ class ExpressionWriter:
                 else ""
             )
             kind = "int" if target.is_integer else "float" if target.is_float else target.kind
+            function = f"jg_text_to_{kind}" if target.is_numeric else f"jg_cast_to_{kind}"
             return [
-                f"{wide} w{{}}; int {code} = jg_text_to_{kind}({v}, {extra}&w); {out} = ({c})w;",
+                f"{wide} w{{}}; int {code} = {function}({v}, {extra}&w); {out} = ({c})w;",
                 fail(f"{code} != JG_OK", code),
             ]
         if source.is_float and target.is_integer:

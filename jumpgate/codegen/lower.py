@@ -252,13 +252,13 @@ class Lowering:
     def _read(self, node: Read) -> Stream:
         bounds = _bounds(node.predicate)
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
-        known = [i for i, f in enumerate(node.file_schema) if not f.type.is_opaque]
+        known = {i: n for n, i in enumerate(i for i, f in enumerate(node.file_schema) if not f.type.is_opaque)}
         self.program.sources.append(
             FileSource(
                 node.format,
                 node.files,
                 node.file_schema.select(tuple(known)),
-                tuple(map(known.index, node.columns)),
+                tuple(known[i] for i in node.columns),
                 (True,) * len(node.columns),
                 node.options,
                 bounds,

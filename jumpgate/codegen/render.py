@@ -237,6 +237,7 @@ class PipelineRenderer:
             after,
             writer,
             table=table.id,
+            keyed=bool(step.keys),
             join=step.kind,
             hash=hash_keys(keys, types),
             match=match_,

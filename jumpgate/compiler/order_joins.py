@@ -64,12 +64,12 @@ class _Orderer:
     def __init__(self, estimator: Estimator, uses: Counter[int]) -> None:
         self.estimator = estimator
         self.uses = uses
-        self._done: dict[int, Operator] = {}
+        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
 
     def visit(self, node: Operator) -> Operator:
         if id(node) not in self._done:
-            self._done[id(node)] = self._visit(node)
-        return self._done[id(node)]
+            self._done[id(node)] = node, self._visit(node)
+        return self._done[id(node)][1]
 
     def _visit(self, node: Operator) -> Operator:
         if isinstance(node, Join) and node.type == "inner" and node.left_keys:
@@ -79,12 +79,40 @@ class _Orderer:
                 ordered = self._ordered(node, chain)
                 if ordered is not None:
                     return ordered
+        node = self._left_deep(node)
         inputs = tuple(self.visit(i) for i in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         new = node if same else node.with_inputs(inputs)
         if isinstance(new, Join) and new.type in ("semi", "anti"):
             return self._built(new)
-        return self._mirrored(new) if isinstance(new, Join) and new.type in MIRRORED else new
+        if isinstance(new, Join) and _is_product(new):
+            return self._mirrored(new, "inner", SWAP_PIPELINE)
+        if isinstance(new, Join) and new.type in MIRRORED and new.left_keys:
+            return self._mirrored(new, MIRRORED[new.type], SWAP_OUTER)
+        return new
+
+    def _left_deep(self, node: Operator) -> Operator:
+        """`a × (b × c)` as `(a × b) × c`: what is built and held is each of them, not a product."""
+        while isinstance(node, Join) and _is_product(node):
+            inner, columns = node.right, references(node.right.schema)
+            while isinstance(inner, Project) and self.uses[id(inner)] == 1 and _chooses(inner):
+                below = [e for e in inner.expressions if isinstance(e, ColumnRef)]
+                inner, columns = inner.input, tuple(below[c.index] for c in columns)
+            if not (isinstance(inner, Join) and _is_product(inner) and inner.residual is None):
+                return node
+            if self.uses[id(inner)] > 1:
+                return node
+            width, names = len(node.left.schema), node.schema.names
+            order = [*range(width), *(width + c.index for c in columns)]
+            pair = Join(Join(node.left, inner.left, "inner", (), ()), inner.right, "inner", (), ())
+            over = references(pair.schema, order)
+            if node.residual is not None:
+                pair = replace(pair, residual=node.residual.remap(lambda i, over=over: over[i]))  # type: ignore[misc]
+            whole = project(pair, over, names)
+            if whole is not pair:
+                return whole
+            node = pair
+        return node
 
     def _built(self, node: Join) -> Operator:
         """A semi or anti join that builds its left side where that is much the smaller."""
@@ -92,17 +120,17 @@ class _Orderer:
         smaller = left is not None and right is not None and left * SWAP_OUTER < right and bool(node.left_keys)
         return node if smaller == node.builds_left else replace(node, builds_left=smaller)
 
-    def _mirrored(self, node: Join) -> Operator:
-        """An outer join with the sides changed where the build side is much the larger."""
+    def _mirrored(self, node: Join, type: str, factor: float) -> Operator:
+        """A join with the sides changed, which is then of that type, where the build side is so much the larger."""
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
-        if left is None or right is None or right <= left * SWAP_OUTER or not node.left_keys:
+        if left is None or right is None or right <= left * factor:
             return node
         width, other = len(node.left.schema), len(node.right.schema)
         residual = node.residual
         if residual is not None:
             refs = pair_references(node.right.schema, node.left.schema)
             residual = residual.remap(lambda i: refs[i + other if i < width else i - width])
-        swapped = Join(node.right, node.left, MIRRORED[node.type], node.right_keys, node.left_keys, residual)
+        swapped = Join(node.right, node.left, type, node.right_keys, node.left_keys, residual)
         order = [*range(other, other + width), *range(other)]
         return project(swapped, references(swapped.schema, order), node.schema.names)
 
@@ -110,7 +138,7 @@ class _Orderer:
         if top or self.uses[id(node)] == 1:
             if isinstance(node, Join) and node.type == "inner" and node.left_keys:
                 return self._flatten_join(node)
-            if isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions):
+            if isinstance(node, Project) and _chooses(node):
                 inner = self._flatten(node.input)
                 if len(inner.leaves) > 1:
                     output = [inner.output[e.index] for e in node.expressions if isinstance(e, ColumnRef)]
@@ -193,6 +221,15 @@ class _Orderer:
             return None
         joined = Join(probe.node, build.node, "inner", tuple(left_keys), tuple(right_keys))
         return (self.estimator.of(joined).rows or 0.0, build.rows), joined
+
+
+def _is_product(node: Join) -> bool:
+    """Whether every pair of rows is looked at."""
+    return node.type == "inner" and not node.left_keys
+
+
+def _chooses(node: Project) -> bool:
+    return all(isinstance(e, ColumnRef) for e in node.expressions)
 
 
 def _sides(a: _Part, b: _Part) -> tuple[_Part, _Part]:

@@ -204,35 +204,41 @@ def to_float(value: float, type: DataType) -> float:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
-_FLOAT = re.compile(r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI]nf(inity)?|[nN]a[nN])")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?")
+_FLOAT = re.compile(r"[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?|nan))")
+_DAY = r"(\d{4})-(\d{2})-(\d{2})"
+#: day, time, fraction, zone
+_TIMESTAMP = re.compile(
+    rf"{_DAY}(?:[ Tt](\d{{2}}):(\d{{2}}):(\d{{2}})(?:\.(\d+))?(?: *(?:([+-])(\d{{2}})(?::?(\d{{2}}))?)|([Zz]))?)?",
+    re.ASCII,
+)
+_DATES = (re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) *", re.ASCII), re.compile(r"(\d{4})(\d{2})(\d{2})", re.ASCII))
+_DATE_LENGTH_MAX = 10
+_TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+_FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+_BLANKS = " \t\n\r\f"
 
 
 def _parse(text: str, target: DataType) -> Value:
-    """Spaces around are ignored. integer: sign and digits · decimal: no exponent, excess digits rounded half away from
-    zero · date YYYY-MM-DD · timestamp: date, then optionally [ T]HH:MM:SS[.ffffff] · bool: true/false/t/f/1/0."""
-    body = text.strip(" ")
+    """As DataFusion reads text. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
+    decimal: no exponent, excess digits rounded half away from zero · bool: true, yes, on, 1 and their opposites, words
+    also shortened. date: YYYY-MM-DD, without zeros in front, YYYYMMDD, or a timestamp's · timestamp: YYYY-MM-DD, then
+    optionally [ T]HH:MM:SS[.f…], digits beyond microseconds dropped, a zone (Z, ±HH[[:]MM]) converted to UTC."""
     invalid = InvalidCast(f"cannot cast {text!r} to {target.name}")
     if target.kind == "binary":
         return text.encode()
+    if target.kind in ("date", "timestamp"):
+        try:
+            return _parse_day(text) if target.kind == "date" else _parse_time(text)
+        except (ValueError, OverflowError):
+            raise invalid from None
+    body = text.strip(_BLANKS)
     if target.kind == "bool":
-        if body.lower() not in ("true", "false", "t", "f", "1", "0"):
+        if body.lower() not in (*_TRUE, *_FALSE):
             raise invalid
-        return body.lower() in ("true", "t", "1")
-    pattern = {"decimal": _DECIMAL, "date": _DATE, "timestamp": _TIMESTAMP}.get(
-        target.kind, _FLOAT if target.is_float else _INTEGER
-    )
+        return body.lower() in _TRUE
+    pattern = _DECIMAL if target.kind == "decimal" else _FLOAT if target.is_float else _INTEGER
     if not pattern.fullmatch(body):
         raise invalid
-    try:
-        if target.kind == "date":
-            return datetime.date.fromisoformat(body)
-        if target.kind == "timestamp":
-            day, _, fraction = body.partition(".")
-            return datetime.datetime.fromisoformat(day).replace(microsecond=int(fraction.ljust(6, "0") or "0"))
-    except ValueError:
-        raise invalid from None
     if target.is_float:
         return to_float(float(body), target)
     number, scale = scaled(pydecimal.Decimal(body)) if target.kind == "decimal" else (int(body), 0)
@@ -241,6 +247,31 @@ def _parse(text: str, target: DataType) -> Value:
     if not fits(number, target):
         raise Overflow(f"cannot cast {text!r} to {target.name}: out of range")
     return from_unscaled(number, target.scale) if target.kind == "decimal" else number
+
+
+def _parse_day(text: str) -> datetime.date:
+    if len(text) > _DATE_LENGTH_MAX:
+        return _parse_time(text).date()
+    found = next((m for pattern in _DATES if (m := pattern.fullmatch(text))), None)
+    if found is None:
+        raise ValueError(text)
+    return datetime.date(*map(int, found.groups()))
+
+
+def _parse_time(text: str) -> datetime.datetime:
+    found = _TIMESTAMP.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    year, month, day, hour, minute, second = (int(found[i] or 0) for i in range(1, 7))
+    if second > 60:
+        raise ValueError(text)
+    fraction = int((found[7] or "")[:6].ljust(6, "0"))
+    time = datetime.datetime(year, month, day, hour, minute)
+    hours, minutes = int(found[9] or 0), int(found[10] or 0)
+    if hours > 23 or minutes > 59:
+        raise ValueError(text)
+    offset = datetime.timedelta(hours=hours, minutes=minutes) * (-1 if found[8] == "-" else 1)
+    return time + datetime.timedelta(seconds=second, microseconds=fraction) - offset
 
 
 def _print(value: Value, source: DataType) -> str:

@@ -104,11 +104,6 @@ def _like_literals(pattern: Value, escape: Value = None) -> None:
     bodies.like_literals("like", pattern, escape)
 
 
-def _substring_literals(start: Value, length: Value = 0) -> None:
-    if int(start) < 1 or int(length) < 0:  # type: ignore[arg-type]
-        raise TypeMismatch("substring: start must be at least 1 and length at least 0 (engines disagree about others)")
-
-
 def _round_literals(*digits: Value) -> None:
     if digits and not -38 <= int(digits[-1]) <= 38:  # type: ignore[arg-type]
         raise TypeMismatch("round: digits are from -38 to 38")
@@ -276,13 +271,13 @@ _TABLE = (
     ),
     Function(
         "substring",
-        "from code point `start` (1 is the first), at most `length` (all) code points",
+        "the code points at places `start` (1 is the first) to start + length - 1 (the end), as far as there are any; "
+        "of a negative length an error (`compute`)",
         (2, 3),
         exactly(_S, int64, int64),
         always(_S),
         bodies.substring,
-        literals=(1, 2),
-        literal_rule=_substring_literals,
+        fails=True,
     ),
     Function("concat", "all arguments joined; NULL if any is NULL", (1, None), all_of(_S), always(_S), bodies.concat),
     Function(
@@ -295,13 +290,11 @@ _TABLE = (
     ),
     Function(
         "lower",
-        "all letters in lower case, as Unicode has it without regard to language; of a capital sigma, which depends on "
-        "its word: an error (`compute`)",
+        "all letters in lower case, as Unicode has it without regard to language",
         (1, 1),
         all_of(_S),
         always(_S),
         bodies.lower,
-        fails=True,
     ),
     Function("trim", "without spaces (U+0020) at both ends", (1, 1), all_of(_S), always(_S), bodies.trim),
     Function("ltrim", "without leading spaces (U+0020)", (1, 1), all_of(_S), always(_S), bodies.ltrim),

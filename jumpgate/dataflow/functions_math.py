@@ -77,7 +77,7 @@ def _sign(site: Site, a: float) -> float:
     return a if math.isnan(a) else float(a > 0) - float(a < 0)
 
 
-def _truncate(site: Site, a: Any, digits: int = 0) -> Value:
+def _truncate(site: Site, a: Any, digits: int = 0) -> Any:
     if isinstance(a, float):
         return _truncated_float(a, digits)
     number, scale = site.scaled(a), site.types[0].scale

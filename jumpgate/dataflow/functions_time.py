@@ -58,7 +58,7 @@ def _trunc_operands(types: Types) -> Types:
     return (string, timestamp)
 
 
-def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int) -> Value:
+def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int) -> Any:
     """Months first (a day beyond the month's last becomes the last), then days, then the rest; of a date only whole
     days of that rest, towards zero."""
     try:

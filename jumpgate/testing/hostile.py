@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import json
 import os
@@ -86,8 +87,39 @@ def _damaged(chance: random.Random, number: int, folder: Path) -> HostileFile:
     data = _undamaged(format, chance.randrange({"csv": 2, "json": 1}.get(format, 3)))
     damage = chance.choice(_DAMAGES)
     path = folder / f"{number}.{format}"
-    path.write_bytes(damage(chance, data))
-    return HostileFile(str(path), format, damage.__name__.strip("_"))
+    path.write_bytes(data := damage(chance, data))
+    answer = _answer(format, data) if format in ("json", "csv") else None
+    return HostileFile(str(path), format, damage.__name__.strip("_"), answer)
+
+
+def _answer(format: str, data: bytes) -> tuple[int, int] | None:
+    """What damaged text still says, if that is beyond doubt: then it is right, or refused."""
+    try:
+        text = data.decode()
+        if "\r" in text or "\0" in text or "\ufeff" in text:
+            return None
+        values = _json_values(text) if format == "json" else _csv_values(text)
+    except (ValueError, LookupError, csv.Error):
+        return None
+    if not all(type(value) is int and abs(value) < 1 << 40 for value in values):
+        return None
+    return sum(value > LEAST for value in values), sum(values)
+
+
+def _json_values(text: str) -> list[Any]:
+    def row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if [name for name, _ in pairs] != ["a", "s", "x"]:
+            raise ValueError("another row")
+        return dict(pairs)
+
+    return [json.loads(line, object_pairs_hook=row)["a"] for line in text.split("\n") if line]
+
+
+def _csv_values(text: str) -> list[Any]:
+    header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    if header != ["a", "s", "x"] or any(len(row) != 3 or not row[0].isascii() for row in rows):
+        raise ValueError("other rows")
+    return [int(row[0]) if row[0].isdigit() else None for row in rows]
 
 
 def _cut(chance: random.Random, data: bytes) -> bytes:

@@ -21,8 +21,8 @@ from jumpgate.testing.hostile import LEAST, HostileFile, hostile_files
 
 #: nothing may take longer, but for the compiler, whose programs are of few shapes
 HANG_S = 10.0
-#: for programs to be built, the first time on a machine
-WARM_UP_S = 300.0
+#: for the runtime and programs to be built, the first time on a machine
+WARM_UP_S = 900.0
 MODES = ("always", "auto", "never")
 QUERIES = (f"SELECT count(*) AS found FROM {{}} WHERE a > {LEAST}", "SELECT sum(a) AS found FROM {}")
 #: programs are generated for the types that a damaged file seems to have: a new one takes a compiler's time

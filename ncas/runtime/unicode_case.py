@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 HEADER = Path(__file__).parent / "src" / "unicode_case.h"
 _SURROGATES = range(0xD800, 0xE000)
@@ -40,6 +41,14 @@ constexpr CaseExpansion kUpperExpansions[] = {{
 constexpr CaseExpansion kLowerExpansions[] = {{
 {lower_expansions}
 }};
+// First and last code points of the ranges that have a case, and of those that do not end a word where they stand in it
+// (which may have a case).
+constexpr uint32_t kCased[][2] = {{
+{cased}
+}};
+constexpr uint32_t kIgnored[][2] = {{
+{ignored}
+}};
 
 }}  // namespace jg
 // clang-format on
@@ -54,20 +63,39 @@ def render() -> str:
         lower_runs=_lines(_runs(lower)),
         upper_expansions=_lines(_expansions(upper)),
         lower_expansions=_lines(_expansions(lower)),
+        cased=_lines(_ranges("s || 'Σ'")),
+        ignored=_lines(_ranges("'a' || s || 'Σ'", "s || 'Σ'")),
     )
 
 
 def _mapped(function: str) -> dict[int, str]:
     """The code points beyond ASCII that the function changes."""
+    return dict(_query(f"SELECT c, {function}(s) FROM t WHERE c > 127 AND s <> {function}(s)"))
+
+
+def _ranges(last: str, *others: str) -> list[tuple[int, ...]]:
+    """Code points s for which the last capital sigma of the text becomes a final one, and not that of the others."""
+    final = [f"ends_with(lower({text}), 'ς')" for text in (last, *others)]
+    ranges: list[list[int]] = []
+    for (code,) in _query(f"SELECT c FROM t WHERE {' AND NOT '.join(final)}"):
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return [tuple(r) for r in ranges]
+
+
+def _query(sql: str) -> list[tuple[Any, ...]]:
+    """Rows over all code points c, as text s, in their order."""
     import datafusion
     import pyarrow as pa
 
-    codes = [c for c in range(0x80, 0x110000) if c not in _SURROGATES]
+    codes = [c for c in range(0x110000) if c not in _SURROGATES]
     context = datafusion.SessionContext()
     batch = pa.record_batch([pa.array(codes, pa.int32()), pa.array(map(chr, codes))], names=["c", "s"])
     context.register_record_batches("t", [[batch]])
-    found = context.sql(f"SELECT c, {function}(s) FROM t WHERE s <> {function}(s)").to_arrow_table()
-    return dict(sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)))
+    found = context.sql(sql).to_arrow_table()
+    return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def _runs(mapped: Mapping[int, str]) -> Iterable[tuple[int, ...]]:

@@ -17,6 +17,7 @@ import pytest
 
 import jumpgate.converters
 from jumpgate.testing import cpp
+from jumpgate.testing.orc_tail import OrcFile, packed
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
@@ -43,6 +44,23 @@ ORC: list[dict[str, Any]] = [
     {"compression": "snappy", "dictionary_key_size_threshold": 1.0}, {"compression": "zlib", "file_version": "0.11"},
     {"compression": "snappy", "row_index_stride": 500}, {"compression": "uncompressed", "row_index_stride": 1000},
 ]  # fmt: skip
+
+
+def in_a_zone(file: OrcFile) -> None:
+    for stripe in file.stripes:
+        stripe.footer.put(3, b"GMT-03:30")
+
+
+def with_old_decimals(file: OrcFile) -> None:
+    file.footer.each(4, lambda type_: type_.put(5).put(6))
+
+
+def with_new_decimals(file: OrcFile) -> None:
+    """Whose bytes are then read as what they are not."""
+    file.postscript.put(4, packed([1, 9999]))
+
+
+OTHER_WRITERS = (in_a_zone, with_old_decimals, with_new_decimals)
 
 
 def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
@@ -74,6 +92,11 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
         rows = ROWS_TO_SEEK if "row_index_stride" in layout else 30 + 70 * i
         types = TYPES | PARQUET_TYPES if format == "parquet" else TYPES
         write(table(rows, types), str(corpus / str(i)), **layout)
+    if format == "orc":
+        for i, change in enumerate(OTHER_WRITERS):
+            file = OrcFile.read(corpus / "1")
+            change(file)
+            file.write(corpus / f"other{i}")
     library = pa.get_library_dirs()[0]
     soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
     sources = [HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),

@@ -85,7 +85,23 @@ VALUES: dict[str, list[Value]] = {
         TIME(9999, 12, 31, 23, 59, 59, 999999),
         TIME(2000, 2, 29, 12, 34, 56, 789000),
     ],
-    "string": [None, "", "a", " a ", "abc", "aXc", "é", "a%c", "A\nc", "😀b", "a_c\0", "100%", "Kſa", "foo bAr-1a"],
+    "string": [
+        None,
+        "",
+        "a",
+        " a ",
+        "abc",
+        "aXc",
+        "é",
+        "a%c",
+        "A\nc",
+        "😀b",
+        "a_c\0",
+        "100%",
+        "Kſa",
+        "foo bAr-1a",
+        "ßΑΣ ŉΣ'Α\u0301Σ",
+    ],
     "binary": [None, b"", b"a", b"\xff\x00", "é".encode()],
 }
 #: texts that casts read
@@ -96,7 +112,12 @@ TEXTS = [
     "1999-02-29",
        " 1970-01-01 ", "0000-01-01", "10000-01-01", "1970-1-1", "1970-01-01 23:59:59", "1970-01-01T00:00:00.5",
     "1970-01-01 24:00:00", "1970-01-01 00:00:00.1234567", "1970-01-01 00:00", "1970-01-01 00:00:00.", "\u0661", "1\0",
-    "\t1",
+    "\t1", "\r\n2.5\f", "\u00a01", "YES", " off", "tru", "fal", "n", "2000-1-1", "2000-1-01 ",
+    "2000-01-1x", "20000229", "20000230", "INF", "iNfiniTY", "+nan",
+    "2000-01-01 12", " 2000-01-01", "2000-01-01T10:00:00Z", "2000-01-01 23:00:00.5-05:00", "2000-01-01 00:00:00 +0530",
+    "2000-01-01 00:00:00+05", "2000-01-01 00:00:00+24:00", "2000-01-01 10:00:60", "2000-01-01 10:00:61",
+    "1969-12-31 23:59:59.9999999", "0001-01-01 00:00:00+01:00", "9999-12-31 23:59:60", "2000-01-01 10:00:00 Z",
+    "2000-01-01 10:00:00 UTC", "2000-01-01 10:00:00+5", "2000-02-30 10:00:00",
 ]  # fmt: skip
 NUMBERS = tuple(t for t in VALUES if t.startswith(("int", "float", "decimal")))
 DIALECTS = {
@@ -117,7 +138,6 @@ LITERALS: dict[str, list[tuple[Value, ...]]] = {
     "ilike": [(p,) for p in ("", "%", "A%", "%C", "_", "a_C", "%k%", "s_%", "%_S", "AbC")]
     + [("a!%C", "!"), ("%!%", "!"), ("A!_c%", "!"), ("!!%", "!"), ("100\\%", "\\")],
     "truncate": [(), *((d,) for d in (-38, -2, -1, 0, 1, 2, 12, 38))],
-    "substring": [(1,), (2,), (4,), (1, 0), (2, 1), (1, 9), (9, 9), (2**62, 2**62)],
 }
 #: calls of several arguments: types of columns, and literals
 SHAPES: dict[str, list[tuple[Any, ...]]] = {
@@ -128,6 +148,12 @@ SHAPES: dict[str, list[tuple[Any, ...]]] = {
             (1, 0, 0), (-1, 0, 0), (12, -1, 90_000_000_000), (0, 31, 0), (0, 0, -86_400_000_001), (-13, 30, 1),
             (0, 2**40, 0), (0, 0, 2**62), (2**31, 0, 0))))],
     "days_between": [("date", "date")],
+    "substring": [
+        *(("string", *map(as_literal, n)) for n in (
+            (1,), (2,), (4,), (1, 0), (2, 1), (1, 9), (9, 9), (2**62, 2**62), (0, 2), (-1, 3), (-5, 2), (2, -1),
+            (-(2**63), 2**62), (-(2**63),))),
+        ("string", "int8"), ("string", "int64", "int64"),
+    ],
     "left": [("string", t) for t in ("int8", "int64")],
     "right": [("string", t) for t in ("int8", "int64")],
     "repeat": [("string", t) for t in ("int8", "int64")],
@@ -141,7 +167,7 @@ SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "concat_ws": [("string", "string"), (as_literal(", "), "string", "string", "string"), ("string",) * 4],
     "translate": [("string", "string", "string"), ("string", as_literal("aé "), as_literal("😀"))],
 }  # fmt: skip
-ROWS_PAIRED = len(VALUES["float64"])  # the longest list
+ROWS_PAIRED = max(map(len, VALUES.values()))
 
 
 def cross() -> list[list[Value]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import random
+import re
+import subprocess
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -12,11 +14,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jumpgate.client import Dataflow, col, count, f, sum_, when
+from jumpgate.client import Dataflow, col, count, f, lit, sum_, when
 from jumpgate.client.session import Session
 from jumpgate.dataflow.operators import JOIN_TYPES
 from jumpgate.dataflow.types import int64
+from jumpgate.errors import MemoryLimit
+from jumpgate.testing import cpp
 from jumpgate.testing.lab import Lab
+
+CPP = Path(__file__).parents[1] / "cpp"
 
 LEFT = {"a": "int64", "k": "int32", "s": "string", "d": "decimal(12, 2)"}
 RIGHT = {"b": "int64", "k2": "int32", "s2": "string", "d2": "decimal(12, 2)"}
@@ -233,3 +239,45 @@ def test_skew_and_large_builds(lab: Lab, how: str) -> None:
             **measures
         )
     )
+
+
+def test_a_product_ends_when_its_tables_are_full(one_host: str, tmp_path: Path) -> None:
+    """Also within one batch, of which each row has as many partners as there are."""
+    with Session(one_host, memory_limit_bytes=32 << 20) as session:
+        lab = Lab(session, tmp_path)
+        left = lab.table({"a": "int64"}, [(i,) for i in range(5000)])
+        right = lab.table({"b": "int64"}, [(i,) for i in range(5000)])
+        pairs = left.join(right, where=lit(True))
+        for flow in (pairs.distinct(), pairs.sort("b", "a")):
+            with pytest.raises(MemoryLimit) as caught:
+                session.run(flow).to_arrow()
+            held = re.search(r"tables hold (\d+) MiB", str(caught.value))
+            assert held is not None and int(held[1]) < 64
+
+
+def test_a_limit_ends_a_product(one_host: str, tmp_path: Path) -> None:
+    """Of 10^12 rows, which nobody waits for."""
+    with Session(one_host, timeout_ms=60_000) as session:
+        lab = Lab(session, tmp_path)
+        tables = [lab.table({name: "int64"}, [(i,) for i in range(10_000)]) for name in "abc"]
+        product = tables[0].join(tables[1], where=lit(True)).join(tables[2], where=lit(True))
+        assert session.run(product.limit(5)).to_arrow().num_rows == 5
+
+
+def test_products_of_products(lab: Lab) -> None:
+    """Five tables, some of them filtered: only those are held, and never a product."""
+    tables = [lab.table({f"a{i}": "int64", f"s{i}": "string"}, [(j, f"x{j % 3}") for j in range(12)]) for i in range(5)]
+    few = [t.filter(col(f"a{i}") < 4 + i) for i, t in enumerate(tables)]
+    nested = few[3].join(few[4], where=lit(True))
+    for t in (few[2], few[1].select("s1", "a1"), tables[0].filter(col("a0") == 5)):
+        nested = t.join(nested, where=lit(True))
+    lab.check(nested.filter((col("a0") + col("a1") < col("a4")) & (col("s2") == col("s3"))))
+    none = tables[0].filter(col("a0") > 100).join(few[1].join(few[2], where=col("a1") < col("a2")), where=lit(True))
+    assert lab.check(none).num_rows == 0
+
+
+def test_an_instance_leaves_memory_to_others() -> None:
+    """Without a limit of its own it takes what there is, but for a reserve: 200 MiB of plenty, one step more then."""
+    program = cpp.build("memory-budget", [CPP / "memory_budget.cpp", cpp.runtime_source() / "src" / "memory.cpp"])
+    done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    assert re.fullmatch(r"20\d 2[0-6]\d 1\n", done.stdout)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jumpgate
 from jumpgate import client
 from jumpgate.client import col, run
 from jumpgate.converters import footers
@@ -38,12 +39,13 @@ def scan(path: str, **columns: t.DataType) -> tuple[list[Any], ...]:
 # ---- timestamps ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("int96", [False, True])
+NANOS = [0, 999, 1_000, -1, -999, -1_001, 1_234_567_890_123_456_789, -1_234_567_890_123_456_789, None]
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-def test_nanoseconds_are_cut_as_datafusion_cuts_them(tmp_path: Path, int96: bool, zone: str | None) -> None:
-    numbers = [0, 999, 1_000, -1, -999, -1_001, 1_234_567_890_123_456_789, -1_234_567_890_123_456_789, None]
-    data = pa.table({"x": pa.array(numbers, pa.timestamp("ns", zone))})
-    path = write(tmp_path / "t.parquet", data, use_deprecated_int96_timestamps=int96)
+def test_nanoseconds_are_cut_as_datafusion_cuts_them(tmp_path: Path, zone: str | None) -> None:
+    """Towards 1970."""
+    path = write(tmp_path / "t.parquet", {"x": pa.array(NANOS, pa.timestamp("ns", zone))})
     context = datafusion.SessionContext()
     context.register_parquet("t", path)
     cast = context.sql("SELECT arrow_cast(arrow_cast(x, 'Timestamp(Microsecond, None)'), 'Int64') AS x FROM t")
@@ -51,6 +53,18 @@ def test_nanoseconds_are_cut_as_datafusion_cuts_them(tmp_path: Path, int96: bool
     assert expected[:6] == [0, 0, 1, 0, 0, -1]
     assert footers.parquet_schema([path]) == Schema.of(x=t.timestamp)
     assert scan(path, x=t.timestamp)[0] == expected
+
+
+def test_int96_is_cut_as_datafusion_cuts_it(tmp_path: Path) -> None:
+    """The day's nanoseconds towards midnight, which is not what a cast of nanoseconds since 1970 does."""
+    data = pa.table({"x": pa.array(NANOS, pa.timestamp("ns"))})
+    path = write(tmp_path / "t.parquet", data, use_deprecated_int96_timestamps=True)
+    assert scan(path, x=t.timestamp)[0] == [n // 1000 if n is not None else None for n in NANOS]
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        answers = [connection.sql("SELECT x FROM t", offload=mode).to_arrow() for mode in ("never", "always")]
+    assert answers[0].schema.field("x").type == pa.timestamp("us")
+    assert [a["x"].cast(pa.int64()).to_pylist() for a in answers] == [scan(path, x=t.timestamp)[0]] * 2
 
 
 def int96(path: Path, *moments: tuple[int, int]) -> str:
@@ -69,8 +83,12 @@ def test_int96_far_from_today(tmp_path: Path) -> None:
     day = 86_400_000_000
     moments = [(0, 0), (1_721_426, 1), (5_373_484, 86_399_999_999_999), (2_440_588 + 106_751_991, 14_454_775_807_000)]
     path = int96(tmp_path / "t.parquet", *moments)
-    expected = [-2_440_588 * day, (1_721_426 - 2_440_588) * day + 1, (5_373_485 - 2_440_588) * day - 1, 2**63 - 1]
+    expected = [-2_440_588 * day, (1_721_426 - 2_440_588) * day, (5_373_485 - 2_440_588) * day - 1, 2**63 - 1]
     assert scan(path, x=t.timestamp)[0] == expected
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        found = connection.sql("SELECT arrow_cast(x, 'Int64') AS x FROM t", offload="never").to_arrow()
+    assert found["x"].to_pylist() == expected
     late = int96(tmp_path / "late.parquet", (2_440_588 + 106_751_991, 14_454_775_808_000))
     with pytest.raises(Overflow, match=r"column 'x': a timestamp does not fit 64 bits in microseconds"):
         scan(late, x=t.timestamp)

@@ -281,7 +281,7 @@ MISTAKES = [
     (lambda s, i: s.select("sold", "sold"), "two columns called 'sold' in select; rename one with .alias"),
     (lambda s, i: s.select(), "select needs at least one column"),
     (lambda s, i: s.select(x=lit(None)), "None has no type of its own; write lit(None).cast(TYPE)"),
-    (lambda s, i: s.select(x=f.substring(col("note"), 0)), "substring: start must be at least 1"),
+    (lambda s, i: s.select(x=f.date_trunc("century", col("day"))), "date_trunc: 'century' is none of year, quarter"),
     (lambda s, i: s.select(x=sum_("sold")), "aggregation cannot be part of an expression"),
     (
         lambda s, i: s.join(i, left_on="item", right_on="i_item"),

@@ -32,8 +32,9 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    column,
 )
-from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32, string
+from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, string
 from jumpgate.nca.registry import Registry
 from jumpgate.testing.plans import equals, grouped, joined, measured, ref, statistics, table
 
@@ -46,6 +47,10 @@ def after(step: Callable[[Plan], Plan], root: Operator, **rows: float) -> Operat
     options = CompileOptions(statistics=statistics(rows))
     plan = Plan(Send(root, ()), options, (), Registry(), Estimator(options.statistics))
     return step(plan).root.input
+
+
+def named(schema: Schema, name: str) -> Expression:
+    return column(schema, schema.names.index(name))
 
 
 def number(value: int, type: DataType = int32) -> Literal:
@@ -149,7 +154,7 @@ def test_what_may_fail_stays_above_the_join() -> None:
         (lambda a: bind("divide", (a, number(2))), False),
         (lambda a: bind("add", (a, a)), True),
         (lambda a: bind("eq", (a, number(2))), False),
-        (lambda a: bind("upper", (ref(A, "at"),)), True),
+        (lambda a: bind("initcap", (ref(A, "at"),)), True),
         (lambda a: bind("multiply", (number(1, float64), number(1, float64))), False),
         (lambda a: bind("add", (Literal(decimal(7, 2), None), Literal(decimal(7, 2), None))), False),
         (lambda a: bind("add", (Literal(decimal(38, 2), None), Literal(decimal(38, 2), None))), True),
@@ -299,6 +304,32 @@ def test_semi_joins_build_the_far_smaller_side(how: str) -> None:
     assert (left_built.build, left_built.probe, left_built.schema) == (A, B, root.schema)
     crossed = Join(A, B, how, (), ())
     assert after(order_joins, crossed, a=1, b=1e6) is crossed
+
+
+def test_products_hold_their_inputs_and_no_product() -> None:
+    c = table("c", ck=int32, cv=int32)
+    inner = Join(A, B, "inner", (), ())
+    turned = project(inner, references(inner.schema, [3, 0]), ("bk", "ak"))
+    both = Schema((*c.schema, *turned.schema))
+    less = bind("lt", (named(both, "cv"), named(both, "ak")))
+    root = Join(c, turned, "inner", (), (), less)
+    ordered = after(order_joins, root, a=100, b=100, c=100)
+    assert ordered.schema == root.schema
+    top = ordered.inputs[0]
+    assert (
+        isinstance(top, Join)
+        and top.right == B
+        and top.residual == bind("lt", (column(top.schema, 1), column(top.schema, 2)))
+    )
+    assert top.left == Join(c, A, "inner", (), ())
+
+
+def test_a_product_holds_the_far_smaller_input() -> None:
+    root = Join(A, B, "inner", (), ())
+    assert after(order_joins, root, a=100, b=300) is root
+    swapped = after(order_joins, root, a=1, b=1000)
+    assert isinstance(swapped, Project) and swapped.schema == root.schema
+    assert swapped.input == Join(B, A, "inner", (), ())
 
 
 def test_a_mark_join_keeps_its_sides() -> None:

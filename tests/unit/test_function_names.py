@@ -16,7 +16,7 @@ from jumpgate.client.sql.local import context
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
-from jumpgate.dataflow.expressions import ColumnRef, Expression, Value
+from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Value
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import ComputeError
@@ -33,7 +33,8 @@ VALUES: dict[str, list[Value]] = {
     "float64": [None, 0.0, -0.0, 0.3, -0.5, 1.55, 2.0, -8.0, 64.0, 1e18, math.inf, -math.inf, math.nan],
     "decimal(5, 2)": [None, Decimal("0.00"), Decimal("1.29"), Decimal("-1.55"), Decimal("99.99")],
     "decimal(38, 10)": [None, Decimal("12345678901234567890.1234567891"), Decimal("-0.5000000000")],
-    "string": [None, "", "a", "aBc", "ab", "é", "aé😀b", " a ", "a,b,,c", "%_\\", "foo bAR", "K", "ſ", "A%c", "A\\c"],
+    "string": [None, "", "a", "aBc", "ab", "é", "aé😀b", " a ", "a,b,,c", "%_\\", "foo bAR",
+               "K", "ſ", "A%c", "A\\c", "ΑΣ", "ßŉİ ΣΑ\u0301Σ.Σ"],
     "date": [None, DAY(1970, 1, 1), DAY(2024, 2, 29), DAY(2021, 1, 1), DAY(1969, 12, 31), DAY(2024, 12, 31)],
     "timestamp": [
         None, TIME(1970, 1, 1), TIME(1969, 12, 31, 23, 59, 59, 500001), TIME(2024, 1, 31, 10, 11, 12, 345678),
@@ -111,7 +112,7 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
     "concat_ws": [("concat_ws({0}, {1}, {2})", ("string",) * 3)],
-    "substr": [("substr({0}, {1})", ("string", "2")), ("substr({0}, {1}, {2})", ("string", "1", "2"))],
+    "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],
     "upper": [("upper({0})", ("string",))],
     "lower": [("lower({0})", ("string",))],
     **{
@@ -201,6 +202,44 @@ def test_intervals(type: str) -> None:
         compare(add_interval(column, months, days, int(seconds * 10**9)), sql, [type])
     minus = add_interval(column, -1, -1, -(10**9))
     compare(minus, "c0 - INTERVAL '1 month 1 day 1 second'", [type])
+
+
+TEXTS: list[Value] = [
+    "", " ", "0", "-0", "+7", " 12 ", "\t12\n", "127", "128", "1.5", "-2.5", ".5", "5.", ".", "-", "+-1", "1e3",
+    "1e400", "inf", "-INFINITY", "nan", "0x10", "1 2", "1_0", "99.994", "99.995", "-99.995", "1.005",
+    "1.00499999999999", "9" * 39, "true", "F", "1", "yes", "tru", " oFf ", "nope", "2000-02-29", "1999-02-29",
+    " 2000-01-01", "2000-1-1", "2000-1-1 ", "2000-01-1", "20000101", "20000230", "10000-01-01", "2000-01-01T",
+    "2000-01-01 10", "2000-01-01 10:00", "2000-01-01 10:00:00", "2000-01-01t10:00:00.5",
+    "2000-01-01 10:00:00.1234567", "2000-01-01 10:00:00.", "2000-01-01 10:00:60", "2000-01-01 24:00:00",
+    "2000-01-01T10:00:00Z", "2000-01-01 23:00:00-05:00", "2000-01-01 00:00:00 +0530", "2000-01-01 00:00:00+05",
+    "2000-01-01 10:00:00 Z", "1969-12-31 23:59:59.9999999", "2000-02-30 10:00:00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sql", "type"),
+    [
+        ("CAST(c0 AS TINYINT)", "int8"),
+        ("CAST(c0 AS BIGINT)", "int64"),
+        ("CAST(c0 AS DOUBLE)", "float64"),
+        ("CAST(c0 AS DECIMAL(4, 2))", "decimal(4, 2)"),
+        ("CAST(c0 AS BOOLEAN)", "bool"),
+        ("CAST(c0 AS DATE)", "date"),
+        ("arrow_cast(c0, 'Timestamp(Microsecond, None)')", "timestamp"),
+    ],
+)
+def test_casts_of_text(sql: str, type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VALUES, "string", TEXTS)
+    compare(Cast(parse_type(type).with_nullable(True), ColumnRef(parse_type("string"), 0)), sql, ["string"])
+
+
+def test_casts_of_numbers() -> None:
+    for source in ("int32", "int64", "float64", "decimal(5, 2)", "decimal(38, 10)"):
+        for target, sql in (("int8", "TINYINT"), ("int64", "BIGINT"), ("decimal(3, 1)", "DECIMAL(3, 1)"),
+                            ("decimal(38, 4)", "DECIMAL(38, 4)"), ("float64", "DOUBLE")):  # fmt: skip
+            to = parse_type(target).with_nullable(True)
+            if source != target:
+                compare(Cast(to, ColumnRef(parse_type(source), 0)), f"CAST(c0 AS {sql})", [source])
 
 
 REFUSED = [

@@ -211,15 +211,19 @@ def test_concat_ignores_nulls_where_asked(tables: dict[str, Operator]) -> None:
     assert texts("ACCEPT_NULLS") == {"a!", "b!", None} and texts("IGNORE_NULLS") == {"a!", "b!", "!"}
 
 
-def test_a_deviation_is_of_a_sample_or_kept(tables: dict[str, Operator]) -> None:
+def test_a_deviation_says_of_what_or_is_kept(tables: dict[str, Operator]) -> None:
     def deviation(name: str, **more: Any) -> dict[str, Any]:
         measure = {"measure": {**call(name, field(0), **more), "phase": "AGGREGATION_PHASE_INITIAL_TO_RESULT"}}
         return {"aggregate": {"input": read("s1"), "groupings": [{}], "measures": [measure]}}
 
-    assert len(rows(deviation("std_dev", distribution="SAMPLE"), tables)) == 1
-    for rel in (deviation("std_dev"), deviation("std_dev", distribution="POPULATION")):
-        kept(rel, tables, "std_dev")
-    kept(deviation("stddev_pop"), tables, "aggregate function stddev_pop is not known")
+    def value(name: str, **more: Any) -> Any:
+        return rows(deviation(name, **more), tables)[0][0]
+
+    for name, plain in (("std_dev", "stddev"), ("variance", "var")):
+        kept(deviation(name), tables, f"{name} of unsaid is not known")
+        assert value(name, distribution="SAMPLE") == value(plain if name == "variance" else "stddev_samp")
+        assert value(name, distribution="POPULATION") == value(f"{plain}_pop") != value(plain)
+    kept(deviation("bool_and"), tables, "bool_and of int64 is not known")
     partial = deviation("sum")
     partial["aggregate"]["measures"][0]["measure"]["phase"] = "AGGREGATION_PHASE_INITIAL_TO_INTERMEDIATE"
     kept(partial, tables, "a part of an aggregation")

@@ -44,7 +44,7 @@ class Table:
 
 
 class Catalog:
-    """Names → tables. `changed` is called with (name, table or None) after each change. Thread-safe."""
+    """Names → tables. `changed` is called with (name, table or None) for each change. Thread-safe."""
 
     def __init__(self, changed: Callable[[str, Table | None], None]) -> None:
         self._tables: dict[str, Table] = {}
@@ -55,38 +55,47 @@ class Catalog:
         return iter(list(self._tables.values()))
 
     def __contains__(self, name: str) -> bool:
-        return name in self._tables
+        return self._find(name) is not None
 
     def __getitem__(self, name: str) -> Table:
-        try:
-            return self._tables[name]
-        except KeyError:
+        """The table of that name, or the only one whose name differs in case alone. Raises NotFound."""
+        table = self._find(name)
+        if table is None:
             hint = suggest(name, self._tables) if self._tables else "; none is registered yet"
-            raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name) from None
+            raise NotFound(f"there is no table {name!r}{hint.replace('it has', 'there are')}", table=name)
+        return table
+
+    def _find(self, name: str) -> Table | None:
+        if name in self._tables:
+            return self._tables[name]
+        alike = [table for table in self if table.name.lower() == name.lower()]
+        return alike[0] if len(alike) == 1 else None
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._tables)
 
     def add(self, table: Table) -> Table:
-        """Raises InvalidDataflow if the name is taken, or no name of a table."""
+        """Takes the place of a table of the same name; if it cannot, that one stays. Raises InvalidDataflow if the name
+        is no name of a table, and what `changed` does."""
         if not table.name or "." in table.name or '"' in table.name:
             raise InvalidDataflow(f"register: {table.name!r} cannot name a table: no '.' and no '\"', not empty")
         with self._lock:
-            if table.name in self._tables:
-                raise InvalidDataflow(
-                    f"register: there is a table {table.name!r} already; deregister it first", table=table.name
-                )
-            self._changed(table.name, table)
+            old = self._tables.get(table.name)
+            try:
+                self._changed(table.name, table)
+            except BaseException:
+                self._changed(table.name, old)
+                raise
             self._tables[table.name] = table
         return table
 
     def drop(self, name: str) -> None:
         """Raises NotFound."""
         with self._lock:
-            self[name]
-            del self._tables[name]
-            self._changed(name, None)
+            table = self[name]
+            del self._tables[table.name]
+            self._changed(table.name, None)
 
 
 def file_table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.catalog import Table
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 _WRITES = frozenset(
     {
-        "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "EXPORT", "IMPORT", "TRUNCATE", "ATTACH",
-        "DETACH", "INSTALL", "LOAD", "VACUUM", "COMMENT", "GRANT", "REVOKE", "REPLACE", "MSCK", "CACHE",
+        "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "EXPORT", "IMPORT", "TRUNCATE",
+        "ATTACH", "DETACH", "INSTALL", "LOAD", "VACUUM", "COMMENT", "GRANT", "REVOKE", "REPLACE", "MSCK", "CACHE",
     }
 )  # fmt: skip
 _SETTINGS = frozenset(
@@ -25,12 +25,8 @@ _SETTINGS = frozenset(
         "DEALLOCATE", "CALL", "DECLARE", "FETCH", "LOCK",
     }
 )  # fmt: skip
-_READ_ONLY = (
-    "is not possible: a query only reads. Connection.register makes tables of files, and results are saved as Arrow"
-)
-_NO_SETTINGS = (
-    "is not for queries: a connection's settings are arguments of jumpgate.connect, and there are no transactions"
-)
+_READ_ONLY = "is not possible: a query only reads; Connection.register makes tables of files"
+_NO_SETTINGS = "is not possible: settings are arguments of jumpgate.connect, and there are no transactions"
 _KNOWN = "SHOW TABLES and SHOW COLUMNS FROM table are known, other SHOW is not"
 
 
@@ -55,9 +51,7 @@ def answer(
             return _columns(connection.tables[unquoted(parts[2])])
         case ["DESCRIBE" | "DESC", first, *_] if first in _QUERIES:
             with connection.sql(_rest(text, parts, 1), parameters, offload=offload) as query:
-                return _constants(
-                    _COLUMNS, [(f.name, str(f.type), "YES" if f.nullable else "NO") for f in query.schema]
-                )
+                return _described((f.name, str(f.type), f.nullable) for f in query.schema)
         case ["DESCRIBE" | "DESC", _] if parts[1].kind in ("word", "name"):
             return _columns(connection.tables[unquoted(parts[1])])
         case ["EXPLAIN", *_]:
@@ -71,15 +65,15 @@ def answer(
     return None
 
 
-_COLUMNS = ("column_name", "column_type", "null")
-
-
 def _columns(table: Table) -> str:
-    if table.read is not None:
-        fields = [(f.name, str(f.type), "YES" if f.nullable else "NO") for f in table.read.schema]
-    else:
-        fields = [(f.name, str(f.type), "YES" if f.nullable else "NO") for f in table.schema]
-    return _constants(_COLUMNS, fields)
+    if table.read is None:
+        return _described((f.name, str(f.type), f.nullable) for f in table.schema)
+    return _described((f.name, f.type.name, f.type.nullable) for f in table.read.file_schema)
+
+
+def _described(columns: Iterable[tuple[str, str, bool]]) -> str:
+    rows = [(name, type, "YES" if nullable else "NO") for name, type, nullable in columns]
+    return _constants(("column_name", "column_type", "null"), rows)
 
 
 def _explained(

@@ -13,7 +13,7 @@ from typing import Any
 import datafusion
 
 from jumpgate.client.session import Session
-from jumpgate.client.sql import calibrate, cuts, decide, local
+from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import DataFiles
@@ -119,6 +119,9 @@ class Connection:
         """
         mode = self.offload if offload is None else _one_of("offload", offload, OFFLOAD)
         start = time.perf_counter()
+        command = commands.answer(text, self, parameters, offload)
+        if command is not None:
+            text, parameters = command, ()
         if mode == "auto":
             mode = self._advised(text, parameters)
         planned, found = self._planned(text, parameters, mode)
@@ -157,7 +160,7 @@ class Connection:
                     )
                 elif not table.is_converted:
                     self._register(context, table)
-        return self._frontend.frame(context, text, parameters, self.tables.names)
+        return self._frontend.frame(context, text, parameters, list(self.tables))
 
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
@@ -238,7 +241,7 @@ class Connection:
             version, known = self._version, self._plans.get(key)
         if known is not None and not parameters:
             return known
-        planned = self._frontend.plan(text, parameters, self.tables.names)
+        planned = self._frontend.plan(text, parameters, list(self.tables))
         found = self._split(planned, mode, speeds)
         if not parameters:
             with self._lock:

@@ -19,12 +19,19 @@ _COLUMN = re.compile(r"No field named (.+?)\.(?:\s|$)")
 _NAMED = re.compile(r"(?:function|column|defines|called) [\"']?([\w.]+)[\"']?")
 _TOKEN = re.compile(r"No infix parser for token (?:Word\(Word \{ value: \W*)?(\w+).*")
 _VALID = re.compile(r"Valid fields are (.*)\.", re.DOTALL)
+_PYTHON = re.compile(r"""PyErr \{ type: .*?, value: \w+\((["'])(.*?)\1\), traceback""", re.DOTALL)
 
 
 class InvalidSql(InvalidDataflow):
     """The text is no query over the registered tables. Fields: line and column (from 1), table, name where known."""
 
     code = "invalid_sql"
+
+
+def said_by(error: BaseException) -> str:
+    """DataFusion's text; of an error in a function of ours, that error's."""
+    python = _PYTHON.search(str(error))
+    return python.group(2).replace('\\"', '"') if python else str(error)
 
 
 def located(text: str, line: int, column: int) -> str:
@@ -42,7 +49,7 @@ def invalid_sql(
 
     place: line and column in `text` of those in the text that was planned, if that is another one.
     """
-    said = str(error)
+    said = said_by(error)
     if parser := _PARSER.search(said):
         return _syntax(parser.group(1).replace('\\"', '"').replace("\\'", "'"), text, place)
     if table := _TABLE.search(said):
@@ -120,7 +127,7 @@ def from_datafusion(error: BaseException) -> JumpgateError:
     """An error of DataFusion while it ran the client's part of a plan, by what it says."""
     from jumpgate import errors
 
-    said = str(error)
+    said = said_by(error)
     lowered = said.lower()
     message = f"DataFusion, in the client's part of the plan: {plain(said) or 'it failed without saying why'}"
     if "divide by zero" in lowered or "division by zero" in lowered:

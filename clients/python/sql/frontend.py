@@ -12,16 +12,16 @@ import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, limits
+from jumpgate.client.sql import duckdb_text, functions, limits
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
-from jumpgate.client.sql.errors import InvalidSql, invalid_sql
+from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
-from jumpgate.client.sql.tokens import tokens
+from jumpgate.client.sql.preparation import prepare
+from jumpgate.client.sql.rewriting import Rewritten
 from jumpgate.dataflow.substrait import parse_own
 
-TEXT_BYTES_MAX = 4 << 20
 TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 #: how DataFusion's display shows the scan of a table
@@ -64,13 +64,14 @@ class Frontend:
             if table is not None:
                 self._context.register_arrow(quoted(name), "file:///jumpgate", schema=table.schema, file_extension="")
 
-    def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
+    def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         return limits.with_stack(lambda: self._plan(text, parameters, tables))
 
-    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
+    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
         with self._lock:
             frame = self._frame(self._context, text, parameters, tables)
+            prepared = Rewritten(text, text)
             try:
                 names = duckdb_text.names(frame.schema().names)
                 logical = frame.optimized_logical_plan()
@@ -79,9 +80,10 @@ class Frontend:
                 schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
                 shown = logical.display_indent()
             except BaseException as error:  # a panic of DataFusion is no Exception
-                raise planning_error(error, text, tables) from error
+                raise planning_error(error, prepared, tables) from error
             plan, reason = self._encoded(logical, shown)
-        used = tuple(dict.fromkeys(name for name in tables if name in set(_SCAN.findall(shown))))
+        scanned = set(_SCAN.findall(shown))
+        used = tuple(table.name for table in tables if table.name in scanned)
         root = Node(plan, logical, self._context)
         return Planned(text, root, schema, used, _HINTS.sub("", shown), reason)
 
@@ -90,7 +92,7 @@ class Frontend:
         context: datafusion.SessionContext,
         text: str,
         parameters: Sequence[Any] | Mapping[str, Any],
-        tables: Sequence[str],
+        tables: Sequence[Table],
     ) -> datafusion.DataFrame:
         """The query over the tables of `context`, not yet optimised. Raises InvalidSql."""
         return limits.with_stack(lambda: self._frame(context, text, parameters, tables))
@@ -100,23 +102,14 @@ class Frontend:
         context: datafusion.SessionContext,
         text: str,
         parameters: Sequence[Any] | Mapping[str, Any],
-        tables: Sequence[str],
+        tables: Sequence[Table],
     ) -> datafusion.DataFrame:
-        if len(text.encode()) > TEXT_BYTES_MAX:
-            raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
-        cut = tokens(text)
-        limits.check(cut)
         values = parameter_values(parameters)
-        rewritten = duckdb_text.rewrite(text, cut) if self._dialect == "duckdb" else duckdb_text.Rewritten(text, text)
+        prepared = prepare(functions.expand(text), self._dialect, tables)
         try:
-            return context.sql(rewritten.text, options=READ_ONLY, param_values=values)
+            return context.sql(prepared.text, options=READ_ONLY, param_values=values)
         except BaseException as error:  # a panic of DataFusion is no Exception
-            if rewritten.changed:  # what is wrong, and where, is said of the original
-                try:
-                    context.sql(text, options=READ_ONLY, param_values=values)
-                except BaseException as original:
-                    raise planning_error(original, text, tables) from original
-            raise planning_error(error, text, tables) from error
+            raise planning_error(error, prepared, tables) from error
 
     def write_schema(self, scan: Scan, table: Table) -> None:
         """The schema of a registered table, in the encoding."""
@@ -179,10 +172,13 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
     return values or None
 
 
-def planning_error(error: BaseException, text: str, tables: Sequence[str]) -> BaseException:
-    """What DataFusion raised while it planned, as a typed error."""
+def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[Table]) -> BaseException:
+    """What DataFusion raised while it planned, as a typed error: about the text, or about values that it computed."""
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
-    if any(word in str(error) for word in ("recursion", "Recursion", "decode plan")):
+    said = str(error)
+    if any(word in said for word in ("recursion", "Recursion", "decode plan")):
         return InvalidSql(TOO_DEEP)
-    return invalid_sql(error, text, tables)
+    if any(word in said for word in ("Arrow error: Cast error", "Divide by zero error", "Arrow error: Arithmetic")):
+        return from_datafusion(error)
+    return invalid_sql(error, prepared.original, [table.name for table in tables], prepared.place)

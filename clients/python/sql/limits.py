@@ -9,7 +9,7 @@ DataFusion's parser bounds itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from jumpgate.client.sql.errors import InvalidSql
@@ -49,11 +49,11 @@ _stack_size = threading.Lock()
 T = TypeVar("T")
 
 
-def check(parts: Sequence[Token]) -> None:
-    """Raises InvalidSql with the count and the bound that it exceeds. parts: without white space and comments."""
+def check(parts: Iterable[Token]) -> None:
+    """Raises InvalidSql with the count and the bound that it exceeds."""
     found = _Counts()
     before, repeated = "", 0
-    for token in parts:
+    for token in (part for part in parts if part.means):
         word = token.keyword or token.text
         repeated = repeated + 1 if word == before and token.kind == "word" else 0
         if repeated > REPEATED_MAX:

@@ -16,8 +16,10 @@ from typing import IO, Any
 
 import datafusion
 import pyarrow as pa
+import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
+from jumpgate.client.sql import functions
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
@@ -26,11 +28,13 @@ from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.ntf.codec import arrow_type
 
-#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, nothing remembered about files, and no
-#: trust in statistics, which leave NaN out, the largest of floats
+#: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
+#: unit, which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave
+#: NaN out, the largest of floats
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
+    "datafusion.execution.parquet.coerce_int96": "us",
     "datafusion.sql_parser.map_string_types_to_utf8view": "false",
     "datafusion.execution.collect_statistics": "false",
     "datafusion.execution.parquet.pruning": "false",
@@ -54,6 +58,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
     found = datafusion.SessionContext(config)
     for name, value in runtime.items():
         found.sql(f"SET {name} = '{value}'").collect()
+    functions.register(found)
     return found
 
 
@@ -86,8 +91,6 @@ class Spool:
 
     def fill_parquet(self, table: pa.Table) -> None:
         """Writes a Parquet file; raises pyarrow's errors for types that Parquet does not have."""
-        import pyarrow.parquet as pq
-
         pq.write_table(table, self._file, compression="none")
         self._file.flush()
         self.bytes = self._file.tell()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from jumpgate.client.sql import duckdb_text, limits, refusals
+from collections.abc import Iterable
+
+from jumpgate.client.sql import duckdb_text, limits, refusals, spelling
+from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.rewriting import Rewritten, changed
 from jumpgate.client.sql.tokens import tokens
@@ -10,16 +13,20 @@ from jumpgate.client.sql.tokens import tokens
 TEXT_BYTES_MAX = 4 << 20
 
 
-def prepare(text: str, dialect: str = "duckdb") -> Rewritten:
+def prepare(text: str, dialect: str = "duckdb", tables: Iterable[Table] = ()) -> Rewritten:
     """The text to plan, with what DataFusion would get wrong written in another way.
 
-    dialect: `duckdb` also gives `/`, avg and numbers with an exponent DuckDB's meaning; `datafusion` does not. Raises
-    InvalidSql for what cannot be planned, or would be answered wrongly.
+    dialect: `duckdb` also gives `/`, avg and numbers with an exponent DuckDB's meaning; `datafusion` does not. tables:
+    of which names in the text may differ in case. Raises InvalidSql for what cannot be planned, or would be answered
+    wrongly.
     """
     if len(text.encode(errors="replace")) > TEXT_BYTES_MAX:
         raise InvalidSql(f"a query has at most {TEXT_BYTES_MAX >> 20} MiB of text")
     parts = [token for token in tokens(text) if token.means]
+    if not parts:
+        raise InvalidSql("the text holds no query")
     limits.check(parts)
     refusals.check(text, parts)
     changes = duckdb_text.changes(parts) if dialect == "duckdb" else []
+    changes += spelling.changes(parts, tables)
     return changed(text, changes + refusals.changes(parts))  # of two at one place, the inner one comes second

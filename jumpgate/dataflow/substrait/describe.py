@@ -25,6 +25,8 @@ _SPECIAL = {
     "multiply": "decimals: at most 38 digits",
     "divide": "integers truncate, floats are IEEE 754; decimals are kept: engines disagree about the digits",
     "like": "pattern and escape are literals; from DataFusion, without a backslash",
+    "substring": "from a literal place on, of at least 1, and of a literal length",
+    "substr": "as substring",
     "extract": f"{', '.join(p.upper() for p in expressions.PARTS)}; indexing ONE, or ZERO where parts are counted",
     "date_part": "as extract, the part as a string",
     "between": "as two comparisons",
@@ -52,7 +54,9 @@ def page() -> str:
     behaviours += [(f"`{o}` of {f}", b) for (f, o), b in sorted(options.SPECIAL.items())]
     parts = (
         "# Substrait\n\nWhat a plan of another engine may hold to run on Jumpgate. Whatever is not here is *kept*: it "
-        "stays with the client, and `explain` says why.\nThis page is made from the code: `./dev golden "
+        "stays with the client, and `explain` says why.\nPlans in JSON may be of older versions: what has been renamed "
+        "or moved since (URIs of extensions, rows of a fetch,\nkeys within grouping sets) is read as what it is today. "
+        "This page is made from the code: `./dev golden "
         "--update-golden`.",
         _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
         _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),

@@ -40,8 +40,6 @@ FUNCTIONS = {
     "floor": "floor",
     "ceil": "ceil",
     "sqrt": "sqrt",
-    "substring": "substring",
-    "substr": "substring",
     "concat": "concat",
     "str_concat": "concat",
     "upper": "upper",
@@ -57,9 +55,39 @@ FUNCTIONS = {
     "contains": "contains",
     "coalesce": "coalesce",
     "nullif": "null_if",
+    **{
+        name: name
+        for name in (
+            *(
+                "exp",
+                "ln",
+                "log2",
+                "log10",
+                "power",
+                "sin",
+                "cos",
+                "tan",
+                "asin",
+                "acos",
+                "atan",
+                "atan2",
+                "sinh",
+                "cosh",
+            ),
+            *("tanh", "degrees", "radians", "sign", "is_nan"),
+            *("left", "right", "lpad", "rpad", "repeat", "replace", "reverse", "octet_length"),
+        )
+    },
+    "bitwise_or": "bit_or",
+    "bitwise_xor": "bit_xor",
+    "least_skip_null": "least",
+    "greatest_skip_null": "greatest",
+    "strpos": "position",
     "day_of_week": "day_of_week",
     "second": "second",
 }
+#: give a bool whatever their producer declares: some declare the type of what is compared
+_TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "is_null", "is_not_null", "like")
 #: functions of DataFusion that mean something else than Substrait's of that name
 DATAFUSION = {"concat": "concat_without_nulls", "like": "like_with_backslash"}
 #: names that only those have
@@ -152,7 +180,7 @@ class ExpressionReader:
 
     def _any_of(self, value: Expression, options: Sequence[Expression]) -> Expression:
         if not options:
-            raise Unmapped("an IN without options")
+            return Literal(bool_.with_nullable(False), False)  # whatever the value, also NULL
         type = common_type(tuple(e.type for e in (value, *options) if not _is_null(e)) or (value.type,))
         value, options = _as(value, type), [_as(o, type) for o in options]
         literals = tuple(o for o in options if isinstance(o, Literal))
@@ -185,7 +213,7 @@ class ExpressionReader:
         else:
             raise Unmapped(f"function {name} is not known")
         declared = _declared(call.output_type) if call.HasField("output_type") else found.type
-        if not _agree(found.type, declared):
+        if not _agree(found.type, declared) and not (isinstance(found, Call) and found.function in _TRUTHS):
             raise Unmapped(f"{name} gives {declared.name} there and {found.type.name} here")
         return found
 
@@ -246,6 +274,14 @@ class ExpressionReader:
         if isinstance(found, Call) and len(found.args) == 2 and "\\" in str(getattr(found.args[1], "value", "")):
             raise Unmapped("like with a backslash in its pattern, and no escape, is not known")
         return found
+
+    def _substring(self, name: str, call: Rex.ScalarFunction) -> Expression:
+        """Engines disagree about places before the first one."""
+        args = self._arguments(name, call)
+        starts = [a.value for a in args[1:] if isinstance(a, Literal)]
+        if len(starts) < len(args) - 1 or any(not isinstance(v, int) or v < 0 for v in starts) or starts[:1] == [0]:
+            raise Unmapped(f"{name} is known from a literal place on, of at least 1, and of a literal length")
+        return bind("substring", args)
 
     def _concat(self, name: str, call: Rex.ScalarFunction) -> Expression:
         empty = Literal(string.with_nullable(False), "")
@@ -308,6 +344,8 @@ SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Express
     "like": ExpressionReader._like,
     "like_with_backslash": ExpressionReader._like_with_backslash,
     "concat_without_nulls": ExpressionReader._concat,
+    "substring": ExpressionReader._substring,
+    "substr": ExpressionReader._substring,
     "extract": ExpressionReader._extract,
     "date_part": ExpressionReader._extract,
     "between": ExpressionReader._between,

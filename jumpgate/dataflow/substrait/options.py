@@ -25,7 +25,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "overflow": ("ERROR", "SILENT"),  # SILENT leaves open what happens: an error is allowed
     "rounding": ("TIE_TO_EVEN",),  # of floats, as IEEE 754 has it
     "case_sensitivity": ("CASE_SENSITIVE",),
-    "char_set": ("UTF8", "ASCII_ONLY"),  # text beyond ASCII is an error either way
+    "char_set": ("UTF8",),
     "null_handling": ("ACCEPT_NULLS",),
     "distribution": ("SAMPLE", "POPULATION"),
     "division_type": ("TRUNCATE",),

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from substrait.plan_pb2 import Plan
 
 from jumpgate.dataflow.operators import Limit, Operator, Project, Sort, column
+from jumpgate.dataflow.substrait.older import upgraded
 from jumpgate.dataflow.substrait.reader import Kept, Reader
 from jumpgate.errors import InvalidDataflow
 
@@ -32,11 +33,11 @@ def parse(plan: Plan | bytes | str) -> Plan:
             raise InvalidDataflow(f"a Substrait plan has at most {BYTES_MAX >> 20} MiB")
         try:
             if isinstance(plan, str):
-                found = json_format.Parse(plan, Plan())
+                found = json_format.ParseDict(upgraded(plan), Plan())
             else:
                 with _LIMIT:
                     found = Plan.FromString(plan)
-        except (DecodeError, json_format.ParseError, RecursionError, UnicodeError) as error:
+        except (DecodeError, json_format.ParseError, RecursionError, ValueError) as error:
             raise InvalidDataflow(
                 f"this is no Substrait plan, or it is cut short or nested too deeply: {error}"
             ) from None

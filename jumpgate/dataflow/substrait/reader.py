@@ -133,17 +133,18 @@ class Reader:
         table = self._tables[names[-1]]
         by_name = {f.name: i for i, f in enumerate(table.schema)}
         positions = []
-        types = rel.base_schema.struct.types
-        if len(types) != len(rel.base_schema.names):
-            raise Unmapped(f"table '{names[-1]}': {len(rel.base_schema.names)} names, {len(types)} types")
-        for name, type in zip(rel.base_schema.names, types, strict=True):
+        said, types = rel.base_schema.names, rel.base_schema.struct.types
+        if types and len(types) != len(said):
+            raise Unmapped(f"table '{names[-1]}': {len(said)} names, {len(types)} types")
+        for i, name in enumerate(said):
             if name not in by_name:
                 raise Unmapped(f"table '{names[-1]}' has no column '{name}'")
-            have, want = table.schema[by_name[name]].type, read_type(type)
+            have = table.schema[by_name[name]].type
+            want = read_type(types[i]) if types else have  # a plan may leave the types to the table
             if not have.same(want):
                 raise Unmapped(f"column '{name}' is {have.name} in the files, {want.name} in the plan")
             positions.append(by_name[name])
-        return select(table, positions)
+        return select(table, positions) if said else table
 
     def _expressions(self, node: Operator) -> ExpressionReader:
         return ExpressionReader(node.schema, self.functions)

@@ -32,8 +32,9 @@ from jumpgate.errors import InvalidDataflow
 MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
 _NAMES = {ours: theirs for theirs, ours in reversed(FUNCTIONS.items())} | {
-    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like")
+    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like", "substring")
 }
+_MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
 _NAMES["int_divide"] = "divide"
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
 _FILES = {ours: theirs for theirs, ours in FORMATS.items()}
@@ -144,13 +145,14 @@ class _Writer:
         return rel
 
     def _measure(self, measure: op.Measure) -> AggregateFunction:
-        name, _, distinct = measure.function.partition("_")
+        plain = op.DISTINCT.get(measure.function, measure.function)
+        name = _MEASURES.get(plain, plain)
         call = AggregateFunction(
             function_reference=self._anchor(name),
             output_type=write_type(measure.type),
             phase=AGGREGATION_PHASE_INITIAL_TO_RESULT,
             invocation=AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
-            if distinct == "distinct"
+            if measure.function in op.DISTINCT
             else AggregateFunction.AGGREGATION_INVOCATION_ALL,
         )
         if measure.argument is not None:

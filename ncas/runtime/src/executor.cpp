@@ -61,12 +61,10 @@ struct PipelineWork : Work {
   Status finish() override;
   int64_t more() override;
   Status process(int thread);
-  FileStates* files() const;  // of its source; null if that reads none
-  // Why the pipeline failed: if its files are no longer the same, that is what is wrong.
-  Status blamed(Status failure) const;
 
   Executor* executor;
   const int id;
+  FileStates files;  // of its source, if that is files
   std::atomic<size_t> drained{0};
   std::atomic<bool> enough{false};  // a limit is full
   std::atomic<bool> opened{false};
@@ -105,7 +103,6 @@ class Executor : public Instance {
   Config config;
   const JgProgramInfo* program = nullptr;
   std::vector<std::unique_ptr<Source>> sources;
-  std::vector<FileStates> file_states;  // by source; of no files for edges
   std::vector<std::unique_ptr<Emitter>> emitters;
   std::vector<std::unique_ptr<Table>> tables;
   std::vector<std::unique_ptr<Limit>> limits;
@@ -253,7 +250,7 @@ Status PipelineWork::process(int thread) {
     }
     rows += n;
     w.temp.reset();
-    if (info.process(&task, n)) break;
+    info.process(&task, n);
     if (executor->budget.exceeded()) jg_fail(&task, JG_MEMORY, -1);
     if (task.failure != JG_OK) break;
   }
@@ -266,24 +263,12 @@ Status PipelineWork::process(int thread) {
 }
 
 Status PipelineWork::finish() {
-  if (const FileStates* files = this->files()) JG_RETURN_IF_ERROR(files->check());
+  JG_RETURN_IF_ERROR(files.check());
   for (int s : executor->config.pipelines[id].sinks) {
     if (--executor->open_sinks[s] == 0) JG_RETURN_IF_ERROR(executor->emitters[s]->finish());
   }
   span.end_ns = now_ns();
   return {};
-}
-
-FileStates* PipelineWork::files() const {
-  const PipelineConfig& c = executor->config.pipelines[id];
-  return c.source_kind == "files" ? &executor->file_states[c.source] : nullptr;
-}
-
-Status PipelineWork::blamed(Status failure) const {
-  const FileStates* files = this->files();
-  if (!files || failure.error().code == "cancelled") return failure;
-  Status changed = files->check();
-  return changed.ok() ? failure : changed;
 }
 
 // ---- completion of tables ----
@@ -342,7 +327,6 @@ Status Executor::build() {
     std::unique_ptr<Source> source;
     JG_RETURN_IF_ERROR(edges_.make_source(s, &source));
     sources.push_back(std::move(source));
-    file_states.emplace_back(s.files);
   }
   open_sinks = std::vector<std::atomic<int>>(config.sinks.size());
   for (const SinkConfig& s : config.sinks) {
@@ -374,6 +358,8 @@ void Executor::connect_works() {
   for (size_t i = 0; i < config.pipelines.size(); i++) {
     pipelines.push_back(std::make_unique<PipelineWork>(this, static_cast<int>(i)));
     pipelines[i]->stage = config.pipelines[i].stage;
+    if (config.pipelines[i].source_kind == "files")
+      pipelines[i]->files = FileStates(config.sources[config.pipelines[i].source].files);
     pipelines[i]->exclusive = config.pipelines[i].ordered;
     for (int s : config.pipelines[i].sinks) open_sinks[s]++;
   }
@@ -426,7 +412,7 @@ void Executor::worker(int thread) {
       if (c.source_kind == "files" || c.source_kind == "edge") {
         lock.unlock();
         narrow(pipeline);
-        if (FileStates* files = pipeline->files()) status = files->begin();
+        status = pipeline->files.begin();
         if (status.ok()) status = sources[c.source]->open();
         lock.lock();
       }
@@ -441,7 +427,7 @@ void Executor::worker(int thread) {
     } catch (const std::exception& e) {
       status = {"internal", std::string("an instance failed: ") + e.what()};
     }
-    if (!status.ok() && pipeline) status = pipeline->blamed(std::move(status));
+    if (!status.ok() && pipeline) status = pipeline->files.blamed(std::move(status));
     lock.lock();
     w->active--;
     w->exhausted = true;
@@ -530,6 +516,10 @@ Status Executor::failure_status(const JgTask& task, const Status& detail) {
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
     case JG_MEMORY:
+      if (budget.scarce())
+        return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
+                              " MiB, and its host has less than " + std::to_string(Budget::kReserve >> 20) +
+                              " MiB left; use more hosts, or filter rows before they are joined or grouped"};
       return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
                             " MiB, its limit is " + std::to_string(budget.limit >> 20) +
                             " MiB; raise memory_limit or use more instances"};
@@ -644,6 +634,12 @@ int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes) 
   jg_fail(task, JG_STATUS, -1);
   w->status = status;
   return 1;
+}
+
+int jg_stop(JgTask* task) {
+  auto* w = worker_of(task);
+  if (w->executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
+  return task->failure != JG_OK || w->work->enough || w->executor->cancelled.load(std::memory_order_relaxed);
 }
 
 int jg_limit(JgTask* task, int limit, int n, int* skip) {

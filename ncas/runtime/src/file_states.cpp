@@ -47,4 +47,10 @@ Status FileStates::check() const {
   return {};
 }
 
+Status FileStates::blamed(Status failure) const {
+  if (failure.error().code == "cancelled") return failure;
+  Status changed = check();
+  return changed.ok() ? failure : changed;
+}
+
 }  // namespace jg

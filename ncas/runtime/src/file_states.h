@@ -11,6 +11,7 @@ namespace jg {
 
 class FileStates {
  public:
+  FileStates() = default;  // of no files
   explicit FileStates(const FileSourceOptions& options) : files_(options.files), planned_(options.states) {}
 
   // Notes how the files are; "file_changed" unless that is as planned. A file that cannot be looked at is its reader's
@@ -19,6 +20,9 @@ class FileStates {
 
   // "file_changed" unless the files are as they were when it began.
   Status check() const;
+
+  // Why reading them failed: if they are no longer the same, that is what is wrong.
+  Status blamed(Status failure) const;
 
  private:
   std::vector<std::string> files_;

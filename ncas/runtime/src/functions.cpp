@@ -12,12 +12,7 @@ using namespace jg;
 
 namespace {
 
-std::string_view trimmed(JgStr s) {
-  std::string_view v = view(s);
-  while (!v.empty() && v.front() == ' ') v.remove_prefix(1);
-  while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
-  return v;
-}
+std::string_view trimmed(JgStr s) { return view(jg_trim(s, 1, 1)); }
 
 JgStr keep(JgTask* task, std::string_view v) {
   char* p = jg_temp(task, v.size());
@@ -110,11 +105,16 @@ JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
   return {p, size};
 }
 
-JgStr jg_substring(JgStr s, int64_t start, int64_t length) {
+int jg_substring(JgStr s, int64_t start, int64_t length, JgStr* out) {
+  if (length < 0) return JG_COMPUTE;
+  int64_t last;  // the place behind the last code point
+  if (__builtin_add_overflow(start, length, &last)) last = INT64_MAX;
+  start = start < 1 ? 1 : start;
   const char* end = s.data + s.size;
   const char* from = skip(s.data, end, start - 1);
-  const char* to = skip(from, end, length);
-  return {from, static_cast<uint64_t>(to - from)};
+  const char* to = last <= start ? from : skip(from, end, last - start);
+  *out = {from, static_cast<uint64_t>(to - from)};
+  return JG_OK;
 }
 
 int64_t jg_char_length(JgStr s) {
@@ -170,7 +170,7 @@ JgStr jg_timestamp_to_text(JgTask* task, int64_t us) {
 }
 
 int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out) {
-  std::string_view v = trimmed(s);
+  std::string_view v = without_blanks(s);
   const bool plus = !v.empty() && v[0] == '+';
   if (plus) v.remove_prefix(1);
   if (v.empty() || (plus && v[0] == '-')) return JG_INVALID_CAST;
@@ -181,7 +181,7 @@ int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out) {
 }
 
 int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out) {
-  std::string_view v = trimmed(s);
+  std::string_view v = without_blanks(s);
   const bool negative = !v.empty() && v[0] == '-';
   if (!v.empty() && (v[0] == '-' || v[0] == '+')) v.remove_prefix(1);
   jg_i128 number = 0;
@@ -214,7 +214,7 @@ int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out) {
 }
 
 int jg_text_to_float(JgStr s, double* out) {
-  std::string_view v = trimmed(s);
+  std::string_view v = without_blanks(s);
   const bool plus = !v.empty() && v[0] == '+';
   if (plus) v.remove_prefix(1);
   if (v.empty() || (plus && v[0] == '-')) return JG_INVALID_CAST;

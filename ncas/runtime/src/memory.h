@@ -12,11 +12,34 @@
 
 namespace jg {
 
-// What all arenas of an instance hold together. A limit of 0 means none.
-struct Budget {
+// Bytes that this host can still give: the machine, or the process's control group if that has less.
+int64_t available_memory();
+
+// What all arenas of an instance hold together. A limit of 0 means none but the host's: an instance that would take the
+// last of its memory fails by itself, before the system ends it or somebody else.
+class Budget {
+ public:
+  static constexpr int64_t kReserve = 512ll << 20;  // is left to others
+  static constexpr int64_t kStep = 64ll << 20;      // between two looks at what the host has
+
   std::atomic<int64_t> held{0};
   int64_t limit = 0;
-  bool exceeded() const { return limit > 0 && held.load(std::memory_order_relaxed) > limit; }
+  int64_t (*available)() = available_memory;
+
+  bool exceeded() {
+    const int64_t now = held.load(std::memory_order_relaxed);
+    if (limit > 0 && now > limit) return true;
+    if (now >= next_look_.load(std::memory_order_relaxed)) {
+      next_look_ = now + kStep;
+      if (available() < kReserve) scarce_ = true;
+    }
+    return scarce();
+  }
+  bool scarce() const { return scarce_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<int64_t> next_look_{kStep};
+  std::atomic<bool> scarce_{false};
 };
 
 // Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.

@@ -1,5 +1,6 @@
 // What scalar functions share: code points of UTF-8, and the calendar.
 #pragma once
+#include <algorithm>
 #include <string_view>
 
 #include "jg/kernel.h"
@@ -7,6 +8,13 @@
 namespace jg {
 
 inline std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }
+
+inline std::string_view without_blanks(JgStr s) {
+  constexpr const char* kBlanks = " \t\n\r\f";
+  std::string_view v = view(s);
+  v.remove_prefix(std::min(v.find_first_not_of(kBlanks), v.size()));
+  return v.substr(0, v.find_last_not_of(kBlanks) + 1);
+}
 
 // Bytes of the code point that starts at p (lead byte decides; text is valid UTF-8).
 inline int width(const char* p, const char* end) {

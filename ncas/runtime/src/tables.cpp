@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
+constexpr int64_t kLongChain = 4;              // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
@@ -26,7 +27,8 @@ Table::Table(Kind kind, const JgTableInfo& info, bool has_keys, int64_t limit, i
       limit_(limit),
       offset_(offset),
       kept_(std::min(limit, kUnlimited) + std::min(offset, kUnlimited)),
-      budget_(budget) {}
+      budget_(budget),
+      gathered_(budget) {}
 
 Part* Table::part(int thread) {
   std::lock_guard lock(mutex_);
@@ -216,9 +218,30 @@ void Table::merge_partition(int p, JgTask* task) {
   }
 }
 
+// Rows with many partners each: those of a chain side by side, so that following it is reading on.
+void Table::gather_chains() {
+  const int64_t count = static_cast<int64_t>(rows_.size() - null_rows_.size());
+  const int64_t used = std::count_if(slots_.begin(), slots_.end(), [](uint64_t slot) { return slot != 0; });
+  const uint64_t stride = (info_.row_size + 15) & ~uint64_t{15};
+  if (!has_keys_ || count < kLongChain * used || budget_->exceeded()) return;
+  char* at = gathered_.bytes(stride * count);
+  size_t n = 0;
+  for (uint64_t& slot : slots_) {
+    auto* row = reinterpret_cast<JgRow*>(slot & kPointer);
+    if (row) slot = (slot & ~kPointer) | reinterpret_cast<uint64_t>(at);
+    for (; row; row = row->next, at += stride) {
+      auto* copy = reinterpret_cast<JgRow*>(at);
+      std::memcpy(copy, row, info_.row_size);
+      if (row->next) copy->next = reinterpret_cast<JgRow*>(at + stride);
+      rows_[n++] = copy;
+    }
+  }
+}
+
 void Table::finish(JgTask* task) {
   switch (kind_) {
     case Kind::kJoin:
+      gather_chains();
       join_.rows = rows_.data();
       join_.count = static_cast<int64_t>(rows_.size());
       join_.null_rows = null_rows_.data();

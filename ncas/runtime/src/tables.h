@@ -46,6 +46,7 @@ class Table {
   void shrink_to_limit(Part* part);
   JgRow* copy_row(Arena* arena, const JgRow* row);
   void merge_partition(int p, JgTask* task);
+  void gather_chains();
 
   const Kind kind_;
   const JgTableInfo info_;
@@ -59,6 +60,7 @@ class Table {
   std::vector<JgRow*> rows_, null_rows_;
   std::vector<uint64_t> slots_;
   JgJoin join_{};
+  Arena gathered_;  // join: rows in the order of their chains
   int tasks_ = 0, partition_bits_ = 0;
 };
 

@@ -3,7 +3,7 @@
 
 namespace {
 
-enum { N = JG_BATCH_ROWS };
+enum { N = JG_BATCH_ROWS, PAIRS = 1 << 20 };  // rows of a chunk; pairs between two looks at whether to go on
 
 // ---- table 0: sort ----
 struct T0 {
@@ -150,7 +150,7 @@ int p1_1(JgTask* t, P1* w, int n) {
   int k = 0;
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = s[i];
-const bool null_key = (v1 && !v1[x]);
+    const bool null_key = (v1 && !v1[x]);
     if (!null_key) for (T2* row = (T2*)jg_lookup(&join->directory, jg_hash_int((uint64_t)(int64_t)(c1[x]))); row; row = (T2*)row->head.next) {
         if (!(((c1[x]) == (row->f0)))) continue;
         w->s2[k] = x;
@@ -161,7 +161,7 @@ const bool null_key = (v1 && !v1[x]);
             if (jg_load(t, 3, w->s1, n)) return 1;
           }
           k = 0;
-          if (p1_2(t, w, N)) return 1;
+          if (p1_2(t, w, N) || jg_stop(t)) return 1;
         }
 }
   }

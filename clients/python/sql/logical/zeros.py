@@ -6,6 +6,7 @@ joins, sorts and windows, and what is looked up, become `x + 0.0`, which is 0.0 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -21,9 +22,8 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
     """Changes `plan`, a copy of the node's, in place, with all below it; whether there was anything to change."""
     changed = False
     if node.kind:
-        types = {
-            name: type for child in node.children for name, type in zip(child.flat_names, child.types, strict=True)
-        }
+        columns = (zip(child.flat_names, child.types, strict=True) for child in node.children)
+        types = dict(itertools.chain.from_iterable(columns))
         body = getattr(plan, node.kind)
         for position, outer in _outer(body):
             before = changed
@@ -43,7 +43,7 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
 
 
 def _outer(body: Message) -> Iterator[tuple[int | None, Message]]:
-    """The expressions of a node whose values are columns, with the positions of these; of other nodes the node itself."""
+    """The expressions of a node whose values are columns, with the positions of these; else the node itself."""
     if isinstance(body, pb.Projection):
         yield from enumerate(body.exprs)
     elif isinstance(body, pb.Aggregate):

@@ -96,6 +96,9 @@ JgStr jg_keep(JgTask* task, int table, JgStr s);
 char* jg_temp(JgTask* task, uint64_t n);
 // Hands n dense rows to a sink. Non-zero: failed.
 int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes);
+// Whether what is still to come of this batch is of no use: the job was cancelled, a limit is full, or the tables hold
+// too much, which fails the task. For loops that may take long.
+int jg_stop(JgTask* task);
 // Claims up to n rows of a LIMIT: how many to pass on, after skipping *skip of them.
 int jg_limit(JgTask* task, int limit, int n, int* skip);
 
@@ -117,9 +120,9 @@ int64_t jg_ascii(JgStr s);
 JgStr jg_concat_ws(JgTask* task, JgStr separator, const JgStr* parts, int n);  // JG_NO_STR: NULL
 int jg_translate(JgTask* task, JgStr s, JgStr from, JgStr to, JgStr* out);
 JgStr jg_upper(JgTask* task, JgStr s);
-int jg_lower(JgTask* task, JgStr s, JgStr* out);
+JgStr jg_lower(JgTask* task, JgStr s);
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n);
-JgStr jg_substring(JgStr s, int64_t start, int64_t length);  // code points, 1-based; SQL's clipping
+int jg_substring(JgStr s, int64_t start, int64_t length, JgStr* out);  // code points, 1-based; SQL's clipping
 int64_t jg_char_length(JgStr s);
 JgStr jg_trim(JgStr s, int left, int right);  // spaces
 int jg_contains(JgStr s, JgStr part);
@@ -134,6 +137,10 @@ int jg_text_to_float(JgStr s, double* out);
 int jg_text_to_bool(JgStr s, uint8_t* out);
 int jg_text_to_date(JgStr s, int32_t* out);
 int jg_text_to_timestamp(JgStr s, int64_t* out);
+// the same where a query casts text, which is read as DataFusion does
+int jg_cast_to_bool(JgStr s, uint8_t* out);
+int jg_cast_to_date(JgStr s, int32_t* out);
+int jg_cast_to_timestamp(JgStr s, int64_t* out);
 int jg_valid_utf8(JgStr s);
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
 double jg_round(double v, int digits);
@@ -321,4 +328,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 4
+#define JG_ABI 5

@@ -1,0 +1,115 @@
+"""JSON plans of older versions of Substrait, said as the version that the `substrait` package knows says it.
+
+What was renamed or moved since 0.20, by the version that brought the new form: expressions of virtual tables (0.57),
+keys of an aggregation beside its grouping sets (0.60), expressions as the rows of a fetch (0.64), URNs of extensions in
+place of URIs (0.75).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+Body: TypeAlias = dict[str, Any]
+
+#: objects and lists on one path; protobuf's own reader of JSON takes fewer
+DEPTH_MAX = 400
+
+
+def upgraded(text: str) -> Body:
+    """The plan as an object of today's fields, in camel case. Raises ValueError for text that is no JSON object, and
+    RecursionError for what nests too deeply."""
+    plan = _upgraded(json.loads(text), "")
+    if not isinstance(plan, dict):
+        raise ValueError("a plan in JSON is an object")
+    return plan
+
+
+def _upgraded(value: Any, name: str, depth: int = 0) -> Any:
+    """`value`, the field `name` of its message, with everything below it."""
+    if depth > DEPTH_MAX:
+        raise RecursionError("the JSON nests too deeply")
+    if isinstance(value, list):
+        return [_upgraded(item, name, depth + 1) for item in value]
+    if not isinstance(value, dict):
+        return value
+    body = {(key := _camel(k)): _upgraded(v, key, depth + 1) for k, v in value.items()}
+    change = _CHANGES.get(name)
+    if change is not None:
+        with contextlib.suppress(AttributeError, TypeError, ValueError):  # protobuf's reader says what is wrong
+            change(body)
+    return body
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda m: m[1].upper(), name)
+
+
+def _plan(plan: Body) -> None:
+    """Extensions by URI get anchors that no URN has."""
+    urns = plan.get("extensionUrns", [])
+    free = 1 + max((int(u.get("extensionUrnAnchor", 0)) for u in urns), default=0)
+    anchors: dict[int, int] = {}
+    for number, uri in enumerate(plan.pop("extensionUris", []), free):
+        anchors[int(uri.get("extensionUriAnchor", 0))] = number
+        urns.append({"extensionUrnAnchor": number, "urn": uri.get("uri", "")})
+    if urns:
+        plan["extensionUrns"] = urns
+    for declaration in plan.get("extensions", []):
+        for said in declaration.values():
+            anchor = int(said.pop("extensionUriReference", 0))
+            said.setdefault("extensionUrnReference", anchors.get(anchor, free + len(anchors)))
+
+
+def _fetch(fetch: Body) -> None:
+    for name in ("offset", "count"):
+        if name in fetch:
+            rows = fetch.pop(name)
+            fetch.setdefault(f"{name}Expr", {"literal": {"i64": rows}})
+
+
+def _aggregate(aggregate: Body) -> None:
+    """Keys that each grouping set lists itself; where a plan says both, the references count."""
+    keys = aggregate.get("groupingExpressions", [])
+    for grouping in aggregate.get("groupings", []):
+        own = grouping.pop("groupingExpressions", None)
+        if own is None or "expressionReferences" in grouping:
+            continue
+        grouping["expressionReferences"] = []
+        for key in own:
+            if key not in keys:
+                keys.append(key)
+            grouping["expressionReferences"].append(keys.index(key))
+    if keys:
+        aggregate["groupingExpressions"] = keys
+
+
+def _join(join: Body) -> None:
+    kind = str(join.get("type", "")).removeprefix("JOIN_TYPE_")
+    if kind in ("SEMI", "ANTI", "SINGLE"):
+        join["type"] = f"JOIN_TYPE_LEFT_{kind}"
+
+
+def _interval(interval: Body) -> None:
+    if "microseconds" in interval:
+        interval["subseconds"], interval["precision"] = interval.pop("microseconds"), 6
+
+
+def _virtual_table(table: Body) -> None:
+    rows = table.pop("values", None)
+    if rows is not None and "expressions" not in table:
+        table["expressions"] = [{"fields": [{"literal": v} for v in row.get("fields", [])]} for row in rows]
+
+
+#: changes by the name of the field that holds the message; "" is the plan itself
+_CHANGES: dict[str, Callable[[Body], None]] = {
+    "": _plan,
+    "fetch": _fetch,
+    "aggregate": _aggregate,
+    **dict.fromkeys(("join", "hashJoin", "mergeJoin", "nestedLoopJoin"), _join),
+    "intervalDayToSecond": _interval,
+    "virtualTable": _virtual_table,
+}

@@ -1,0 +1,105 @@
+"""SHOW TABLES, DESCRIBE, EXPLAIN: answered as people expect; what writes or sets is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import jumpgate
+from jumpgate.client.sql import commands
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.errors import NotFound
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
+    file = tmp_path_factory.mktemp("tables") / "item.parquet"
+    parquet.write_table(pa.table({"id": pa.array([1, 2], pa.int64()), "it's": ["a", None]}), file)
+    with jumpgate.connect(offload="never") as connection:
+        connection.register("item", file)
+        connection.register("Extra", pa.table({"n": pa.array([1], pa.int32())}))
+        yield connection
+
+
+def rows(connection: Connection, text: str, parameters: Any = ()) -> list[dict[str, Any]]:
+    answer = commands.answer(text, connection, parameters)
+    assert answer is not None
+    return connection.sql(answer).to_pylist()
+
+
+@pytest.mark.parametrize("text", ["show tables", "SHOW /* all */ TABLES ;"])
+def test_tables(connection: Connection, text: str) -> None:
+    extra, item = rows(connection, text)
+    assert extra == {"name": "Extra", "source": "Arrow table of 1 rows"}
+    assert item["name"] == "item" and item["source"].startswith("parquet ") and Path(item["source"][8:]).is_file()
+
+
+def test_no_tables() -> None:
+    with jumpgate.connect(offload="never") as connection:
+        assert rows(connection, "SHOW TABLES") == []
+
+
+@pytest.mark.parametrize("text", ["describe item", "DESC ITEM;", 'DESCRIBE TABLE "item"', "SHOW COLUMNS FROM item"])
+def test_columns(connection: Connection, text: str) -> None:
+    assert rows(connection, text) == [
+        {"column_name": "id", "column_type": "int64", "null": "YES"},
+        {"column_name": "it's", "column_type": "string", "null": "YES"},
+    ]
+
+
+def test_columns_of_a_query(connection: Connection) -> None:
+    assert rows(connection, 'DESCRIBE SELECT id / 2 AS half, n FROM item, "Extra" WHERE id = $1', [1]) == [
+        {"column_name": "half", "column_type": "double", "null": "YES"},
+        {"column_name": "n", "column_type": "int32", "null": "YES"},
+    ]
+
+
+@pytest.mark.parametrize("text", ["explain select id from item", "EXPLAIN VERBOSE (SELECT id FROM item);"])
+def test_explain(connection: Connection, text: str) -> None:
+    lines = [row["plan"] for row in rows(connection, text)]
+    assert any("TableScan: item" in line for line in lines) and any("Kept by the client" in line for line in lines)
+    assert not any(line.startswith("Run") for line in lines)
+
+
+def test_explain_analyze(connection: Connection) -> None:
+    lines = [row["plan"] for row in rows(connection, "EXPLAIN ANALYZE SELECT id FROM item WHERE id > $1", [1])]
+    assert any("rows 1" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1", "WITH show AS (SELECT 1) SELECT 1", "(SELECT 1)", "", "FROM item", "tables"]
+)
+def test_queries_are_no_commands(connection: Connection, text: str) -> None:
+    assert commands.answer(text, connection) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CREATE TABLE x AS SELECT 1", "CREATE is not possible: a query only reads"),
+        ("  insert INTO item VALUES (1)", "INSERT is not possible: a query only reads; Connection.register"),
+        ("copy item TO 'x.csv'", "COPY is not possible"),
+        ("SET a.b = 1", "SET is not possible: settings are arguments of jumpgate.connect"),
+        ("BEGIN", "there are no transactions"),
+        ("SHOW FUNCTIONS", "SHOW: SHOW TABLES and SHOW COLUMNS FROM table are known"),
+        ("EXPLAIN", "EXPLAIN: EXPLAIN and EXPLAIN ANALYZE take a query"),
+        ("EXPLAIN EXPLAIN SELECT 1", "take a query"),
+        ("EXPLAIN DROP TABLE item", "take a query"),
+        ("DESCRIBE", "are known"),
+        ("EXPLAIN\nSELECT nothing FROM item", "there is no column 'nothing'"),
+    ],
+)
+def test_what_is_no_query(connection: Connection, text: str, message: str) -> None:
+    with pytest.raises(InvalidSql, match=message):
+        commands.answer(text, connection)
+
+
+def test_a_table_that_is_missing(connection: Connection) -> None:
+    with pytest.raises(NotFound, match="there is no table 'itm'; did you mean 'item'"):
+        commands.answer("DESCRIBE itm", connection)
