@@ -46,6 +46,7 @@ NULLS = 0.15  # of each column but the first
 LITERALS: dict[str, tuple[str, ...]] = {
     "number": ("0", "1", "3", "-2", "40"),
     "small": ("2", "-1", "3"),
+    "truth": ("true", "false"),
     "divisor": ("2", "3", "-7"),
     "big": ("0", "9223372036854775807", "-9223372036854775807", "9007199254740993", "9007199254740992", "3"),
     "float": (

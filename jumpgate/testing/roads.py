@@ -53,7 +53,10 @@ class Formula:
         return self.duckdb if dialect == "duckdb" and self.duckdb is not SAME else self.value
 
     def queries(self) -> Iterator[str]:
-        """The query over columns, then that which DataFusion can fold."""
+        """The query over columns, then that which DataFusion can fold.
+
+        A constant that cannot be computed may also be an error of the text.
+        """
         if self.columns:
             yield self.columns if self.columns.startswith("SELECT") else f"SELECT {self.columns} AS r FROM v"
         if self.text:
