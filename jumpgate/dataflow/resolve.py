@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal as pydecimal
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type

@@ -5,7 +5,7 @@ A column of a file whose type is none of them is *opaque*: its type says only wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 

@@ -160,7 +160,7 @@ class Connection:
                     )
                 elif not table.is_converted:
                     self._register(context, table)
-        return self._frontend.frame(context, text, parameters, self.tables.names)
+        return self._frontend.frame(context, text, parameters, list(self.tables))
 
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
@@ -241,7 +241,7 @@ class Connection:
             version, known = self._version, self._plans.get(key)
         if known is not None and not parameters:
             return known
-        planned = self._frontend.plan(text, parameters, self.tables.names)
+        planned = self._frontend.plan(text, parameters, list(self.tables))
         found = self._split(planned, mode, speeds)
         if not parameters:
             with self._lock:

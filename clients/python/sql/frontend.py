@@ -64,11 +64,11 @@ class Frontend:
             if table is not None:
                 self._context.register_arrow(quoted(name), "file:///jumpgate", schema=table.schema, file_extension="")
 
-    def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
+    def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         return limits.with_stack(lambda: self._plan(text, parameters, tables))
 
-    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[str]) -> Planned:
+    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
         with self._lock:
             frame = self._frame(self._context, text, parameters, tables)
             prepared = Rewritten(text, text)
@@ -82,7 +82,8 @@ class Frontend:
             except BaseException as error:  # a panic of DataFusion is no Exception
                 raise planning_error(error, prepared, tables) from error
             plan, reason = self._encoded(logical, shown)
-        used = tuple(dict.fromkeys(name for name in tables if name in set(_SCAN.findall(shown))))
+        scanned = set(_SCAN.findall(shown))
+        used = tuple(table.name for table in tables if table.name in scanned)
         root = Node(plan, logical, self._context)
         return Planned(text, root, schema, used, _HINTS.sub("", shown), reason)
 
@@ -91,7 +92,7 @@ class Frontend:
         context: datafusion.SessionContext,
         text: str,
         parameters: Sequence[Any] | Mapping[str, Any],
-        tables: Sequence[str],
+        tables: Sequence[Table],
     ) -> datafusion.DataFrame:
         """The query over the tables of `context`, not yet optimised. Raises InvalidSql."""
         return limits.with_stack(lambda: self._frame(context, text, parameters, tables))
@@ -101,10 +102,10 @@ class Frontend:
         context: datafusion.SessionContext,
         text: str,
         parameters: Sequence[Any] | Mapping[str, Any],
-        tables: Sequence[str],
+        tables: Sequence[Table],
     ) -> datafusion.DataFrame:
         values = parameter_values(parameters)
-        prepared = prepare(functions.expand(text), self._dialect)
+        prepared = prepare(functions.expand(text), self._dialect, tables)
         try:
             return context.sql(prepared.text, options=READ_ONLY, param_values=values)
         except BaseException as error:  # a panic of DataFusion is no Exception
@@ -171,7 +172,7 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
     return values or None
 
 
-def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[str]) -> BaseException:
+def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[Table]) -> BaseException:
     """What DataFusion raised while it planned, as a typed error: about the text, or about values that it computed."""
     if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
         return error
@@ -180,4 +181,4 @@ def planning_error(error: BaseException, prepared: Rewritten, tables: Sequence[s
         return InvalidSql(TOO_DEEP)
     if any(word in said for word in ("Arrow error: Cast error", "Divide by zero error", "Arrow error: Arithmetic")):
         return from_datafusion(error)
-    return invalid_sql(error, prepared.original, tables, prepared.place)
+    return invalid_sql(error, prepared.original, [table.name for table in tables], prepared.place)
