@@ -128,8 +128,8 @@ def test_tables_and_options_of_the_command_line(tmp_path: Path, capsys: pytest.C
     assert code == 0 and json.loads(out)["result"] == [["ann", None]], err
     code, out, err = run("SELECT name, n FROM parts JOIN pets ON n = 1", *options)
     assert code == 0 and json.loads(out)["result"] == [["rex", 1]], err
-    code, _, err = run("SELECT 1 FROM peple", *options)
-    assert code == 1 and "there is no table 'peple'; did you mean 'people'?" in err
+    code, out, _ = run("SELECT 1 FROM peple", *options)
+    assert code == 1 and "there is no table 'peple'; did you mean 'people'?" in out
     code, _, err = run("SELECT 1", "--tables", str(folder), "--option", "delimeter=;")
     assert code == 1 and "there is no such option; did you mean 'delimiter'?" in err
     (folder / "pets.csv").write_text("a\n1\n")
