@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from jumpgate import debug
-from jumpgate.errors import Cancelled, JumpgateError
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
@@ -111,7 +111,15 @@ class Result:
         return self.to_arrow().to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Rows as dictionaries of Python values."""
+        """Rows as dictionaries of Python values. Raises InvalidDataflow where columns share a name, as a dictionary
+        would lose all but one of them: `to_arrow()` has them by position."""
+        names = self.schema.names
+        if again := [n for i, n in enumerate(names) if n in names[:i]]:
+            raise InvalidDataflow(
+                f"two columns are called '{again[0]}', and a row's dictionary holds one: rename one of them, or take "
+                "to_arrow(), in which columns have positions",
+                column=again[0],
+            )
         rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
         return rows
 

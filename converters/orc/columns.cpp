@@ -273,31 +273,53 @@ class Timestamps final : public Typed<int64_t> {
     nanos_.skip(n);
   }
   void read_values(int32_t n, void* out) override {
-    static constexpr int64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    constexpr int64_t kFar = int64_t{1} << 42;  // seconds: beyond, microseconds might not fit
     int64_t* to = static_cast<int64_t*>(out);
     seconds_.decode(to, n);
     nanos_.decode(nano_.data(), n);
+    const Zone::Span span = clock_.span();
+    const int64_t from = std::max(span.from, -kFar), past = std::min(span.to, kFar), base = base_;
     for (int32_t i = 0; i < n; ++i) {
-      // The low three bits are the trailing decimal zeros left out, less one. Arrow's writer makes negative ones before
-      // 1970, others round seconds towards zero there (ORC-763).
-      int64_t nanos, seconds, micros;
-      if (__builtin_mul_overflow(nano_[i] >> 3, kPowers[nano_[i] & 7], &nanos) || std::abs(nanos) >= 1'000'000'000)
-        malformed("a timestamp with more than a second of nanoseconds");
-      bool fits = !__builtin_add_overflow(to[i], base_, &seconds);
-      bool early = nanos < 0 || (nanos > 999'999 && seconds < 0);
-      if (nanos < 0) nanos += 1'000'000'000;
-      fits = fits && !__builtin_sub_overflow(seconds, int64_t{early}, &seconds);
-      fits = fits && !__builtin_add_overflow(seconds, clock_.offset(seconds), &seconds);
-      bool negative = seconds < 0;  // the earliest second fits in part
-      fits = fits && !__builtin_mul_overflow(seconds + negative, int64_t{1'000'000}, &micros);
-      if (!fits || __builtin_add_overflow(micros, nanos / 1000 - negative * 1'000'000, &micros)) {
-        throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds", {{"column", column().name}});
+      uint64_t digits = static_cast<uint64_t>(nano_[i] >> 3), nanos = digits * kPowers[nano_[i] & 7];
+      uint64_t sum = static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(base);  // wraps to what is far
+      if (sum >> 63 && nanos > kRoundedNanos) --sum;
+      int64_t seconds = static_cast<int64_t>(sum);
+      if (digits >= kSecondNanos || nanos >= kSecondNanos || seconds < from || seconds >= past) {
+        to[i] = any(to[i], nano_[i]);
+      } else {
+        uint32_t below = static_cast<uint32_t>(nanos);
+        to[i] = cut((seconds + span.offset) * kSecondMicros + below / 1000, below);
       }
-      // What is below a microsecond is cut, towards 1970, as casts from nanoseconds do.
-      to[i] = micros + (micros < 0 && nanos % 1000 != 0);
     }
   }
 
+  // Any value: negative nanoseconds, as Arrow's writer makes before 1970, far years, other spans of the zone's clocks.
+  int64_t any(int64_t stored, int64_t fraction) {
+    int64_t nanos, seconds, micros;
+    if (__builtin_mul_overflow(fraction >> 3, static_cast<int64_t>(kPowers[fraction & 7]), &nanos) ||
+        nanos <= -kSecondNanos || nanos >= kSecondNanos) {
+      malformed("a timestamp with more than a second of nanoseconds");
+    }
+    bool fits = !__builtin_add_overflow(stored, base_, &seconds);
+    bool early = nanos < 0 || (nanos > kRoundedNanos && seconds < 0);
+    if (nanos < 0) nanos += kSecondNanos;
+    fits = fits && !__builtin_sub_overflow(seconds, int64_t{early}, &seconds);
+    fits = fits && !__builtin_add_overflow(seconds, clock_.offset(seconds), &seconds);
+    bool negative = seconds < 0;  // the earliest second fits in part
+    fits = fits && !__builtin_mul_overflow(seconds + negative, kSecondMicros, &micros);
+    if (!fits || __builtin_add_overflow(micros, nanos / 1000 - negative * kSecondMicros, &micros)) {
+      throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds", {{"column", column().name}});
+    }
+    return cut(micros, static_cast<uint32_t>(nanos));
+  }
+
+  // What is below a microsecond is cut, towards 1970, as casts from nanoseconds do.
+  static int64_t cut(int64_t micros, uint32_t nanos) { return micros + (micros < 0 && nanos % 1000 != 0); }
+
+  static constexpr int64_t kSecondMicros = 1'000'000, kSecondNanos = 1'000'000'000;
+  static constexpr int64_t kRoundedNanos = 999'999;  // with more, writers round seconds before 1970 up (ORC-763)
+  // The low three bits of a fraction are the trailing decimal zeros left out, less one.
+  static constexpr uint64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   static constexpr int64_t kEpoch = 1420070400;  // values are relative to 2015-01-01, local time
   bool instant_;
   LocalClock clock_;

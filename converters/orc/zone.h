@@ -47,6 +47,8 @@ class LocalClock {
     if (!span_.holds(instant)) span_ = zone_.span(instant);
     return span_.offset;
   }
+  // The last one that was asked for.
+  const Zone::Span& span() const { return span_; }
 
  private:
   std::string name_;

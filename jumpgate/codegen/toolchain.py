@@ -26,6 +26,8 @@ VARIANTS = {
     "asan": ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
 ARTIFACT_BYTES_MAX = 512 << 20
+#: of the compiler's time for one generated program, which takes a second unless a query is huge
+COMPILE_CPU_S = 120
 RUNTIMES_MAX = 6
 SANITIZERS = "address,undefined"
 
@@ -127,8 +129,9 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
             "-I", str(include), "-x", "c++", "-", "-o", str(output),
         ]  # fmt: skip
+        limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
         try:
-            done = subprocess.run(command, input=source, capture_output=True, text=True, env=_environment(work))
+            done = subprocess.run(limited, input=source, capture_output=True, text=True, env=_environment(work))
         except OSError as error:
             raise BuildError(f"the C++ compiler {compiler()} does not run: {error}", compiler=compiler()) from error
         if done.returncode != 0 or debug.level() >= 4:
@@ -152,6 +155,11 @@ def _failure(what: str, output: str, kept: Path) -> BuildError:
         return cache.unusable("no space left", full=True)
     if "Killed signal terminated program" in output:
         return BuildError(f"{what} did not compile: the compiler ran out of memory", log=kept)
+    if "CPU time limit exceeded" in output:
+        return BuildError(
+            f"{what} did not compile: the compiler took more than {COMPILE_CPU_S} s; split the query into smaller ones",
+            log=kept,
+        )
     lines = output.splitlines()
     first = next((line for line in lines if re.search(r"\berror\b|undefined reference", line)), None)
     first = first or next((line for line in reversed(lines) if line.strip()), "the compiler gave no message")

@@ -22,6 +22,7 @@ from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
     Filter,
+    Join,
     Limit,
     Operator,
     Project,
@@ -56,6 +57,8 @@ def _rewritten(node: Operator) -> Operator:
             return _first(node)
         case Filter():
             return _filter(node)
+        case Join():
+            return _join(node)
         case Project():
             return _project(node)
         case Window():
@@ -85,6 +88,16 @@ def _filter(node: Filter) -> Operator:
     if len(terms) == len(conjuncts(node.predicate)):
         return node
     return replace(node, predicate=conjunction(tuple(terms)))
+
+
+def _join(node: Join) -> Operator:
+    """Without a condition, whether there is any right row is all that a semi, anti or mark join asks."""
+    terms = conjuncts(node.residual) if node.residual is not None else ()
+    rest = tuple(t for t in terms if not (isinstance(t, Literal) and t.value is True))
+    if len(rest) < len(terms):
+        node = replace(node, residual=conjunction(rest) if rest else None)
+    asks = node.type in ("semi", "anti", "mark") and not node.left_keys and node.residual is None
+    return replace(node, right=Limit(node.right, 1)) if asks and not isinstance(node.right, Limit) else node
 
 
 def _project(node: Project) -> Operator:

@@ -38,7 +38,7 @@ def join_operator(
     scope.done()
     left_keys, right_keys = _keys(scope, left.schema, right.schema, left_names, right_names)
     shared = _shared(left_names) if on is not None else ()
-    duplicates = [n for n in right.schema.names if n in left.schema.names and n not in shared]
+    duplicates = [n for n in right.schema.names if n in left.schema.positions and n not in shared]
     if how not in _LEFT_ONLY and suffix is None and duplicates:
         listed = ", ".join(map(repr, duplicates))
         scope.problem(
@@ -153,7 +153,7 @@ def _output(scope: Scope, node: Join, width: int, shared: tuple[str, ...], suffi
 
 
 def _refuse_duplicates(scope: Scope, schema: Schema) -> None:
-    again = [n for i, n in enumerate(schema.names) if n in schema.names[:i]]
+    again = [n for n, at in schema.positions.items() if len(at) > 1]
     if again:
         raise InvalidDataflow(
             f"join: the result would have two columns called {again[0]!r}; rename one first",

@@ -40,9 +40,12 @@ from jumpgate.errors import InvalidDataflow
 from jumpgate.v1 import dataflow_pb2 as pb
 
 #: a request holds no more operators than this, counting a shared one for each use
-OPERATORS_MAX = 10_000
-#: and one expression no more parts, nor deeper nesting
-EXPRESSION_PARTS_MAX, EXPRESSION_DEPTH_MAX = 100_000, 200
+OPERATORS_MAX = 2000
+#: nor more columns in the schemas of its files and of its operators' inputs, all together
+COLUMNS_MAX = 1_000_000
+#: nor more entries in the table of expressions, one of which has no more parts (a shared one counts for each use) and
+#: no deeper nesting: compilers take more than linear time
+EXPRESSIONS_MAX, EXPRESSION_PARTS_MAX, EXPRESSION_DEPTH_MAX = 200_000, 5000, 200
 
 T = TypeVar("T")
 
@@ -298,6 +301,8 @@ class _Reader:
         self.operators: list[Operator] = []
 
     def read_expressions(self) -> None:
+        if len(self.message.expressions) > EXPRESSIONS_MAX:
+            raise InvalidDataflow(f"a request holds at most {EXPRESSIONS_MAX} expressions")
         sizes: list[int] = []
         depths: list[int] = []
         for number, m in enumerate(self.message.expressions):
@@ -309,7 +314,9 @@ class _Reader:
             sizes.append(1 + sum(sizes[p] for p in parts))
             depths.append(1 + max((depths[p] for p in parts), default=0))
             if sizes[-1] > EXPRESSION_PARTS_MAX or depths[-1] > EXPRESSION_DEPTH_MAX:
-                raise _malformed(where, f"more than {EXPRESSION_PARTS_MAX} parts or {EXPRESSION_DEPTH_MAX} levels")
+                raise _malformed(
+                    where, f"it has more than {EXPRESSION_PARTS_MAX} parts or {EXPRESSION_DEPTH_MAX} levels"
+                )
             self.expressions.append(self._expression(m, [self.expressions[p] for p in parts], where))
 
     def _part_indices(self, m: pb.Expression, where: str) -> list[int]:
@@ -349,6 +356,7 @@ class _Reader:
     def read_operators(self) -> Operator:
         sizes: list[int] = []
         depths: list[int] = []
+        columns = 0
         for number, m in enumerate(self.message.operators):
             kind = m.WhichOneof("kind")
             where = f"operator {number} ({kind})"
@@ -361,6 +369,9 @@ class _Reader:
             depths.append(1 + max((depths[i] for i in m.inputs), default=0))
             if sizes[-1] > OPERATORS_MAX or depths[-1] > DEPTH_MAX:
                 raise _malformed(where, f"more than {OPERATORS_MAX} operators or {DEPTH_MAX} on one path")
+            columns += len(m.read.file_schema.fields) + sum(len(self.operators[i].schema) for i in m.inputs)
+            if columns > COLUMNS_MAX:
+                raise _malformed(where, f"more than {COLUMNS_MAX} columns in all schemas together")
             self._check_inputs(m, kind, where)
             node = _READERS[kind](self, getattr(m, kind), [self.operators[i] for i in m.inputs], where)
             found = problems(node)

@@ -182,7 +182,7 @@ class Schema:
             found.setdefault(name, []).append(i)
         return found
 
-    @property
+    @cached_property
     def types(self) -> tuple[DataType, ...]:
         return tuple(f.type for f in self.fields)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections import Counter
 from collections.abc import Mapping
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
@@ -199,12 +198,10 @@ def _read(node: Read) -> list[str]:
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
     if node.format == "csv":
         found += [f"a column of a CSV file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque]
-    names = node.file_schema.names
-    found += [f"two columns called {n!r}" for n, times in Counter(names).items() if times > 1]
-    known = frozenset(names)
-    found += [
-        f"no column {n!r}, which is in the names of folders" for n in from_option(dict(node.options)) if n not in known
-    ]
+    positions = node.file_schema.positions
+    found += [f"two columns called {n!r}" for n, at in positions.items() if len(at) > 1]
+    folders = from_option(dict(node.options))
+    found += [f"no column {n!r}, which is in the names of folders" for n in folders if n not in positions]
     if node.predicate is not None and not found:
         found += _condition("predicate", node.predicate)
     return found

@@ -116,8 +116,10 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
-            root, dialect = proto.decode(request.dataflow)
-            plan = await asyncio.to_thread(self.engine.plan, root, dialect, _options(request.options), request.verbose)
+            def planned() -> JobPlan:
+                return self.engine.plan(*proto.decode(request.dataflow), _options(request.options), request.verbose)
+
+            plan = await asyncio.to_thread(planned)
             return pb.ExplainResponse(text=explain_text(plan.explain, request.verbose), json=json.dumps(plan.explain))
 
         return await _answered(context, explain)

@@ -70,7 +70,7 @@ def statement(node: Operator) -> str:
 
 
 def _call(f: WindowFunction, framed: str, whole: str) -> str:
-    arguments = [f"{a.value:d}" if isinstance(a, Literal) else _column(a) for a in f.arguments]
+    arguments = [str(a.value) if isinstance(a, Literal) else _column(a) for a in f.arguments]
     if f.function in ("lag", "lead") and len(arguments) == 3:  # the engine's own defaults are literals, and cast
         value, count, default = arguments
         there = f"{f.function}(1, {count}){whole} IS NOT NULL"

@@ -16,9 +16,9 @@ import pytest
 
 from jumpgate.client import Dataflow, col, count, f, lit, sum_, when
 from jumpgate.client.session import Session
-from jumpgate.dataflow.operators import JOIN_TYPES
+from jumpgate.dataflow.operators import JOIN_TYPES, Project, Sort, SortKey, column
 from jumpgate.dataflow.types import int64
-from jumpgate.errors import MemoryLimit
+from jumpgate.errors import InvalidDataflow, MemoryLimit
 from jumpgate.testing import cpp
 from jumpgate.testing.lab import Lab
 
@@ -281,3 +281,29 @@ def test_an_instance_leaves_memory_to_others() -> None:
     program = cpp.build("memory-budget", [CPP / "memory_budget.cpp", cpp.runtime_source() / "src" / "memory.cpp"])
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
     assert re.fullmatch(r"20\d 2[0-6]\d 1\n", done.stdout)
+
+
+@pytest.mark.parametrize("parallelism", [1, 4])
+def test_whether_there_are_rows(four_hosts: str, tmp_path: Path, parallelism: int) -> None:
+    """EXISTS without a condition, and with one that no key says; NOT IN where either side has NULLs."""
+    with Session(four_hosts, parallelism=parallelism) as session:
+        lab = Lab(session, tmp_path)
+        left, some = (lab.table(LEFT, rows(90, 0), files=3), lab.table(RIGHT, rows(40, 1), files=2))
+        for right in (some, lab.table(RIGHT, []), some.filter(col("b") > 1000), some.filter(col("k2").is_null())):
+            for how in ("semi", "anti", "mark"):
+                lab.check(left.join(right, how=how, where=lit(True)))
+                lab.check(left.join(right, how=how, where=col("a") + 1 < col("b")))
+            known = left.join(right, left_on="k", right_on="k2", how="mark")
+            lab.check(known.filter(~col("mark")).select("a", "k"))
+
+
+def test_columns_that_share_a_name(lab: Lab) -> None:
+    table = lab.table({"a": "int64", "b": "string"}, [(1, "x"), (2, "y")]).root
+    a, b = column(table.schema, 0), column(table.schema, 1)
+    result = lab.session.run(Dataflow(Sort(Project(table, (a, b, a, b), ("a", "a", "a", "b")), (SortKey(a),))))
+    found = result.to_arrow()
+    assert found.column_names == ["a", "a", "a", "b"]
+    assert [c.to_pylist() for c in found.columns] == [[1, 2], ["x", "y"], [1, 2], ["x", "y"]]
+    assert list(result.to_pandas().columns) == ["a", "a", "a", "b"]
+    with pytest.raises(InvalidDataflow, match="two columns are called 'a'"):
+        result.to_pylist()

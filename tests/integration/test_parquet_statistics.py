@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import jumpgate
 from jumpgate.client import col, read, run
 from jumpgate.converters import footers
 from jumpgate.dataflow import types as t
@@ -129,19 +130,41 @@ UNTRUSTED: dict[str, tuple[list[Any], pa.DataType, t.DataType, Any, dict[str, An
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", UNTRUSTED)
-def test_bounds_that_are_not_to_be_believed(tmp_path: Path, name: str) -> None:
-    values, arrow, type, change, how, (op, value) = UNTRUSTED[name]
-    path = write(tmp_path / "t.parquet", values, arrow)
+def misled(path: Path, name: str) -> list[Any]:
+    """Writes the file of that name in UNTRUSTED; returns its values."""
+    values, arrow, _, change, how, _ = UNTRUSTED[name]
+    write(path, values, arrow)
     order = how.get("order")
     restate(path, change, **{k: v for k, v in how.items() if k != "order"})
     if order is not None:
         rewrite_footer(path, lambda m: m[7][1][1].__setitem__(0, {order: (STRUCT, {})}))
+    return values
+
+
+@pytest.mark.parametrize("name", UNTRUSTED)
+def test_bounds_that_are_not_to_be_believed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "t.parquet"
+    values = misled(path, name)
+    op, value = UNTRUSTED[name][-1]
     wanted = [v.encode() if isinstance(v, str) else v for v in values]
-    assert found(path, op, value, type) == wanted
+    assert found(path, op, value, UNTRUSTED[name][2]) == wanted
     if "width" not in name:  # pyarrow, which the planner asks, ends the process
         told = footers.parquet_footer(str(path)).range("x")
         assert (told.low, told.high) == (None, None)
+
+
+@pytest.mark.parametrize("name", [name for name in UNTRUSTED if "width" not in name])
+@pytest.mark.parametrize("offload", ["never", "always"])
+def test_neither_road_believes_them(tmp_path: Path, name: str, offload: str) -> None:
+    values = misled(tmp_path / "t.parquet", name)
+    op, value = UNTRUSTED[name][-1]
+    text = value.decode() if isinstance(value, bytes) else value
+    with jumpgate.connect(offload=offload) as connection:
+        connection.register("t", str(tmp_path / "t.parquet"))
+        sign = {"eq": "=", "lt": "<"}[op]
+        answer = connection.sql(f"SELECT x FROM t WHERE x {sign} $1", [text]).to_arrow()["x"].to_pylist()
+        assert answer == [v for v in values if COMPARE[op](v, text)]
+        assert connection.sql("SELECT max(x) AS x FROM t").to_arrow()["x"].to_pylist() == [max(values)]
 
 
 def test_bounds_that_are_to_be_believed(tmp_path: Path) -> None:

@@ -337,6 +337,17 @@ def test_a_mark_join_keeps_its_sides() -> None:
     assert after(order_joins, root, a=1, b=1e6) is root
 
 
+@pytest.mark.parametrize("how", ["semi", "anti", "mark"])
+def test_joins_without_a_condition_ask_for_one_row(how: str) -> None:
+    expected = Join(A, Limit(B, 1), how, (), ())
+    assert after(normalise, Join(A, B, how, (), ())) == expected
+    assert after(normalise, Join(A, B, how, (), (), bind("and", (TRUE, TRUE)))) == expected
+    assert after(normalise, expected) == expected
+    less = Join(A, B, how, (), (), bind("lt", (ref(A, "ak"), number(3))))
+    assert after(normalise, less) is less
+    assert after(normalise, Join(A, B, "left", (), (), TRUE)) == Join(A, B, "left", (), ())
+
+
 def test_projections_collapse() -> None:
     once = Project(A, (ref(A, "av"), ref(A, "ak")), ("x", "y"))
     assert project(once, (ref(once, "y"),), ("z",)) == Project(A, (ref(A, "ak"),), ("z",))

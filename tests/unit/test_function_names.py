@@ -6,12 +6,11 @@ import datetime
 import itertools
 import math
 from collections.abc import Iterator
-from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
-from jumpgate.client.sql.function_names import PARTS, SCALARS, add_interval, scalar
+from jumpgate.client.sql.function_names import SCALARS, add_interval, scalar
 from jumpgate.client.sql.local import context
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.dialect import Dialect
@@ -20,116 +19,11 @@ from jumpgate.dataflow.expressions import Cast, ColumnRef, Expression, Value
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import ComputeError
+from jumpgate.testing.datafusion_calls import CALLS, VALUES, calls
 from jumpgate.testing.oracle import arrow_type
 
 DAY, TIME = datetime.date, datetime.datetime
 DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
-#: timestamps are those that nanoseconds hold: DataFusion truncates in nanoseconds
-VALUES: dict[str, list[Value]] = {
-    "bool": [None, False, True],
-    "int8": [None, 0, 1, 3, 65],  # counts: DataFusion panics where lpad's is negative
-    "int32": [None, 0, 1, -1, 7, -33, 2**31 - 1],
-    "int64": [None, 0, 1, -1, 3, 65, -(2**40)],
-    "float64": [None, 0.0, -0.0, 0.3, -0.5, 1.55, 2.0, -8.0, 64.0, 1e18, math.inf, -math.inf, math.nan],
-    "decimal(5, 2)": [None, Decimal("0.00"), Decimal("1.29"), Decimal("-1.55"), Decimal("99.99")],
-    "decimal(38, 10)": [None, Decimal("12345678901234567890.1234567891"), Decimal("-0.5000000000")],
-    "string": [None, "", "a", "aBc", "ab", "é", "aé😀b", " a ", "a,b,,c", "%_\\", "foo bAR",
-               "K", "ſ", "A%c", "A\\c", "ΑΣ", "ßŉİ ΣΑ\u0301Σ.Σ"],
-    "date": [None, DAY(1970, 1, 1), DAY(2024, 2, 29), DAY(2021, 1, 1), DAY(1969, 12, 31), DAY(2024, 12, 31)],
-    "timestamp": [
-        None, TIME(1970, 1, 1), TIME(1969, 12, 31, 23, 59, 59, 500001), TIME(2024, 1, 31, 10, 11, 12, 345678),
-        TIME(2016, 2, 29), TIME(1700, 12, 31, 23),
-    ],
-}  # fmt: skip
-NUMBERS = ("int32", "float64", "decimal(5, 2)")
-ALL = tuple(VALUES)
-#: SQL of each name, and what its {0}, {1}, … are: a column's type, or a literal
-CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
-    **{name: [(f"{{0}} {sql} {{1}}", ("bool", "bool"))] for name, sql in (("And", "AND"), ("Or", "OR"))},
-    "Not": [("NOT {0}", ("bool",))],
-    **{
-        name: [(f"{{0}} {sql} {{1}}", (t, t)) for t in ("bool", "int32", "decimal(5, 2)", "string", "timestamp")]
-        for name, sql in (("Eq", "="), ("NotEq", "<>"), ("Lt", "<"), ("LtEq", "<="), ("Gt", ">"), ("GtEq", ">="),
-                          ("IsDistinctFrom", "IS DISTINCT FROM"), ("IsNotDistinctFrom", "IS NOT DISTINCT FROM"))
-    },
-    "IsNull": [("{0} IS NULL", (t,)) for t in ALL],
-    "IsNotNull": [("{0} IS NOT NULL", (t,)) for t in ALL],
-    **{
-        name: [(f"{{0}} {sql}", ("bool",))]
-        for name, sql in (("IsTrue", "IS TRUE"), ("IsNotTrue", "IS NOT TRUE"), ("IsFalse", "IS FALSE"),
-                          ("IsNotFalse", "IS NOT FALSE"), ("IsUnknown", "IS UNKNOWN"),
-                          ("IsNotUnknown", "IS NOT UNKNOWN"))
-    },
-    "Plus": [("{0} + {1}", (t, t)) for t in ("int64", "float64", "decimal(5, 2)")],
-    "Minus": [("{0} - {1}", (t, t)) for t in ("int64", "float64", "decimal(5, 2)", "date")],
-    "Multiply": [("{0} * {1}", ts) for ts in (("float64",) * 2, ("decimal(5, 2)",) * 2, ("decimal(38, 10)", "int32"))],
-    "Divide": [("{0} / {1}", ("float64", "float64")), ("{0} / {1}", ("int64", "int64"))],
-    "Modulo": [("{0} % {1}", (t, t)) for t in ("int64", "float64", "decimal(5, 2)")],
-    "Negative": [("- {0}", (t,)) for t in NUMBERS],
-    **{
-        name: [(f"{{0}} {sql} {{1}}", (t, t)) for t in ("int32", "int64")]
-        for name, sql in (("BitwiseAnd", "&"), ("BitwiseOr", "|"), ("BitwiseXor", "^"),
-                          ("BitwiseShiftLeft", "<<"), ("BitwiseShiftRight", ">>"))
-    },
-    "StringConcat": [("{0} || {1}", ("string", "string"))],
-    **{
-        name: [(f"{{0}} {sql} {{1}}", ("string", p)) for p in ("'a%'", "'%C'", "'_'", "'\\%\\_\\\\'", "'a\\c'", "'%\\'",
-                                                              "'%K%'", "'s%'", "''", "'%B_'")]
-        for name, sql in (("LikeMatch", "LIKE"), ("NotLikeMatch", "NOT LIKE"), ("ILikeMatch", "ILIKE"),
-                          ("NotILikeMatch", "NOT ILIKE"))
-    },
-    **{
-        name: [(f"{name}({{0}})", (t,)) for t in ("float64", "int32")]
-        for name in ("exp", "ln", "log2", "log10", "sqrt", "degrees", "radians", "sin", "cos", "tan", "asin",
-                     "acos", "atan", "sinh", "cosh", "tanh", "log")
-    },
-    "log ": [("log({0}, {1})", ("float64", "float64"))],
-    **{name: [(f"{name}({{0}}, {{1}})", ("float64", "float64"))] for name in ("power", "atan2")},
-    "signum": [("signum({0})", (t,)) for t in NUMBERS],
-    "trunc": [("trunc({0})", (t,)) for t in NUMBERS]
-    + [("trunc({0}, {1})", (t, d)) for t in NUMBERS[1:] for d in "102"],
-    "isnan": [("isnan({0})", ("float64",))],
-    "abs": [("abs({0})", (t,)) for t in NUMBERS],
-    "round": [("round({0})", (t,)) for t in NUMBERS]
-    + [("round({0}, {1})", (t, d)) for t in NUMBERS[1:] for d in "102"],
-    **{name: [(f"{name}({{0}})", (t,)) for t in NUMBERS[1:]] for name in ("floor", "ceil")},
-    **{
-        name: [(f"{name}({{0}}, {{1}})", (t, t)) for t in ("int32", "float64", "string", "date", "decimal(5, 2)")]
-        for name in ("least", "greatest")
-    },
-    "coalesce": [("coalesce({0}, {1})", (t, t)) for t in ALL],
-    "nullif": [("nullif({0}, {1})", (t, t)) for t in ("int32", "string", "date")],
-    **{name: [(f"{name}({{0}}, {{1}})", ("string", "int64"))] for name in ("left", "right", "repeat")},
-    **{
-        name: [(f"{name}({{0}}, {{1}})", ("string", "int8")),
-               (f"{name}({{0}}, {{1}}, {{2}})", ("string", "int8", "string"))]
-        for name in ("lpad", "rpad")
-    },
-    **{name: [(f"{name}({{0}}, {{1}}, {{2}})", ("string",) * 3)] for name in ("replace", "translate")},
-    **{name: [(f"{name}({{0}})", ("string",))] for name in ("reverse", "ascii", "character_length", "octet_length",
-                                                            "btrim", "ltrim", "rtrim")},
-    "split_part": [("split_part({0}, {1}, {2})", ("string", "string", "int64"))],
-    "chr": [("chr({0})", ("int64",))],
-    "concat": [("concat({0}, {1})", ("string", "string"))],
-    "concat_ws": [("concat_ws({0}, {1}, {2})", ("string",) * 3)],
-    "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],
-    "upper": [("upper({0})", ("string",))],
-    "lower": [("lower({0})", ("string",))],
-    **{
-        name: [(f"{name}({{0}}, {{1}})", ("string", "string"))]
-        for name in ("starts_with", "ends_with", "contains", "strpos")
-    },
-    "date_part": [
-        ("date_part({0}, {1})", (f"'{p}'", t))
-        for p in (*PARTS, "epoch", "nanosecond")
-        for t in ("date", "timestamp")
-    ],
-    "date_trunc": [
-        ("date_trunc({0}, {1})", (f"'{u}'", t))
-        for u in ("year", "quarter", "month", "week", "day", "hour", "minute", "SECOND", "microsecond")
-        for t in ("date", "timestamp")
-    ],
-}  # fmt: skip
 
 
 def test_every_name_has_a_call() -> None:
@@ -179,19 +73,8 @@ def compare(expression: Expression, sql: str, types: list[str]) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_function(name: str) -> None:
-    for sql, shape in CALLS[name]:
-        types = [part for part in shape if part in VALUES]
-        arguments: list[Expression] = []
-        texts = []
-        for part in shape:
-            if part in VALUES:
-                index = len([t for t in texts if t.startswith("c")])
-                arguments.append(ColumnRef(parse_type(part).with_nullable(True), index))
-                texts.append(f"c{index}")
-            else:
-                arguments.append(as_literal(part[1:-1] if part.startswith("'") else int(part)))
-                texts.append(part)
-        compare(scalar(name.strip(), arguments), sql.format(*texts), types)
+    for sql, expression, types in calls(name):
+        compare(expression, sql.format(*(f"c{i}" for i in range(len(types)))), types)
 
 
 @pytest.mark.parametrize("type", ["date", "timestamp"])

@@ -15,7 +15,7 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type, from_unscaled
 from jumpgate.dataflow.dialect import CHOICES, Dialect
-from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.functions import FUNCTIONS, bind, cast_to
 from jumpgate.dataflow.named import col, count, f, sum_
 from jumpgate.dataflow.operators import (
@@ -253,7 +253,7 @@ def test_dags_that_explode_are_refused() -> None:
     node = sample().root
     for _ in range(60):
         node = UnionAll((node, node))
-    with pytest.raises(InvalidDataflow, match="more than 10000 operators"):
+    with pytest.raises(InvalidDataflow, match="more than 2000 operators"):
         proto.decode(proto.encode(node))
 
 
@@ -268,6 +268,25 @@ def test_deep_requests_are_refused_without_a_crash() -> None:
         expression = Case(bool_, (expression, expression), expression)
     with pytest.raises(InvalidDataflow, match="parts or 200 levels"):
         proto.decode(proto.encode(Filter(sample().root, expression)))
+
+
+def test_wide_requests_are_refused_before_anything_is_made_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = sample().root
+    with pytest.raises(InvalidDataflow, match="more than 2000 operators"):
+        proto.decode(proto.encode(UnionAll(tuple(Limit(root, i) for i in range(10_000)))))
+    terms: list[Expression] = [ColumnRef(bool_, 0)] * 4096
+    while len(terms) > 1:
+        terms = [Call(bool_, "or", (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    with pytest.raises(InvalidDataflow, match="more than 5000 parts"):
+        proto.decode(proto.encode(Filter(root, terms[0])))
+    wide = Schema(tuple(Field(f"c{i}", bool_) for i in range(10_000)))
+    read = Read(("/a.csv",), "csv", wide, tuple(range(10_000)))
+    assert len(proto.decode(proto.encode(UnionAll((read,) * 50)))[0].schema) == 10_000
+    with pytest.raises(InvalidDataflow, match="more than 1000000 columns"):
+        proto.decode(proto.encode(UnionAll((read,) * 100)))
+    monkeypatch.setattr(proto, "EXPRESSIONS_MAX", 1)
+    with pytest.raises(InvalidDataflow, match="at most 1 expressions"):
+        proto.decode(proto.encode(Filter(root, Call(bool_, "not", (ColumnRef(bool_, 0),)))))
 
 
 def test_compilers_operators_are_no_part_of_a_request() -> None:

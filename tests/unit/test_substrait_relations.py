@@ -9,7 +9,7 @@ import pytest
 from google.protobuf import json_format
 from substrait.plan_pb2 import Plan
 
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.operators import Aggregate, Operator, Read
 from jumpgate.dataflow.substrait import from_plan, to_plan
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow
@@ -290,3 +290,19 @@ def test_defaults_of_neighbours(tables: dict[str, Operator]) -> None:
 def test_frames_of_another_unit_are_kept(tables: dict[str, Operator]) -> None:
     groups = window("sum", field(0), boundsType=3, lowerBound={"preceding": {"offset": 1}})
     kept(groups, tables, "window frames of bounds type 3 are not known")
+
+
+def test_grouping_sets_without_measures(tables: dict[str, Operator]) -> None:
+    """ROLLUP (n, s) and the empty set alone; the empty set has a row also where there are no rows."""
+
+    def sets(name: str, *references: list[int]) -> dict[str, Any]:
+        groupings = [{"expressionReferences": r} for r in references]
+        body = {"input": read(name), "groupingExpressions": [field(0), field(1)], "groupings": groupings}
+        return {"aggregate": body}
+
+    pairs = [(1, "a", 0), (2, "b", 0), (3, None, 0), (None, None, 0)]
+    keys = [(1, None, 1), (2, None, 1), (3, None, 1), (None, None, 1)]
+    assert rows(sets("p", [0, 1], [0], []), tables) == sorted([*pairs, *keys, (None, None, 2)], key=repr)
+    assert rows(sets("none", [0, 1], [0], []), tables) == [(None, None, 2)]
+    alone = from_plan(plan(sets("p", [])), tables)
+    assert isinstance(alone, Aggregate) and not alone.schema.fields

@@ -87,6 +87,18 @@ def test_missing_compiler_has_a_remedy(home: Path, monkeypatch: pytest.MonkeyPat
         toolchain.build_artifact("a test", SOURCE, "k1")
 
 
+def test_a_program_that_takes_too_long_is_given_up(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "COMPILE_CPU_S", 1)
+    endless = """
+constexpr unsigned turns(unsigned n) { unsigned x = 0; for (unsigned i = 0; i < n; i++) x = x * 31 + i; return x; }
+template <unsigned N> struct More { static constexpr unsigned value = turns(200000 + N) + More<N - 1>::value; };
+template <> struct More<0> { static constexpr unsigned value = 0; };
+unsigned answer = More<800>::value;
+"""
+    with pytest.raises(BuildError, match="took more than 1 s; split the query into smaller ones"):
+        toolchain.build_artifact("a test", endless, "k1")
+
+
 def test_full_disk_has_a_remedy(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     wrapper = tmp_path / "g++"
     wrapper.write_text("#!/bin/sh\necho 'fatal error: error writing to /x.s: No space left on device' >&2\nexit 1\n")

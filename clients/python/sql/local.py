@@ -30,7 +30,7 @@ from jumpgate.ntf.codec import arrow_type
 
 #: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
 #: unit, which holds all of them that are dates, nothing remembered about files, and no trust in statistics, which leave
-#: NaN out, the largest of floats
+#: NaN out, the largest of floats, and of which DataFusion believes those of old writers
 SETTINGS = {
     "datafusion.sql_parser.default_null_ordering": "nulls_last",
     "datafusion.execution.parquet.schema_force_view_types": "false",
