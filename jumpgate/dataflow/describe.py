@@ -22,6 +22,27 @@ What a dataflow may call (`jumpgate.client.f`), computed by every accelerator as
 otherwise NULL comes out where NULL goes in, text is UTF-8 and counted in code points, NaN equals itself and is the
 largest number, and 0 equals -0. What SQL says about them is in [sql.md](sql.md).
 This page is made from the code: `./dev golden --update-golden`."""
+_SQL = """\
+## In SQL
+
+Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
+stays with DataFusion otherwise. Among what stays: regular expressions, `initcap`, `cbrt`, ILIKE with a pattern beyond
+ASCII, patterns that are no literals, functions of 32-bit floats that are computed in 32 bits, `log` and `/` of
+decimals, `date_trunc` to milliseconds, intervals of nanoseconds, aggregates with an order or two arguments, medians
+and percentiles.
+Where DataFusion answers what no type here holds, an accelerator fails with a typed error: integers that overflow,
+dates beyond the years 1 to 9999, texts that `repeat`, `replace`, `lpad`, `rpad` or `translate` make longer than 256
+MiB.
+
+A session has these beside DataFusion's functions; DataFusion computes them:
+
+| function | value |
+| --- | --- |
+| `mode(x)` | the value that occurs most; of several the least; FILTER may follow |
+| `quantile_disc(x, q)` | the least value that is not below a share q of the values; FILTER may follow |
+| `strftime(t, format)` | t as text: %a %A %b %B %d %f %G %H %I %j %m %M %p %S %u %U %V %w %W %y %Y %%, and %-d %-H … |
+| `strptime(text, format)` | a timestamp: %a %A %b %B %d %f %H %I %m %M %p %S %y %Y %%; else an error |
+| `time_bucket(interval, t)` | the start of t's bucket; of months since 2000-01, else since Monday 2000-01-03 |"""
 _AGGREGATES = {
     "count, count_star": "how many values are not NULL, how many rows there are",
     "sum": "exact in 128 bits; int64, decimal(38, s) or float64: what does not fit is an error",
@@ -43,6 +64,7 @@ def page() -> str:
         _section("Text", TEXT),
         _section("Dates and timestamps", TIME),
         _table("Aggregates", ("function", "value"), _AGGREGATES.items()),
+        _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
     )
     return "\n\n".join(parts) + "\n"

@@ -263,3 +263,15 @@ def check_one_row(lab: Lab) -> None:
         assert (found.num_columns, found.num_rows) == (0, 1)
         total = Project(one, (Literal(key.type, None),), ("k",))
         lab.check(Dataflow(UnionAll((Aggregate(input, (key,), ("k",), ()), total))))
+
+
+def test_parts_of_several_hosts_make_one_aggregate(cluster: Session, tmp_path: Path) -> None:
+    """Partial states are combined, and rows of a distinct aggregate travel to the instance of their group."""
+    lab = Lab(cluster, tmp_path)
+    table = lab.table(*table_of(8000, 0.2), files=8)
+    moments = {"s": stddev, "sp": stddev_pop, "v": variance, "vp": variance_pop}
+    combined = {f"{n}{c}": f(c) for n, f in moments.items() for c in ("id", "c3", "c6", "c7")}
+    distinct = {f"{f.__name__}{c}": f(c) for f in (sum_distinct, avg_distinct) for c in ("id", "c1", "c7", "c8")}
+    for by in ([], ["g"], ["g", "c9"]):
+        lab.check(table.aggregate(by=by, **combined, n=count()))
+        lab.check(table.aggregate(by=by, **combined, **distinct))

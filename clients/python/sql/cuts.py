@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.logical import barriers, relations, zeros
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical import relations, zeros
 from jumpgate.client.sql.logical.nodes import Node, count, inputs, operator_name, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
@@ -106,7 +106,7 @@ class _Splitter:
         self._root, self._tables, self._relation, self._decide = root, tables, relation, decide
         self._rest = pb.Plan()
         self._rest.CopyFrom(root.plan)
-        self._mended = zeros.normalise(root, self._rest)
+        self._changed = zeros.normalise(root, self._rest)
         self._found = Split(self._rest)
         self._known: dict[tuple[int, int], int] = {}  # operator, whether it is offloaded → number of the cut
         self._places: Counter[int] = Counter()
@@ -117,7 +117,8 @@ class _Splitter:
         found = self._found
         if len(found.cuts) == 1 and not found.kept:
             found.rest = None
-        if not found.cuts and not self._mended:
+        changed = barriers.guard(self._rest) or self._changed
+        if not found.cuts and not changed:
             return whole(self._root, "", [], found.kept)
         return found
 

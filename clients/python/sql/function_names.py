@@ -20,6 +20,7 @@ Arguments = tuple[Expression, ...]
 Adapter = Callable[[Arguments], Expression]
 
 _MICROSECOND_NS = 1000
+_DAY_US = 86_400_000_000
 #: names of date_part and EXTRACT → Jumpgate's function
 PARTS = {
     "year": "year",
@@ -57,6 +58,8 @@ def add_interval(value: Expression, months: int, days: int, nanoseconds: int) ->
         raise TypeMismatch("an interval of nanoseconds: timestamps have microseconds")
     if rest:  # of dates only whole days count
         microseconds = int(nanoseconds / _MICROSECOND_NS)
+    if value.type.kind == "date" and not months and not microseconds % _DAY_US:
+        return bind("date_add_days", (value, Literal(int32.with_nullable(False), days + microseconds // _DAY_US)))
     parts = (Literal(int64.with_nullable(False), part) for part in (months, days, microseconds))
     return bind("add_interval", (value, *parts))
 
@@ -157,13 +160,13 @@ def _trim(function: str) -> Adapter:
 
 def _date_part(arguments: Arguments) -> Expression:
     unit, value = arguments
-    part = unit.value if isinstance(unit, Literal) else None
+    part = unit.value.lower() if isinstance(unit, Literal) and isinstance(unit.value, str) else None
     if part == "epoch":
         return bind("epoch", (cast_to(value, timestamp),))
     if part == "nanosecond":
         thousand = Literal(int64.with_nullable(False), _MICROSECOND_NS)
         return bind("multiply", (bind("microsecond", (cast_to(value, timestamp),)), thousand))
-    if not isinstance(part, str) or part not in PARTS:
+    if part not in PARTS:
         raise TypeMismatch(f"date_part of {part!r} is not known")
     if part in _OF_THE_CLOCK:
         value = cast_to(value, timestamp)

@@ -30,8 +30,6 @@ _SPECIAL = {
     "extract": f"{', '.join(p.upper() for p in expressions.PARTS)}; indexing ONE, or ZERO where parts are counted",
     "date_part": "as extract, the part as a string",
     "between": "as two comparisons",
-    "bitwise_and": "of what GROUPING gives, with a power of two",
-    "bitwise_shift_right": "of what GROUPING gives, with a literal",
 }
 _KEPT = (
     ("virtual and extension tables, Iceberg", "no accelerator reads rows out of a plan"),

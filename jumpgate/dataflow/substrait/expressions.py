@@ -17,8 +17,6 @@ from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
 
 SECONDS_A_DAY = 86_400
-#: no query groups by more keys than this has bits
-MASK_MAX = 1 << 31
 #: Substrait's names → Jumpgate's functions, argument by argument
 FUNCTIONS = {
     "equal": "eq",
@@ -78,6 +76,11 @@ FUNCTIONS = {
             *("left", "right", "lpad", "rpad", "repeat", "replace", "reverse", "octet_length"),
         )
     },
+    "shift_left": "shift_left",
+    "shift_right": "shift_right",
+    "bitwise_shift_left": "shift_left",
+    "bitwise_shift_right": "shift_right",
+    "bitwise_and": "bit_and",
     "bitwise_or": "bit_or",
     "bitwise_xor": "bit_xor",
     "least_skip_null": "least",
@@ -307,22 +310,6 @@ class ExpressionReader:
             raise Unmapped(f"{name} with {len(args)} arguments is not known")
         return bind("and", (bind("ge", args[:2]), bind("le", (args[0], args[2]))))
 
-    def _bits(self, name: str, call: Rex.ScalarFunction) -> Expression:
-        """`x >> n` and `x & 2^n` of what cannot be negative, as GROUPING() has them; of anything else they stay."""
-        if len(call.arguments) != 2 or call.arguments[1].value.WhichOneof("rex_type") != "literal":
-            raise Unmapped(f"{name} is known with a literal only")
-        value, literal = self.read(call.arguments[0].value), call.arguments[1].value.literal
-        operand = getattr(literal, literal.WhichOneof("literal_type") or "")
-        if not _never_negative(value) or not isinstance(operand, int) or not 0 <= operand < MASK_MAX:
-            raise Unmapped(f"{name} is known for GROUPING only")
-        if name == "bitwise_shift_right":
-            return bind("int_divide", (value, _count(1 << operand)))
-        if operand & (operand - 1) or not operand:
-            raise Unmapped(f"{name} with {operand} is not known")
-        return bind(
-            "multiply", (bind("modulo", (bind("int_divide", (value, _count(operand))), _count(2))), _count(operand))
-        )
-
 
 _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
     "literal": lambda self, rex: read_literal(rex),
@@ -349,20 +336,9 @@ SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Express
     "extract": ExpressionReader._extract,
     "date_part": ExpressionReader._extract,
     "between": ExpressionReader._between,
-    "bitwise_and": ExpressionReader._bits,
-    "bitwise_shift_right": ExpressionReader._bits,
 }
 #: the column that numbers grouping sets; readers of aggregates give it this name
 GROUPING_ID = "grouping id"
-
-
-def _never_negative(value: Expression) -> bool:
-    if isinstance(value, ColumnRef):
-        return value.name == GROUPING_ID
-    if isinstance(value, Literal):
-        return isinstance(value.value, int) and value.value >= 0
-    known = isinstance(value, Call) and value.function in ("int_divide", "modulo", "multiply", "add")
-    return (known or isinstance(value, Cast)) and all(map(_never_negative, value.children))
 
 
 def _count(value: int) -> Literal:

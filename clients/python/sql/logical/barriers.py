@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from google.protobuf.message import Message
-
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import inputs, subquery_exprs
 
@@ -65,7 +63,7 @@ def _names(plan: pb.Plan) -> set[str] | None:
     return None
 
 
-def _name(expr: Message) -> str | None:
+def _name(expr: pb.Expr) -> str | None:
     kind = expr.WhichOneof("kind")
     if kind == "column":
         return str(expr.column.name)

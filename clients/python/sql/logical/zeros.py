@@ -32,7 +32,7 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
                 if (type := _float_type(expr, types)) is not None:
                     _add_zero(expr, type)
                     changed = True
-            if changed and position is not None:
+            if changed and position is not None and isinstance(outer, pb.Expr):
                 _named(outer, node.names[position].name)
             changed |= before
     subqueries = (expr.subquery.plan.plan for expr in subquery_exprs(plan))
