@@ -48,7 +48,8 @@ class Trial:
         for format in FORMATS:
             found = {}
             for name in awkward.ROWS:
-                found[f"{name}_{format}"], source = awkward.write(name, folder, format)
+                data, source = awkward.write(name, folder, format)
+                found[f"{name}_{format}"] = awkward.one_zero(data)
                 connection.register(f"{name}_{format}", source.data, **source.options)
             self._references[format] = Reference(found)
 
@@ -72,7 +73,7 @@ class Trial:
             roads += ["never"] if self.asked % NEVER_EACH == 0 else []
             roads += ["auto"] if self.asked % AUTO_EACH == 0 else []
             try:
-                expected = self._references[format].answer(named)
+                expected = self._references[format].answer(named.replace(awkward.NEGATIVE_ZERO, "0e0"))
             except Exception:  # of Rust; DataFusion has no answer
                 return
             for road in roads:

@@ -102,9 +102,12 @@ class Tables:
         format = FORMATS[zlib.crc32(f"{self._seed} {name}".encode()) % len(FORMATS)]
         if not tables.can_hold(format, table):
             format = "parquet" if tables.can_hold("parquet", table) else "arrow"
+        try:
+            source = tables.write(table, self._folder / f"{len(list(self._folder.iterdir()))}.{format}", format)
+        except pa.ArrowNotImplementedError:  # of types that no file has
+            source = tables.Source(table)
         self._kept[name] = table
         self._connections["arrow"].register(name, table)
-        source = tables.write(table, self._folder / f"{len(list(self._folder.iterdir()))}.{format}", format)
         self._connections["files"].register(name, source.data, **source.options)
 
     def close(self) -> None:

@@ -29,7 +29,12 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "string": pa.types.is_string,
     "binary": pa.types.is_binary,
 }
-_PLAIN = {pa.string_view(): pa.string(), pa.large_string(): pa.string(), pa.binary_view(): pa.binary()}
+_PLAIN = {
+    pa.string_view(): pa.string(),
+    pa.large_string(): pa.string(),
+    pa.binary_view(): pa.binary(),
+    pa.float16(): pa.float32(),
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Source:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The same table without encodings: views, large strings and dictionaries become plain columns."""
+    """The same table in types that Jumpgate keeps: no views, large strings, dictionaries and floats of 16 bits."""
     for index, column in enumerate(table.schema):
         wanted = _plain_type(column.type)
         if wanted != column.type:
@@ -89,7 +94,7 @@ def write(table: pa.Table, path: Path, format: str) -> Source:
     if format == "arrow":
         return Source(table)
     if format == "parquet":
-        pyarrow.parquet.write_table(table, path)
+        pyarrow.parquet.write_table(table, path, use_compliant_nested_type=False)  # lists keep their items' name
         return Source(path, {"format": "parquet"})
     if format == "orc":
         pyarrow.orc.write_table(table, path)
