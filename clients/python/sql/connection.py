@@ -149,16 +149,21 @@ class Connection:
         self.close()
 
     def whole(self, text: str, parameters: Parameters, reads: Mapping[str, str]) -> datafusion.DataFrame:
-        """A query in DataFusion, over the tables that it reads itself and, by name, Arrow files that jobs have read."""
+        """A query in DataFusion, over the tables that it reads itself and, by name, Arrow files that jobs have read.
+
+        Tables that only jobs read and that are not among these have vanished from the plan: they have no rows here.
+        """
         context = self.local
-        if reads:
+        if reads or any(table.is_converted for table in self.tables):
             context = local.context(DIALECTS[self.dialect])
             for table in self.tables:
                 if table.name in reads:
                     context.register_arrow(
                         quoted(table.name), f"file://{reads[table.name]}", schema=table.schema, file_extension=""
                     )
-                elif not table.is_converted:
+                elif table.is_converted:
+                    context.register_record_batches(quoted(table.name), [[local.empty(table.schema)]])
+                else:
                     self._register(context, table)
         return self._frontend.frame(context, text, parameters, list(self.tables))
 

@@ -82,7 +82,7 @@ class Frontend:
             except BaseException as error:  # a panic of DataFusion is no Exception
                 raise planning_error(error, prepared, tables) from error
             plan, reason = self._encoded(logical, shown)
-        scanned = set(_SCAN.findall(shown))
+        scanned = {name.rsplit(".", 1)[-1] for name in _SCAN.findall(shown)}
         used = tuple(table.name for table in tables if table.name in scanned)
         root = Node(plan, logical, self._context)
         return Planned(text, root, schema, used, _HINTS.sub("", shown), reason)
