@@ -237,9 +237,9 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
     nulls: int | None = 0
     for chunk in (group.column(leaf) for group in groups if group.num_rows):
         statistics = chunk.statistics if chunk.is_stats_set else None
-        counted = statistics is not None and statistics.has_null_count
-        nulls = nulls + statistics.null_count if counted and nulls is not None else None
-        if counted and statistics.null_count == chunk.num_values:
+        count = statistics.null_count if statistics is not None and statistics.has_null_count else None
+        nulls = None if nulls is None or count is None else nulls + count
+        if count == chunk.num_values:
             continue
         low, high = _bounds(statistics, type_)
         lows.append(low)

@@ -19,7 +19,7 @@ from typing import Any
 
 from jumpgate.converters import probe_wire as wire
 from jumpgate.converters import samples, schema, statistics
-from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, MemoryLimit, ProtocolError
+from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
 #: a request may take so much memory more than the process has when it begins
 MEMORY_BYTES_MAX = 2 << 30
@@ -43,7 +43,7 @@ def main(descriptor: int) -> None:
             verb, files, arguments, limit_s = wire.receive(connection)
             with _bounded(connection, limit_s):
                 answer = _answer(verb, files, arguments)
-            wire.send(connection, answer)
+            _tell(connection, answer)
     os._exit(0)
 
 
@@ -91,6 +91,13 @@ def _answer(verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> di
         error = MalformedData(f"{_named(files)} cannot be read: {type(e).__name__}: {e}", file=files[0])
     fields = {k: v if isinstance(v, int | float) else str(v) for k, v in error.fields.items()}
     return {"error": {**error.to_dict(), "fields": fields}}
+
+
+def _tell(connection: socket.socket, answer: dict[str, Any]) -> None:
+    try:
+        wire.send(connection, answer)
+    except (TypeError, ProtocolError) as e:
+        wire.send(connection, {"error": InternalError(f"what a look into files found cannot be told: {e}").to_dict()})
 
 
 def _named(files: tuple[str, ...]) -> str:

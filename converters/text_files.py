@@ -97,7 +97,7 @@ def _unpacked(file: str, f: IO[bytes]) -> IO[bytes]:
     if packer == "gzip":
         return gzip.GzipFile(fileobj=f)  # type: ignore[return-value]
     if packer == "bzip2":
-        return bz2.BZ2File(f)  # type: ignore[return-value]
+        return bz2.BZ2File(f)
     import pyarrow as pa
 
     stream: IO[bytes] = pa.CompressedInputStream(pa.PythonFile(f, "r"), "zstd")

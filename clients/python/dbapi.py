@@ -310,7 +310,11 @@ class Cursor:
 
 def _rows(query: Query) -> Iterator[Row]:
     for batch in query.batches():
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        try:
+            columns = [column.to_pylist() for column in batch.columns]
+        except (OverflowError, ValueError, pa.ArrowException) as error:
+            raise DataError(f"a value that Python cannot hold: {error}; fetch_arrow_table takes it") from error
+        yield from zip(*columns, strict=True)
 
 
 @contextmanager

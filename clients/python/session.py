@@ -63,8 +63,8 @@ class Session:
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
     where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
     host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
-    each instance's tables (0: none). prefer: accelerators to use wherever they match. wait_s: how long to wait for a
-    service at `address` that is only starting.
+    each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
+    long to wait for a service at `address` that is only starting.
     """
 
     def __init__(

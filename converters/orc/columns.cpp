@@ -81,6 +81,8 @@ void OrcColumn::read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) {
 namespace {
 
 constexpr int64_t kSkipRows = JG_BATCH_ROWS;
+// A dictionary may have this many texts, and so many for each byte that it takes in the file: more is a damaged file.
+constexpr int64_t kEntries = 1 << 20, kEntriesPerByte = 128;
 
 template <class Out>
 class Typed : public OrcColumn {
@@ -347,6 +349,8 @@ class Texts final : public Typed<JgStr> {
   void load_dictionary() {
     OrcStream stream;
     open(kDictionaryData, &stream);
+    if (encoding().dictionary_size > kEntries + kEntriesPerByte * stream.stored_bytes())
+      malformed("a dictionary of more texts than its bytes can hold");
     bytes_.clear();
     std::vector<int64_t> sizes;
     for (int64_t left = encoding().dictionary_size; left > 0;) {

@@ -48,6 +48,7 @@ class OrcStream {
   const uint8_t* position() const { return at_; }
   // Passes over n bytes, at most contiguous().
   void advance(int64_t n) { at_ += n; }
+  int64_t stored_bytes() const { return bytes_; }  // in the file
   bool at_end() const { return at_ == end_ && done_ == bytes_ && window_at_ == window_size_; }
 
  private:

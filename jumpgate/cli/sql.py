@@ -18,6 +18,9 @@ from jumpgate.errors import ConfigError, FileUnreadable
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
 @click.option("--format", type=click.Choice(("json", "csv", "parquet", "orc")), help="Of all tables. [default: suffix]")
+@click.option(
+    "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
+)
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="TEXT", help="For $1, $2 …, as a string.")
 @click.option("--offload", type=click.Choice(("auto", "always", "never")), default="auto", show_default=True)
 @job_options
@@ -30,6 +33,7 @@ def command(
     tables: tuple[str, ...],
     directory: Path | None,
     format: str | None,
+    options_given: tuple[str, ...],
     parameters: tuple[str, ...],
     offload: str,
     target: Path | None,
@@ -48,10 +52,10 @@ def command(
 
     if target is not None:
         result.check_target(target)
-    text = _text(file)
+    text, read_options = _text(file), _options(options_given)
     with jumpgate.connect(options.pop("address"), offload=offload, **options) as connection:
-        for name, path in _tables(tables, directory, format):
-            connection.register(name, path, format=format)
+        for name, path in _tables(tables, directory, format).items():
+            _register(connection, name, path, format, read_options)
         query = connection.sql(text, parameters)
         if explained or analyze:
             said = query.explain(analyze=analyze)
@@ -85,27 +89,68 @@ def _text(file: str) -> str:
         raise FileUnreadable(f"{file} is not UTF-8 text: {error.reason} at byte {error.start}", file=file) from error
 
 
-def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> list[tuple[str, str]]:
-    """(name, path) of each table. Raises ConfigError."""
+def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> dict[str, str]:
+    """Name → path of each table; one that is named takes the place of one of the folder. Raises ConfigError."""
     from jumpgate.dataflow.files import SUFFIXES, split_suffix
 
-    found = []
+    named: dict[str, str] = {}
     for text in given:
-        name, separator, path = text.partition("=")
-        if not separator or not name or not path:
-            raise ConfigError(f"--table {text}: write NAME=PATH, as in item=data/item.parquet")
-        found.append((name, path))
+        name, path = _pair(text, "--table", "item=data/item.parquet")
+        if name in named:
+            raise ConfigError(f"--table {text}: {name!r} is {named[name]} already")
+        named[name] = path
+    found: dict[str, str] = {}
     if directory is not None:
         if not directory.is_dir():
             raise ConfigError(f"--tables {directory}: there is no such folder", directory=directory)
         for entry in sorted(directory.iterdir()):
             name, suffix = split_suffix(entry.name)
             known = SUFFIXES.get(suffix)
-            if not entry.name.startswith(".") and (entry.is_dir() or (known and format in (None, known))):
-                found.append((name, str(entry)))
-    if not found:
+            if entry.name.startswith(".") or name in named or not (entry.is_dir() or known):
+                continue
+            if entry.is_file() and format not in (None, known):
+                continue
+            if name in found:
+                raise ConfigError(
+                    f"--tables {directory}: {Path(found[name]).name} and {entry.name} would both be table {name!r}; "
+                    f"name one with --table {name}=PATH, or give --format"
+                )
+            found[name] = str(entry)
+    if not found and not named:
         raise ConfigError("no tables: name them with --table NAME=PATH, or a folder of them with --tables")
+    return found | named
+
+
+def _options(given: tuple[str, ...]) -> dict[str, str]:
+    """Options of reads by name. Raises ConfigError for one that no format has."""
+    from jumpgate.dataflow.resolve import suggest
+    from jumpgate.dataflow.validate import READ_OPTIONS
+
+    found = {}
+    for text in given:
+        name, value = _pair(text, "--option", "delimiter=;")
+        known = sorted({option for options in READ_OPTIONS.values() for option in options})
+        if name not in known:
+            raise ConfigError(f"--option {text}: there is no such option{suggest(name, known)}")
+        found[name] = value.replace("\\t", "\t")
     return found
+
+
+def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
+    """With those of the options that the table's format has."""
+    from jumpgate.dataflow.files import list_files
+    from jumpgate.dataflow.validate import READ_OPTIONS
+
+    kind = list_files(path, format)[1]
+    known = READ_OPTIONS[kind]
+    connection.register(name, path, format=kind, **{n: v for n, v in options.items() if n in known})
+
+
+def _pair(text: str, option: str, example: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not separator or not name or (not value and option == "--table"):
+        raise ConfigError(f"{option} {text}: write NAME={'PATH' if option == '--table' else 'VALUE'}, as in {example}")
+    return name, value
 
 
 def _rows(table: Any) -> zip[tuple[Any, ...]]:

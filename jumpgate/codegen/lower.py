@@ -316,6 +316,8 @@ class Lowering:
         if node.builds_left:
             return [self._found(node)]
         table, where, built = self._build(node.right, node.right_keys, node.type in ("right", "full"))
+        if node.type not in ("semi", "anti", "mark") and node.right_keys:
+            table.is_expanded = True
         streams = self.lower(node.left)
         for s in streams:
             s.stage = max(s.stage, built + 1)

@@ -138,6 +138,8 @@ class Table:
     measures: list[tuple[str, int, DataType | None]] = field(default_factory=list)
     order: list[SortField] = field(default_factory=list)
     tracks_matches: bool = False
+    #: join by keys: a row is visited together with all others of its key
+    is_expanded: bool = False
     #: sort: parameters that hold limit and offset
     limit: int | None = None
     offset: int | None = None

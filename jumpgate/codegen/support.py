@@ -48,7 +48,7 @@ def _window(node: Window) -> Unsupported | None:
     """Generated windows see the whole partition, or everything up to the current row."""
     frame = node.frame
     if frame.start is not None or frame.end not in (None, 0):
-        return Unsupported("window frames that slide are not generated", "window_frame", "install 'jumpgate[sql]'")
+        return Unsupported("window frames that slide are not generated", "window_frame")
     for f in node.functions:
         if f.function not in WINDOW_FUNCTIONS:
             return Unsupported(f"window function {f.function} is not generated", "window_function")

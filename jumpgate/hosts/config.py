@@ -2,7 +2,7 @@
 
 [service]                       # all optional
 stall_timeout_ms = 60000        # fails a job that moves no rows and burns no CPU time for this long
-memory_limit_bytes = 0          # of each instance's tables; 0: none
+memory_limit_bytes = 0          # of each instance's tables; 0: what its host has, but for a reserve
 
 [[host]]
 name = "worker1"

@@ -141,7 +141,7 @@ def _program(program: Program) -> dict[str, Any]:
 
     tables = []
     for t in program.tables:
-        table: dict[str, Any] = {"kind": t.kind, "has_keys": t.keys > 0}
+        table: dict[str, Any] = {"kind": t.kind, "has_keys": t.keys > 0, "is_expanded": t.is_expanded}
         if t.limit is not None and t.offset is not None:
             table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
         tables.append(table)

@@ -109,6 +109,16 @@ def test_errors_are_of_the_hierarchy(connection: dbapi.Connection) -> None:
     connection.commit()
 
 
+def test_values_that_python_cannot_hold(connection: dbapi.Connection) -> None:
+    cursor = connection.execute("SELECT CAST('9999-12-31' AS DATE) + INTERVAL '31' DAY AS late FROM t")
+    with pytest.raises(dbapi.DataError, match="a value that Python cannot hold"):
+        cursor.fetchone()
+    assert (
+        cursor.execute("SELECT CAST('9999-12-31' AS DATE) + INTERVAL '31' DAY AS late").fetch_arrow_table().num_rows
+        == 1
+    )
+
+
 def test_what_is_closed_is_closed(connection: dbapi.Connection) -> None:
     cursor = connection.execute("SELECT id FROM t")
     cursor.close()

@@ -365,6 +365,17 @@ def test_files_of_one_table_differ(tmp_path: Path, local: Session) -> None:
         probe.scan("orc", paths, Schema((Field("g", t.int64),)))
 
 
+def test_a_dictionary_of_too_many_texts(tmp_path: Path) -> None:
+    """Empty texts take four bytes for 512 of them, and room in memory that the file has not."""
+    file = written(tmp_path / "t.orc", pa.array(["a", "b"] * 100), dictionary_key_size_threshold=1.0)
+    file.stripes[0].information.put(5, 1 << 40)
+    root, column = file.stripes[0].footer.messages(2)
+    assert column.integer(2) == 2
+    file.stripes[0].footer.put(2, root, column.put(2, 1 << 39))
+    with pytest.raises(MalformedData, match="'c': a dictionary of more texts than its bytes can hold"):
+        scan(file.write(tmp_path / "t.orc"), t.string)
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_damaged_footers_are_typed_errors(tmp_path: Path, compression: str) -> None:
     rng = random.Random(compression)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
 
+import jumpgate
 from jumpgate.client import col, count, read
 from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
@@ -316,3 +317,14 @@ def test_filters_and_joins_over_uncounted_stripes(tmp_path: Path, local: Session
     assert rows(read(path).filter(col("k") > 2000)) == ROWS - 2001
     assert rows(read(path).filter(col("s") >= "05000")) == ROWS - 5000
     assert rows(read(path).join(read(str(tmp_path / "few.orc")), left_on="k", right_on="k2")) == 2
+
+
+@pytest.mark.parametrize("offload", ["never", "auto", "always"])
+def test_sql_over_uncounted_stripes(tmp_path: Path, one_host: str, offload: str) -> None:
+    data = pa.table({"k": pa.array(range(ROWS), pa.int64())})
+    file = written(tmp_path / "t.orc", data, stripe_size=16 << 10, batch_size=STRIDE // 2)
+    uncounted(file)
+    with jumpgate.connect(one_host, offload=offload) as connection:
+        connection.register("t", file.write(tmp_path / "t.orc"))
+        assert connection.sql("select count(*) as n from t").to_pylist() == [{"n": ROWS}]
+        assert connection.sql("select count(*) as n from t where k > 2000").to_pylist() == [{"n": ROWS - 2001}]

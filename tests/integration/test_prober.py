@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from jumpgate.client import connect, count, read
-from jumpgate.converters import probe, probe_wire
+from jumpgate.converters import probe, probe_wire, probe_worker
 from jumpgate.converters.prober import WORKERS_MAX, Prober, prober
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema
@@ -224,6 +224,13 @@ def test_the_wire_carries_what_planning_needs_and_nothing_else() -> None:
         ours.sendall(b"\xff\xff\xff\xff")
         with pytest.raises(ProtocolError, match="too long"):
             probe_wire.receive(theirs)
+
+
+def test_what_the_wire_does_not_carry_is_a_mistake_of_ours() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        probe_worker._tell(ours, {"ok": object()})
+        assert probe_wire.receive(theirs)["error"]["code"] == "internal"
 
 
 def test_planning_loads_no_reader_into_this_process(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import jumpgate
+from jumpgate.cli.main import main
 from jumpgate.client.sql import commands
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
@@ -103,3 +105,38 @@ def test_what_is_no_query(connection: Connection, text: str, message: str) -> No
 def test_a_table_that_is_missing(connection: Connection) -> None:
     with pytest.raises(NotFound, match="there is no table 'itm'; did you mean 'item'"):
         commands.answer("DESCRIBE itm", connection)
+
+
+def test_tables_and_options_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "tables"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "people.csv").write_text("name;age\nann;NA\nbob;7\n")
+    (folder / "pets.json").write_text('{"name": "rex"}\n')
+    (folder / "parts" / "part.json").write_text('{"n": 1}\n')
+    (folder / "README.md").write_text("no table")
+    file = tmp_path / "query.sql"
+
+    def run(text: str, *arguments: str) -> tuple[int, str, str]:
+        file.write_text(text)
+        with pytest.raises(SystemExit) as ended:
+            main(["sql", str(file), "--offload", "never", *arguments])
+        out, err = capsys.readouterr()
+        return int(str(ended.value.code)), out, err
+
+    options = ("--tables", str(folder), "--option", "delimiter=;", "--option", "null=NA", "--json")
+    code, out, err = run("SELECT name, age FROM people WHERE age IS NULL", *options)
+    assert code == 0 and json.loads(out)["result"] == [["ann", None]], err
+    code, out, err = run("SELECT name, n FROM parts JOIN pets ON n = 1", *options)
+    assert code == 0 and json.loads(out)["result"] == [["rex", 1]], err
+    code, out, _ = run("SELECT 1 FROM peple", *options)
+    assert code == 1 and "there is no table 'peple'; did you mean 'people'?" in out
+    code, _, err = run("SELECT 1", "--tables", str(folder), "--option", "delimeter=;")
+    assert code == 1 and "there is no such option; did you mean 'delimiter'?" in err
+    (folder / "pets.csv").write_text("a\n1\n")
+    code, _, err = run("SELECT 1", "--tables", str(folder))
+    assert code == 1 and "pets.csv and pets.json would both be table 'pets'" in err
+    pets = f"pets={folder / 'pets.csv'}"
+    code, out, _ = run("SELECT a FROM pets", *options, "--table", pets)
+    assert code == 0 and json.loads(out)["result"] == [[1]]
+    code, _, err = run("SELECT 1", "--table", pets, "--table", pets)
+    assert code == 1 and "is" in err and "already" in err

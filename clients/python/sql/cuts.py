@@ -201,6 +201,7 @@ def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> Non
     scan.table.bare.table = f"cut {number}"
     scan.paths.append(f"{CUT}{number}")
     scan.arrow.SetInParent()
+    scan.schema.SetInParent()  # it may have no columns
     write_schema(scan.schema, schema)
     projection.SetInParent()
     for field_, name in zip(schema, node.names, strict=True):

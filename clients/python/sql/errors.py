@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from jumpgate.client.sql.messages import plain
 from jumpgate.client.sql.tokens import place as position_of
@@ -85,7 +86,7 @@ def _syntax(said: str, text: str, moved: Callable[[int, int], tuple[int, int]] |
     )
 
 
-def _at_name(message: str, text: str, wanted: str, **fields: object) -> InvalidSql:
+def _at_name(message: str, text: str, wanted: str, **fields: Any) -> InvalidSql:
     """The error with the place where `text` has the name first, if it has it."""
     parts = wanted.lower().rsplit(".", 2)[-2:]
     found = tokens(text)

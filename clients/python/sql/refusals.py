@@ -161,7 +161,7 @@ def _only_truth_matters(words: Sequence[str], pairs: dict[int, int], index: int,
 
 def _neighbours(words: Sequence[str], pairs: dict[int, int], index: int, step: int) -> tuple[list[int], int]:
     """What stands beside `index` on its level, up to the end of the clause, and where that is (-1: nowhere)."""
-    found = []
+    found: list[int] = []
     index = pairs[index] if step > 0 and index in pairs else index
     while 0 <= (index := index + step) < len(words):
         if index in pairs:

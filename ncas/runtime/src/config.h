@@ -28,6 +28,7 @@ struct SinkConfig {
 struct TableConfig {
   std::string kind;  // join | groups | sort
   bool has_keys = true;
+  bool is_expanded = false;
   int64_t limit = -1, offset = 0;
 };
 

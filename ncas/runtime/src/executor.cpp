@@ -339,7 +339,7 @@ Status Executor::build() {
     const auto kind = t.kind == "join"     ? Table::Kind::kJoin
                       : t.kind == "groups" ? Table::Kind::kGroups
                                            : Table::Kind::kSort;
-    tables.push_back(std::make_unique<Table>(kind, program->tables[i], t.has_keys, t.limit, t.offset, &budget));
+    tables.push_back(std::make_unique<Table>(kind, program->tables[i], t, &budget));
     joins.push_back(tables.back()->join());
     completions.push_back(std::make_unique<TableWork>(this, static_cast<int>(i)));
   }

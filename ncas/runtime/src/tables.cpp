@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
-constexpr int64_t kLongChain = 4;              // rows of a join's bucket, on average, that are worth to be gathered
+constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
@@ -20,13 +20,14 @@ void link(uint64_t* slot, JgRow* row) {
 
 }  // namespace
 
-Table::Table(Kind kind, const JgTableInfo& info, bool has_keys, int64_t limit, int64_t offset, Budget* budget)
+Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budget* budget)
     : kind_(kind),
       info_(info),
-      has_keys_(has_keys),
-      limit_(limit),
-      offset_(offset),
-      kept_(std::min(limit, kUnlimited) + std::min(offset, kUnlimited)),
+      has_keys_(config.has_keys),
+      is_expanded_(config.is_expanded),
+      limit_(config.limit),
+      offset_(config.offset),
+      kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
       gathered_(budget) {}
 
@@ -218,12 +219,13 @@ void Table::merge_partition(int p, JgTask* task) {
   }
 }
 
-// Rows with many partners each: those of a chain side by side, so that following it is reading on.
+// Keys of many rows each: those of a chain side by side, so that following it is reading on. One pass over rows that
+// the joins to come will visit many times.
 void Table::gather_chains() {
   const int64_t count = static_cast<int64_t>(rows_.size() - null_rows_.size());
   const int64_t used = std::count_if(slots_.begin(), slots_.end(), [](uint64_t slot) { return slot != 0; });
   const uint64_t stride = (info_.row_size + 15) & ~uint64_t{15};
-  if (!has_keys_ || count < kLongChain * used || budget_->exceeded()) return;
+  if (count < kLongChain * used || budget_->exceeded()) return;
   char* at = gathered_.bytes(stride * count);
   size_t n = 0;
   for (uint64_t& slot : slots_) {
@@ -241,7 +243,7 @@ void Table::gather_chains() {
 void Table::finish(JgTask* task) {
   switch (kind_) {
     case Kind::kJoin:
-      gather_chains();
+      if (is_expanded_) gather_chains();
       join_.rows = rows_.data();
       join_.count = static_cast<int64_t>(rows_.size());
       join_.null_rows = null_rows_.data();

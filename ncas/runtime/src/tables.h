@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "config.h"
 #include "jg/kernel.h"
 #include "memory.h"
 
@@ -23,7 +24,7 @@ struct Part {
 class Table {
  public:
   enum class Kind { kJoin, kGroups, kSort };
-  Table(Kind kind, const JgTableInfo& info, bool has_keys, int64_t limit, int64_t offset, Budget* budget);
+  Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budget* budget);
 
   Part* part(int thread);  // made on first use
   JgRow* append(Part* part, uint64_t hash, bool null_key);
@@ -50,7 +51,7 @@ class Table {
 
   const Kind kind_;
   const JgTableInfo info_;
-  const bool has_keys_;
+  const bool has_keys_, is_expanded_;
   const int64_t limit_, offset_;  // sort; limit_ < 0: none
   const int64_t kept_;            // rows of a top-n that may still matter
   Budget* budget_;
