@@ -43,8 +43,9 @@ _READS = re.compile(r"^\s*(?:select|with|values|\(|from|table)\b", re.IGNORECASE
 @dataclass(frozen=True)
 class Outcome:
     """What became of one query on one road. verdict: same, differs, error (where DataFusion answers), overflow (an
-    error that DataFusion does not raise, as documented), refused (what DataFusion answers wrongly), open (the text does not determine its answer), hang, crash;
-    unanswered (no road is tried) if DataFusion has no answer. offloaded: operators. files: it reads files."""
+    error that DataFusion does not raise, as documented), refused (what DataFusion answers wrongly, as documented),
+    open (the text does not determine its answer), hang, crash; unanswered (no road is tried) if DataFusion has no
+    answer. offloaded: operators. files: it reads files."""
 
     file: str
     line: int
