@@ -121,7 +121,7 @@ def summary(outcomes: Iterable[Outcome]) -> Summary:
     answered = same = over_files = offloaded = 0
     for roads in queries.values():
         found = {outcome.verdict for outcome in roads}
-        if found & {"unanswered", "open"} and not found & {"differs", "error", "hang", "crash"}:
+        if found & {"unanswered", "open", "refused"} and not found & {"differs", "error", "hang", "crash"}:
             continue
         answered += 1
         same += found <= {"same", "overflow"}

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.explain import explain_data
 from jumpgate.errors import JumpgateError
 from jumpgate.testing import sqllogic, tables
@@ -35,14 +36,16 @@ ROADS = (("files", "never"), ("files", "auto"), ("files", "always"), ("arrow", "
 FILE_PARTS = 4
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CHANGES = re.compile(r"^\s*(?:create|insert|update|delete|drop|truncate|alter|copy)\b", re.IGNORECASE)
+_REFUSED = re.compile(r"\b(?:except|intersect)\s+all\b", re.IGNORECASE)
 _READS = re.compile(r"^\s*(?:select|with|values|\(|from|table)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What became of one query on one road. verdict: same, differs, error (where DataFusion answers), overflow (an
-    error that DataFusion does not raise, as documented), open (the text does not determine its answer), hang, crash;
-    unanswered (no road is tried) if DataFusion has no answer. offloaded: operators. files: it reads files."""
+    error that DataFusion does not raise, as documented), refused (what DataFusion answers wrongly, as documented),
+    open (the text does not determine its answer), hang, crash; unanswered (no road is tried) if DataFusion has no
+    answer. offloaded: operators. files: it reads files."""
 
     file: str
     line: int
@@ -179,7 +182,8 @@ def _verdict(connection: Connection, offload: str, reference: Reference, answer:
             found = query.to_arrow()
     except JumpgateError as error:
         overflow = error.code == "overflow" and offload != "never"
-        return "overflow" if overflow else "error", _said(error), offloaded
+        refused = isinstance(error, InvalidSql) and bool(_REFUSED.search(answer.text))
+        return "overflow" if overflow else "refused" if refused else "error", _said(error), offloaded
     except BaseException as error:  # a panic of DataFusion is no Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise

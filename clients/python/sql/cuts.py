@@ -210,7 +210,18 @@ def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> Non
         alias.input.column.relation.name = f"cut {number}"
         alias.name = name.name
         if name.relation:
-            alias.relation.add().bare.table = name.relation
+            _qualify(alias.relation.add(), name.relation)
+
+
+def _qualify(target: pb.TableName, name: str) -> None:
+    """Fills a table's name with `table`, `schema.table` or `catalog.schema.table`."""
+    match name.split("."):
+        case [schema, table]:
+            target.partial.schema, target.partial.table = schema, table
+        case [catalog, schema, table]:
+            target.full.catalog, target.full.schema, target.full.table = catalog, schema, table
+        case _:
+            target.bare.table = name
 
 
 def _numbered(schema: pa.Schema) -> pa.Schema:

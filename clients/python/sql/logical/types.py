@@ -54,7 +54,8 @@ _ARROW_NAMES = {
 
 
 def write_schema(target: Schema, schema: pa.Schema) -> None:
-    """Fills `target`; of types that `agree` accepts."""
+    """Fills `target`; of types that `agree` accepts. A schema without columns is there, too."""
+    target.SetInParent()
     for column in schema:
         field, type = target.fields.add(name=column.name, nullable=True), column.type
         if at.is_decimal(type):
