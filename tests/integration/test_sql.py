@@ -228,7 +228,7 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
         ("SELECT 1; SELECT 2", "only one query"),
         ("CREATE TABLE t AS SELECT 1", "a query only reads"),
         ("COPY item TO 'x.csv'", "a query only reads"),
-        ("SET a.b = 1", "SET is not for queries"),
+        ("SET a.b = 1", "SET is not possible: settings are arguments of jumpgate.connect"),
         ("", "the text holds no query"),
     ],
 )  # fmt: skip

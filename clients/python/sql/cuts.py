@@ -19,7 +19,7 @@ from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.logical import barriers, relations, zeros
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.nodes import Node, count, inputs, operator_name, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import SchemaMismatch
@@ -105,22 +105,21 @@ class _Splitter:
     ) -> None:
         self._root, self._tables, self._relation, self._decide = root, tables, relation, decide
         self._rest = pb.Plan()
-        self._rest.CopyFrom(root.plan)
-        self._changed = zeros.normalise(root, self._rest)
         self._found = Split(self._rest)
         self._known: dict[tuple[int, int], int] = {}  # operator, whether it is offloaded → number of the cut
         self._places: Counter[int] = Counter()
-        self._count(root)
 
     def split(self) -> Split:
-        self._visit(self._root, self._rest)
-        found = self._found
-        if len(found.cuts) == 1 and not found.kept:
-            found.rest = None
-        changed = barriers.guard(self._rest) or self._changed
-        if not found.cuts and not changed:
-            return whole(self._root, "", [], found.kept)
-        return found
+        root, found = self._root, self._found
+        mapped = self._relation(root)
+        if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1)) is None:
+            return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
+        self._rest.CopyFrom(root.plan)
+        changed = zeros.normalise(root, self._rest)
+        self._count(root)
+        self._visit(root, self._rest)
+        changed |= barriers.guard(self._rest)
+        return found if found.cuts or changed else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:
         mapped = self._relation(node)
@@ -132,7 +131,7 @@ class _Splitter:
     def _visit(self, node: Node, place: pb.Plan) -> None:
         mapped = self._relation(node)
         if isinstance(mapped, Operator):
-            candidate = Candidate(mapped, count(node.plan), self._places[id(mapped)])
+            candidate = Candidate(mapped, node.operators, self._places[id(mapped)])
             reason = self._decide(candidate)
             if reason is None:
                 self._cut(node, mapped, candidate.operators, place)
@@ -147,8 +146,9 @@ class _Splitter:
             self._found.kept.append(Kept(node.children[0].described, reason))
             self._cut(node, mapped, 0, place)  # reading may stop after so many rows
         else:
-            subqueries = (expr.subquery.plan.plan for expr in subquery_exprs(place))
-            places = [*inputs(place), *subqueries]
+            places = [*inputs(place)]
+            if node.nests:
+                places += [expr.subquery.plan.plan for expr in subquery_exprs(place)]
             for child, child_place in zip((*node.children, *node.subqueries), places, strict=True):
                 self._visit(child, child_place)
 
@@ -229,15 +229,16 @@ def _numbered(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f"c{i}", f.type) for i, f in enumerate(schema)])
 
 
-def scans(plan: pb.Plan) -> Iterator[pb.Scan]:
-    """The scans of a plan, those of subqueries included."""
+def scans(plan: pb.Plan, nests: bool = True) -> Iterator[pb.Scan]:
+    """The scans of a plan, those of subqueries included if it nests any."""
     stack = [plan]
     while stack:
         node = stack.pop()
         if node.WhichOneof("kind") == "scan":
             yield node.scan
         stack.extend(inputs(node))
-        stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
+        if nests:
+            stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
 
 
 def point_to_table(scan: pb.Scan, table: Table) -> None:

@@ -28,8 +28,9 @@ def mend(node: Node, plan: pb.Plan, change: Callable[[Message, Types], bool]) ->
                 changed = True
                 if position is not None and isinstance(outer, pb.Expr):
                     _named(outer, node.names[position].name)
-    subqueries = (expr.subquery.plan.plan for expr in subquery_exprs(plan))
-    places = [*inputs(plan), *subqueries]
+    places = [*inputs(plan)]
+    if node.nests:
+        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
     for child, place in zip((*node.children, *node.subqueries), places, strict=True):
         changed |= mend(child, place, change)
     return changed

@@ -31,11 +31,12 @@ class Name:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One node of a plan over the tables of `context`."""
+    """One node of a plan over the tables of `context`. nests: whether its expressions hold subqueries."""
 
     plan: Plan
     logical: LogicalPlan
     context: datafusion.SessionContext
+    nests: bool = True
 
     @property
     def kind(self) -> str:
@@ -86,7 +87,12 @@ class Node:
             logicals = [*logicals[0].inputs(), *logicals[1:]]
         if len(plans) != len(logicals):
             raise Unmapped(f"a {self.described} with {len(logicals)} inputs is encoded with {len(plans)}")
-        return [Node(plan, logical, self.context) for plan, logical in zip(plans, logicals, strict=True)]
+        return [Node(plan, logical, self.context, self.nests) for plan, logical in zip(plans, logicals, strict=True)]
+
+    @cached_property
+    def operators(self) -> int:
+        """How many operators it and all below it are, subqueries included; a new name is none."""
+        return (self.kind != "subquery_alias") + sum(n.operators for n in (*self.children, *self.subqueries))
 
     def subquery(self, plan: Plan) -> Node:
         """The node of a subquery in one of the expressions."""
@@ -100,7 +106,7 @@ class Node:
     @cached_property
     def subqueries(self) -> list[Node]:
         """The subqueries of its expressions, in the order of the encoding."""
-        return [self.subquery(expr.subquery.plan.plan) for expr in subquery_exprs(self.plan)]
+        return [self.subquery(expr.subquery.plan.plan) for expr in subquery_exprs(self.plan)] if self.nests else []
 
 
 def operator_name(line: str) -> str:
@@ -139,14 +145,3 @@ def subquery_exprs(plan: Plan) -> Iterator[Expr]:
             if field.message_type is None or field.message_type.GetOptions().map_entry:
                 continue
             stack.extend(v for v in (value if field.is_repeated else (value,)) if not isinstance(v, Plan))
-
-
-def count(plan: Plan) -> int:
-    """How many operators a plan has, subqueries included; a new name is none."""
-    found, stack = 0, [plan]
-    while stack:
-        node = stack.pop()
-        found += node.WhichOneof("kind") != "subquery_alias"
-        stack.extend(inputs(node))
-        stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
-    return found
