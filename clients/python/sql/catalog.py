@@ -33,7 +33,7 @@ class Table:
     @property
     def is_converted(self) -> bool:
         """Whether its files are always read by Jumpgate's converters, also for DataFusion."""
-        return self.read is not None and self.read.format != "parquet"
+        return self.read is not None and (self.read.format != "parquet" or "partitions" in dict(self.read.options))
 
     def __str__(self) -> str:
         if self.read is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,10 +19,10 @@ from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import DataFiles
 from jumpgate.client.sql.experience import Experience
-from jumpgate.client.sql.frontend import Frontend, Planned, quoted
+from jumpgate.client.sql.frontend import Frontend, Parameters, Planned, quoted
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
-from jumpgate.client.sql.query import Parameters, Query
+from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.operators import Operator, Read
@@ -29,8 +30,8 @@ from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, JumpgateError
 
 OFFLOAD = ("auto", "always", "never")
-#: what the text means, and the settings of DataFusion that go with it
-DIALECTS = {"duckdb": {"datafusion.sql_parser.parse_float_as_decimal": "true"}, "datafusion": {}}
+#: what the text means
+DIALECTS = ("duckdb", "datafusion")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
 #: a mode whose time is unknown is tried if it is estimated to take no more than so many times what another one took
@@ -51,9 +52,9 @@ class Connection:
         self, address: str | None = None, *, offload: str = "auto", dialect: str = "duckdb", **options: Any
     ) -> None:
         self.offload = _one_of("offload", offload, OFFLOAD)
-        self.dialect = _one_of("dialect", dialect, tuple(DIALECTS))
-        self.local: datafusion.SessionContext = local.context(DIALECTS[dialect])
-        self._frontend = Frontend(local.context(DIALECTS[dialect]), dialect)
+        self.dialect = _one_of("dialect", dialect, DIALECTS)
+        self.local: datafusion.SessionContext = local.context()
+        self._frontend = Frontend(local.context(), dialect)
         self._data = DataFiles(self.spool_folder)
         self.tables = Catalog(self._changed)
         self._address, self._options = address, options
@@ -148,24 +149,19 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def whole(self, text: str, parameters: Parameters, reads: Mapping[str, str]) -> datafusion.DataFrame:
-        """A query in DataFusion, over the tables that it reads itself and, by name, Arrow files that jobs have read.
-
-        Tables that only jobs read and that are not among these have vanished from the plan: they have no rows here.
-        """
+    def whole(self, planned: Planned, parameters: Parameters, reads: Mapping[str, str]) -> datafusion.DataFrame:
+        """A query in DataFusion, over the tables that it reads itself and, by name, Arrow files that jobs have read."""
         context = self.local
-        if reads or any(table.is_converted for table in self.tables):
-            context = local.context(DIALECTS[self.dialect])
+        if reads:
+            context = local.context()
             for table in self.tables:
-                if table.name in reads:
-                    context.register_arrow(
-                        quoted(table.name), f"file://{reads[table.name]}", schema=table.schema, file_extension=""
-                    )
-                elif table.is_converted:
-                    context.register_record_batches(quoted(table.name), [[local.empty(table.schema)]])
-                else:
-                    self._register(context, table)
-        return self._frontend.frame(context, text, parameters, list(self.tables))
+                self._register(context, table, reads.get(table.name))
+        return self._frontend.frame(context, planned, parameters, list(self.tables))
+
+    def files(self, planned: Planned) -> list[str]:
+        """The files of a query's tables."""
+        reads = (self.tables[name].read for name in planned.tables)
+        return [file for read in reads if read is not None for file in read.files]
 
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
@@ -191,7 +187,7 @@ class Connection:
         if self.local.table_exist(quoted(name)):
             self.local.deregister_table(quoted(name))
         self._frontend.changed(name, table)
-        if table is not None and not table.is_converted:
+        if table is not None:
             self._register(self.local, table)
         self._data.forget(name)
         with self._lock:
@@ -200,17 +196,21 @@ class Connection:
             self._refused.clear()
         self._experience.forget()
 
-    def _register(self, context: datafusion.SessionContext, table: Table) -> None:
-        """A table that DataFusion reads itself."""
+    def _register(self, context: datafusion.SessionContext, table: Table, path: str | None = None) -> None:
+        """A table as DataFusion reads it: itself, or from the Arrow file of that path. A converted table without one is
+        only known by its columns: what would be read is no Arrow file."""
+        name = quoted(table.name)
+        if table.is_converted:
+            context.register_arrow(name, f"file://{path or sys.executable}", schema=table.schema, file_extension="")
+            return
         if table.data is not None:
-            batches = table.data.to_batches() or [local.empty(table.schema)]
-            context.register_record_batches(quoted(table.name), [batches])
+            context.register_record_batches(name, [table.data.to_batches() or [local.empty(table.schema)]])
             return
         plan = pb.Plan()
         plan.scan.table.bare.table = table.name
         cuts.point_to_table(plan.scan, table)
         self._frontend.write_schema(plan.scan, table)
-        context.register_view(quoted(table.name), local.decoded(context, plan))
+        context.register_view(name, local.decoded(context, plan))
 
     def _advised(self, text: str, parameters: Sequence[Any] | Mapping[str, Any]) -> str:
         """The mode that was the fastest for a text; `auto`, which estimates, for one of which little is known.

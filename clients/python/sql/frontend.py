@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,12 @@ READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).
 _SCAN = re.compile(r"^ *TableScan: (.*?)(?: projection=\[.*\].*)?$", re.MULTILINE)
 #: filters that a scan may apply before the filter above it decides
 _HINTS = re.compile(r"(?<=\])(, partial_filters=\[.*\])(?=$|, fetch=)", re.MULTILINE)
+#: numbers with a point; what DataFusion makes of a float beside a decimal
+_POINT = re.compile(r"[0-9]\.|\.[0-9]")
+_MIXED = re.compile(r"Decimal128\((?:[^()]*,)?\d+, ?(?:15|7)\)")
 _FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
+
+Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Planned:
 
     root: its plan; `unencoded` says why DataFusion's encoding does not hold it, else it is empty and the plan is also
     encoded. schema: of the result as SQL has it (names may repeat). tables: names of those that it reads. shown: the
-    plan as DataFusion prints it.
+    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats.
     """
 
     text: str
@@ -46,6 +52,7 @@ class Planned:
     tables: tuple[str, ...]
     shown: str
     unencoded: str = ""
+    exact: bool = False
 
 
 class Frontend:
@@ -54,6 +61,7 @@ class Frontend:
     def __init__(self, context: datafusion.SessionContext, dialect: str) -> None:
         self._context = context
         self._dialect = dialect
+        self._exact: weakref.WeakKeyDictionary[datafusion.SessionContext, bool] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def changed(self, name: str, table: Table | None) -> None:
@@ -64,48 +72,85 @@ class Frontend:
             if table is not None:
                 self._context.register_arrow(quoted(name), "file:///jumpgate", schema=table.schema, file_extension="")
 
-    def plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
+    def plan(self, text: str, parameters: Parameters, tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         return limits.with_stack(lambda: self._plan(text, parameters, tables))
 
-    def _plan(self, text: str, parameters: Sequence[Any] | Mapping[str, Any], tables: Sequence[Table]) -> Planned:
-        with self._lock:
-            frame = self._frame(self._context, text, parameters, tables)
-            prepared = Rewritten(text, text)
-            try:
-                names = duckdb_text.names(frame.schema().names)
-                logical = frame.optimized_logical_plan()
-                # types are only settled in the optimised plan, names are those of the text
-                fields = self._context.create_dataframe_from_logical_plan(logical).schema()
-                schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
-                shown = logical.display_indent()
-            except BaseException as error:  # a panic of DataFusion is no Exception
-                raise planning_error(error, prepared, tables) from error
-            plan, reason = self._encoded(logical, shown)
-        scanned = {name.rsplit(".", 1)[-1] for name in _SCAN.findall(shown)}
-        used = tuple(table.name for table in tables if table.name in scanned)
-        root = Node(plan, logical, self._context)
-        return Planned(text, root, schema, used, _HINTS.sub("", shown), reason)
-
     def frame(
-        self,
-        context: datafusion.SessionContext,
-        text: str,
-        parameters: Sequence[Any] | Mapping[str, Any],
-        tables: Sequence[Table],
+        self, context: datafusion.SessionContext, planned: Planned, parameters: Parameters, tables: Sequence[Table]
     ) -> datafusion.DataFrame:
-        """The query over the tables of `context`, not yet optimised. Raises InvalidSql."""
-        return limits.with_stack(lambda: self._frame(context, text, parameters, tables))
+        """The query over the tables of `context`, which DataFusion runs from its text. Raises InvalidSql."""
+        with self._lock:
+            return limits.with_stack(lambda: self._frame(context, planned.text, parameters, tables, planned.exact))
+
+    def _plan(self, text: str, parameters: Parameters, tables: Sequence[Table]) -> Planned:
+        """With exact numbers, if the text has any that are, unless one meets a float: DataFusion would make a decimal
+        of that, which cannot hold every float."""
+        with self._lock:
+            if self._dialect == "duckdb" and _POINT.search(text):
+                try:
+                    planned = self._planned(text, parameters, tables, exact=True)
+                except InvalidSql as error:
+                    try:
+                        return self._planned(text, parameters, tables, exact=False)
+                    except InvalidSql:
+                        raise error from None
+                if not _MIXED.search(planned.shown):
+                    return planned
+            return self._planned(text, parameters, tables, exact=False)
+
+    def _planned(self, text: str, parameters: Parameters, tables: Sequence[Table], exact: bool) -> Planned:
+        frame = self._frame(self._context, text, parameters, tables, exact)
+        try:
+            names = duckdb_text.names(frame.schema().names)
+            logical = frame.optimized_logical_plan()
+            # types are only settled in the optimised plan, names are those of the text
+            fields = self._context.create_dataframe_from_logical_plan(logical).schema()
+            schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
+            shown = str(logical.display_indent())
+        except BaseException as error:  # a panic of DataFusion is no Exception
+            raise planning_error(error, Rewritten(text, text), tables) from error
+        plan, reason = self._encoded(logical, shown)
+        scanned = {name.rpartition(".")[2] for name in _SCAN.findall(shown)}
+        used = tuple(table.name for table in tables if table.name in scanned)
+        return Planned(
+            text, Node(plan, logical, self._context), schema, used, _HINTS.sub("", shown), reason, exact=exact
+        )
 
     def _frame(
         self,
         context: datafusion.SessionContext,
         text: str,
-        parameters: Sequence[Any] | Mapping[str, Any],
+        parameters: Parameters,
         tables: Sequence[Table],
+        exact: bool,
+    ) -> datafusion.DataFrame:
+        """Names are taken as they are written; in another case only if no such name is known."""
+        expanded = functions.expand(text)
+        prepared = prepare(expanded, self._dialect)
+        try:
+            return self._parsed(context, prepared, parameters, tables, exact)
+        except InvalidSql as error:
+            spelled = prepare(expanded, self._dialect, tables)
+            if spelled.text == prepared.text:
+                raise
+            try:
+                return self._parsed(context, spelled, parameters, tables, exact)
+            except InvalidSql:
+                raise error from None
+
+    def _parsed(
+        self,
+        context: datafusion.SessionContext,
+        prepared: Rewritten,
+        parameters: Parameters,
+        tables: Sequence[Table],
+        exact: bool,
     ) -> datafusion.DataFrame:
         values = parameter_values(parameters)
-        prepared = prepare(functions.expand(text), self._dialect, tables)
+        if self._exact.get(context, False) != exact:
+            context.sql(f"SET datafusion.sql_parser.parse_float_as_decimal = {str(exact).lower()}").collect()
+            self._exact[context] = exact
         try:
             return context.sql(prepared.text, options=READ_ONLY, param_values=values)
         except BaseException as error:  # a panic of DataFusion is no Exception

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from jumpgate.client.sql import local
 from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
-from jumpgate.client.sql.frontend import Planned
+from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 #: jobs of one query that run at the same time; the others wait
 JOBS_AT_ONCE = 4
-Parameters = Sequence[Any] | Mapping[str, Any]
 
 
 class _Refused(JumpgateError):
@@ -184,7 +184,17 @@ class Query:
         self.timings.jobs_s = time.perf_counter() - start
 
     def _finished_here(self) -> Iterator[pa.RecordBatch]:
-        """Spools every cut, all at the same time, then lets DataFusion do the rest over them."""
+        """Spools every cut, all at the same time, then lets DataFusion do the rest over them; a file that changes
+        meanwhile is a FileChanged."""
+        states = file_states(self._connection.files(self.planned))
+        try:
+            yield from self._spooled_and_finished()
+        except JumpgateError:
+            check_unchanged(states)
+            raise
+        check_unchanged(states)
+
+    def _spooled_and_finished(self) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             folder = self._connection.spool_folder()
             spools = [stack.enter_context(local.Spool(folder)) for _ in self.split.cuts]
@@ -213,7 +223,7 @@ class Query:
     def _whole(self, paths: dict[int, str]) -> datafusion.DataFrame:
         """The text in DataFusion, over tables of which some were read by jobs."""
         tables = {name: paths[id(cut)] for name, cut in self.split.reads.items()}
-        return self._connection.whole(self.text, self._parameters, tables)
+        return self._connection.whole(self.planned, self._parameters, tables)
 
     def _spool(self, spools: list[local.Spool]) -> None:
         def fill(cut: Cut, spool: local.Spool) -> None:

@@ -61,6 +61,8 @@ def check(text: str, parts: Sequence[Token]) -> None:
             raise _refused(text, parts[index], " ".join(pair), _REFUSED[pair])
         if pair[0] == "PREWHERE" and pair[1] not in _CLAUSES | _CLOSING | {"", "."}:
             raise _refused(text, parts[index], "PREWHERE", "it would have no effect; write WHERE")
+    if "FULL" in words:
+        _check_full_joins(text, parts, words)
     if "IN" in words:
         _check_membership(text, parts, words)
 
@@ -118,6 +120,18 @@ def _operand_end(words: Sequence[str], start: int) -> int | None:
         elif depth == 0 and (word in _CONNECTIVES or word == "IS"):
             return index if index > start else None
     return None
+
+
+def _check_full_joins(text: str, parts: Sequence[Token], words: Sequence[str]) -> None:
+    """A column of FULL JOIN … USING is that of the left side alone in DataFusion, NULL for rows of the right side."""
+    for index, word in enumerate(words):
+        if word != "FULL" or "JOIN" not in words[index + 1 : index + 3]:
+            continue
+        natural = index > 0 and words[index - 1] == "NATURAL"
+        condition = next((w for w in words[index + 1 :] if w in ("ON", "USING")), "")
+        if natural or condition == "USING":
+            why = "rows of the right side alone would have NULL in its columns; write ON, and coalesce(a.x, b.x)"
+            raise _refused(text, parts[index], "FULL JOIN by equal names", why)
 
 
 def _check_membership(text: str, parts: Sequence[Token], words: Sequence[str]) -> None:
