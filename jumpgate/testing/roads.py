@@ -226,7 +226,7 @@ CELLS = (
     Cell("json", '{"a": 2.0}\n', _A_NUMBER, [2], "unless the fraction is zero"),
     Cell("json", '{"a": "2"}\n', _A_NUMBER, [2], "a number may be written as a string"),
     Cell("json", '{"a": 9007199254740993}\n', _A_NUMBER, [2**53 + 1], ""),
-    Cell("json", '{"a": 1, "a": 2}\n', _A_NUMBER, [1], "of a key that occurs twice the first counts"),
+    Cell("json", '{"a": 1, "a": 2}\n', _A_NUMBER, [2], "of a key that occurs twice the last one counts"),
     Cell("json", '{"b": 1}\n{"a": null}\n', _A_NUMBER, [None, None], "a key that a row lacks is NULL"),
     Cell("json", '{"a": ""}\n', _A_STRING, [""], ""),
     Cell("json", '{"a": 12}\n{"a": true}\n', _A_STRING, ["12", "true"], "numbers and booleans can be read as text"),

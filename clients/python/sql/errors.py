@@ -133,7 +133,7 @@ def from_datafusion(error: BaseException) -> JumpgateError:
     message = f"DataFusion, in the client's part of the plan: {plain(said) or 'it failed without saying why'}"
     if "divide by zero" in lowered or "division by zero" in lowered:
         return errors.DivisionByZero(message)
-    if "overflow" in lowered:
+    if "overflow" in lowered or "too large to store in a decimal" in lowered:
         return errors.Overflow(message)
     if "cast error" in lowered or "cannot cast" in lowered:
         return errors.InvalidCast(message)
