@@ -259,9 +259,13 @@ class Connection:
     def _split(self, planned: Planned, mode: str, speeds: calibrate.Speeds | None) -> Split:
         tables = {name: self.tables[name] for name in planned.tables}
         converted = [table for table in tables.values() if table.is_converted]
-        reason = planned.unencoded or ("offload = never" if mode == "never" else "")
-        if planned.unencoded:
-            return cuts.whole(planned.root, reason, converted)
+        stays = planned.unencoded
+        for table in tables.values():
+            if table.data is not None and not self._data.can_hold(table):
+                stays = f"table '{table.name}' has columns that only Arrow has"
+        if stays:
+            return cuts.whole(planned.root, stays, converted)
+        reason = "offload = never" if mode == "never" else ""
         reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
         decision = (lambda candidate: reason) if reason else decide.decision(speeds)
         return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))

@@ -13,7 +13,6 @@ from jumpgate.client.sql.local import Spool
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import SchemaMismatch
 
 _TYPES: dict[pa.DataType, DataType] = {
     pa.bool_(): t.bool_, pa.int8(): t.int8, pa.int16(): t.int16, pa.int32(): t.int32, pa.int64(): t.int64,
@@ -38,6 +37,18 @@ class DataFiles:
         fields = tuple(Field(f.name, _type(f)) for f in table.schema)
         return Read((self._spool(table).path,), "parquet", Schema(fields), tuple(range(len(fields))))
 
+    @staticmethod
+    def can_hold(table: Table) -> bool:
+        """Whether Parquet has all types of a table."""
+        import pyarrow.parquet as pq
+
+        assert table.data is not None
+        try:
+            pq.write_table(table.data.slice(0, 0), pa.BufferOutputStream())
+        except pa.ArrowException:
+            return False
+        return True
+
     def path(self, table: Table) -> str:
         """The path of a table's file, which holds the data."""
         path = self._spool(table).path
@@ -45,17 +56,14 @@ class DataFiles:
         return path
 
     def write(self, path: str) -> None:
-        """Fills the file of that path, if it is one of these. Raises SchemaMismatch."""
+        """Fills the file of that path, if it is one of these."""
         with self._lock:
             found = next((item for item in self._files.values() if item[1].path == path), None)
             if found is None or path in self._written:
                 return
             table, spool = found
             assert table.data is not None
-            try:
-                spool.fill_parquet(table.data)
-            except pa.ArrowException as error:
-                raise SchemaMismatch(f"table '{table.name}' cannot be handed on: {error}", table=table.name) from error
+            spool.fill_parquet(table.data)
             self._written.add(path)
 
     def names(self) -> dict[str, str]:
