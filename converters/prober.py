@@ -43,6 +43,10 @@ class _Died(Exception):
         self.signal = signal
 
 
+#: the module that a worker runs
+WORKER = "jumpgate.converters.probe_worker"
+
+
 class Prober:
     """The workers of one process. Thread-safe.
 
@@ -155,7 +159,7 @@ class _Worker:
         self.connection, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "jumpgate.converters.probe_worker", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", WORKER, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 import os
 import signal
 import socket
@@ -35,13 +34,17 @@ def parquet(path: Path, values: list[int]) -> str:
 
 
 def aborting(path: Path) -> str:
-    """An ORC file whose decimals have more digits than there are: pyarrow aborts when it is asked for its schema."""
-    values = pa.array([decimal.Decimal(1)], pa.decimal128(38, 2))
-    pyarrow.orc.write_table(pa.table({"d": values, "a": [1]}), path, compression="uncompressed")
-    data = path.read_bytes()
-    assert data.count(b"\x28\x26") == 1  # field 5 of a type: precision 38
-    path.write_bytes(data.replace(b"\x28\x26", b"\x28\x27"))
+    """A file that ends the fragile worker that looks into it."""
+    pyarrow.orc.write_table(pa.table({"d": [1.0], "a": [1]}), path)
     return str(path)
+
+
+@pytest.fixture
+def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    prober.close()
+    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "jumpgate.testing.fragile_worker")
+    yield
+    prober.close()
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def fifo(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_file_that_ends_its_reader_is_named(tmp_path: Path, workers: Prober) -> None:
+def test_a_file_that_ends_its_reader_is_named(fragile: None, tmp_path: Path, workers: Prober) -> None:
     good, bad = parquet(tmp_path / "good.parquet", [1]), aborting(tmp_path / "bad.orc")
     with pytest.raises(MalformedData) as raised:
         workers.ask("schema", (bad,), "orc", {})
@@ -68,7 +71,7 @@ def test_a_file_that_ends_its_reader_is_named(tmp_path: Path, workers: Prober) -
     assert workers.ask("schema", (good,), "parquet", {}) == Schema((Field("a", t.int64),))
 
 
-def test_the_one_of_many_files_is_named(tmp_path: Path, workers: Prober) -> None:
+def test_the_one_of_many_files_is_named(fragile: None, tmp_path: Path, workers: Prober) -> None:
     pyarrow.orc.write_table(pa.table({"d": [1.0], "a": [1]}), good := str(tmp_path / "good.orc"))
     bad = aborting(tmp_path / "bad.orc")
     with pytest.raises(MalformedData, match="ended the process") as raised:
@@ -86,7 +89,7 @@ def test_what_takes_too_long_is_given_up(fifo: str, tmp_path: Path) -> None:
         workers.close()
 
 
-def test_requests_of_many_threads_do_not_disturb_each_other(tmp_path: Path, workers: Prober) -> None:
+def test_requests_of_many_threads_do_not_disturb_each_other(fragile: None, tmp_path: Path, workers: Prober) -> None:
     bad = aborting(tmp_path / "bad.orc")
     files = [parquet(tmp_path / f"{i}.parquet", list(range(i + 1))) for i in range(20)]
 
@@ -181,10 +184,10 @@ def test_what_is_known_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert probe.estimate((file,), "parquet").rows == 1.0
 
 
-def test_columns_of_a_file_that_ends_its_reader_are_unknown(tmp_path: Path) -> None:
+def test_columns_of_a_file_that_ends_its_reader_are_unknown(fragile: None, tmp_path: Path) -> None:
     bad = aborting(tmp_path / "bad.orc")
     found = probe.estimate((bad,), "orc")
-    assert found.column is not None and found.column("d", t.decimal(38, 2)) == ColumnStatistics()
+    assert found.column is not None and found.column("d", t.float64) == ColumnStatistics()
 
 
 def test_a_fifo_is_refused_at_once(fifo: str) -> None:
@@ -246,7 +249,7 @@ print([name for name in sys.modules if name.startswith("pyarrow")])
     assert done.stdout == "[]\n"
 
 
-def test_the_service_outlives_a_file_that_ends_its_reader(tmp_path: Path) -> None:
+def test_the_service_outlives_a_file_that_ends_its_reader(fragile: None, tmp_path: Path) -> None:
     bad, good = aborting(tmp_path / "bad.orc"), parquet(tmp_path / "good.parquet", [1, 2])
     with connect() as session:
         started = time.monotonic()

@@ -24,10 +24,12 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
+from jumpgate.converters.probe import infer_schema
 from jumpgate.converters.prober import prober
+from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, JumpgateError
+from jumpgate.errors import ConfigError, JumpgateError, SchemaMismatch
 
 OFFLOAD = ("auto", "always", "never")
 #: what the text means
@@ -62,6 +64,7 @@ class Connection:
         self._lock = threading.Lock()
         self._plans: dict[tuple[str, str, str], tuple[Planned, Split]] = {}  # of these tables
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
+        self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables
         self._experience = Experience()
         if address is not None:
@@ -163,6 +166,22 @@ class Connection:
         reads = (self.tables[name].read for name in planned.tables)
         return [file for read in reads if read is not None for file in read.files]
 
+    def check_columns(self, planned: Planned, states: FileStates) -> None:
+        """Of files that DataFusion reads: those that changed since they were looked into must still have the columns of
+        their table, which DataFusion would take for NULL. Raises SchemaMismatch."""
+        for table in map(self.tables.__getitem__, planned.tables):
+            if table.read is None or table.is_converted:
+                continue
+            found = {file: states[file] for file in table.read.files}
+            if self._states.get(table.name) == found:
+                continue
+            now = infer_schema(table.read.files, table.read.format, dict(table.read.options)).positions
+            for name in table.read.schema.names:
+                if name not in now:
+                    message = f"table '{table.name}': its files have lost the column '{name}'; register it again"
+                    raise SchemaMismatch(message, table=table.name, column=name)
+            self._states[table.name] = found
+
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
         return self._data.path(self.tables[name])
@@ -190,6 +209,7 @@ class Connection:
         if table is not None:
             self._register(self.local, table)
         self._data.forget(name)
+        self._states.pop(name, None)
         with self._lock:
             self._version += 1
             self._plans.clear()

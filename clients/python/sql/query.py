@@ -36,7 +36,7 @@ DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 JOBS_AT_ONCE = 4
 
 
-class _Refused(JumpgateError):
+class _Refused(Exception):
     """No accelerator takes a cut."""
 
     def __init__(self, cut: Cut, error: JumpgateError) -> None:
@@ -187,6 +187,7 @@ class Query:
         """Spools every cut, all at the same time, then lets DataFusion do the rest over them; a file that changes
         meanwhile is a FileChanged."""
         states = file_states(self._connection.files(self.planned))
+        self._connection.check_columns(self.planned, states)
         try:
             yield from self._spooled_and_finished()
         except JumpgateError:
@@ -229,7 +230,7 @@ class Query:
         def fill(cut: Cut, spool: local.Spool) -> None:
             try:
                 spool.fill(cut.schema, (conform(batch, cut.schema) for batch in self._run(cut)))
-            except JumpgateError:
+            except (JumpgateError, _Refused):
                 self._cancel()  # the other jobs' results are of no use any more
                 raise
 

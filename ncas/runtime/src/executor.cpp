@@ -516,13 +516,7 @@ Status Executor::failure_status(const JgTask& task, const Status& detail) {
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
     case JG_MEMORY:
-      if (budget.scarce())
-        return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
-                              " MiB, and its host has less than " + std::to_string(Budget::kReserve >> 20) +
-                              " MiB left; use more hosts, or filter rows before they are joined or grouped"};
-      return {"memory", "the instance's tables hold " + std::to_string(budget.held.load() >> 20) +
-                            " MiB, its limit is " + std::to_string(budget.limit >> 20) +
-                            " MiB; raise memory_limit or use more instances"};
+      return {"memory", budget.explain()};
     default:
       return detail;
   }

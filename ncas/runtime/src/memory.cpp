@@ -51,4 +51,12 @@ int64_t available_memory() {
   return std::min({machine, left_in_group(own_group()), left_in_group("/sys/fs/cgroup")});
 }
 
+std::string Budget::explain() const {
+  const std::string held_mib = "the instance's tables hold " + std::to_string(held.load() >> 20) + " MiB, ";
+  if (scarce())
+    return held_mib + "and its host has less than " + std::to_string(kReserve >> 20) +
+           " MiB left; use more hosts, or filter rows before they are joined or grouped";
+  return held_mib + "its limit is " + std::to_string(limit >> 20) + " MiB; raise memory_limit or use more instances";
+}
+
 }  // namespace jg

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -36,6 +38,9 @@ class Budget {
     return scarce();
   }
   bool scarce() const { return scarce_.load(std::memory_order_relaxed); }
+
+  // Why no more can be had, and what to do.
+  std::string explain() const;
 
  private:
   std::atomic<int64_t> next_look_{kStep};
