@@ -108,10 +108,15 @@ class Frontend:
             logical = frame.optimized_logical_plan()
             # types are only settled in the optimised plan, names are those of the text
             fields = self._context.create_dataframe_from_logical_plan(logical).schema()
-            schema = pa.schema([field.with_name(name) for field, name in zip(fields, names, strict=True)])
+            schema = pa.schema([pa.field(n, f.type, f.nullable) for f, n in zip(fields, names, strict=True)])
             shown = str(logical.display_indent())
         except BaseException as error:  # a panic of DataFusion is no Exception
             raise planning_error(error, Rewritten(text, text), tables) from error
+        for field in schema:
+            if field.type.id == pa.lib.Type_INTERVAL_MONTHS:
+                raise InvalidSql(
+                    f"column '{field.name}' is an interval of months, which pyarrow cannot hold; cast it to text"
+                )
         plan, reason = self._encoded(logical, shown)
         scanned = {name.rpartition(".")[2] for name in _SCAN.findall(shown)}
         used = tuple(table.name for table in tables if table.name in scanned)
