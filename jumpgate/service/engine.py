@@ -33,8 +33,8 @@ EXPIRY_S = 300.0
 JOBS_MAX = 1000
 ENDED_MAX = 100
 STALL_TIMEOUT_MS = 60_000
-#: two changes of a file that are further apart have different times
-FILE_CLOCK_NS = 10_000_000
+#: two changes of a file that are further apart have different times: Linux stamps them with its coarse clock
+FILE_CLOCK_NS = round(1e9 * time.clock_getres(5)) + 500_000  # CLOCK_REALTIME_COARSE
 
 
 def records_folder() -> Path:
@@ -279,9 +279,10 @@ def _known_states(root: Operator) -> FileStates:
             with contextlib.suppress(FileUnreadable):
                 states[file] = file_state(file)
         newest_ns = max((state.mtime_ns for state in states.values()), default=0)
-        if attempt or abs(time.time_ns() - newest_ns) > FILE_CLOCK_NS:
+        age_ns = time.time_ns() - newest_ns
+        if attempt or not 0 <= age_ns < FILE_CLOCK_NS:
             break
-        time.sleep(FILE_CLOCK_NS / 1e9)  # else another change now might leave the time as it is
+        time.sleep((FILE_CLOCK_NS - age_ns) / 1e9)  # else another change now might leave the time as it is
     return states
 
 
