@@ -392,3 +392,10 @@ def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path)
         assert not connection.sql(text, offload="auto").split.cuts
     finally:
         connection.deregister("learnt")
+
+
+def test_computed_zeros_are_found_in_lists(small: Connection) -> None:
+    small.register("zeros", pa.table({"f": [-0.0, 0.0, None, 1.0]}))
+    text = "SELECT count(*) AS n FROM zeros WHERE coalesce(f, -0e0) IN (0.0, 7.5)"
+    for mode in ("always", "auto", "never"):
+        assert small.sql(text, offload=mode).to_pylist() == [{"n": 3}]

@@ -51,7 +51,8 @@ def test_what_is_too_large_is_refused(name: str) -> None:
 def test_what_is_just_small_enough_is_planned(name: str) -> None:
     bound, text, _ = LARGE[name]
     prepared = prepare(text(bound))
-    limits.with_stack(lambda: datafusion.SessionContext().sql(prepared.text).optimized_logical_plan())
+    plan = limits.with_stack(lambda: datafusion.SessionContext().sql(prepared.text).optimized_logical_plan())
+    assert plan.display_indent()
 
 
 def test_long_lists_are_no_chains() -> None:

@@ -108,7 +108,6 @@ class Spool:
 @functools.cache
 def parquet_options() -> pb.Parquet:
     """How DataFusion reads Parquet under these settings, in its encoding: it writes that for a table that there is."""
-
     with tempfile.NamedTemporaryFile(suffix=".parquet") as file:
         pq.write_table(pa.table({"a": [1]}), file)
         file.flush()

@@ -61,6 +61,9 @@ def float_type(expr: pb.Expr, types: Types) -> pa.DataType | None:
         return {"float32": pa.float32(), "float64": pa.float64()}.get(name or "")
     if kind == "negative":
         return float_type(expr.negative.input, types)
+    if kind == "case":  # whose values have one type
+        values = [*(clause.then for clause in expr.case.whens), expr.case.otherwise]
+        return next((type for value in values if (type := float_type(value, types)) is not None), None)
     if kind == "binary" and expr.binary.operator in _ARITHMETIC:
         found = [float_type(operand, types) for operand in expr.binary.operands]
         return next((type for type in found if type is not None), None)
