@@ -12,6 +12,7 @@ import click
 import jumpgate
 from jumpgate.cli import output
 from jumpgate.errors import InvalidDataflow, JumpgateError
+from jumpgate.extras import not_installed
 
 #: subcommand → (module with a click command `command`, help in the list)
 COMMANDS = {
@@ -70,8 +71,9 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
-    except JumpgateError as error:
-        if os.environ.get("JUMPGATE_DEBUG"):
+    except (JumpgateError, ImportError) as raised:
+        error = not_installed(raised) if isinstance(raised, ImportError) else raised
+        if error is None or os.environ.get("JUMPGATE_DEBUG"):
             raise
         _show(error, as_json="--json" in words)
         status = EXIT_ERROR
