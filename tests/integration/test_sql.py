@@ -166,8 +166,13 @@ def test_forms_of_a_result(small: Connection) -> None:
     assert sum(batch.num_rows for batch in query) == 2
     streamed = small.sql("SELECT id FROM item")
     assert sum(batch.num_rows for batch in streamed.batches()) == 5
-    with pytest.raises(ValueError, match="can be read once"):
-        list(streamed.batches())
+    assert sum(batch.num_rows for batch in streamed.batches()) == 5
+    reading = streamed.batches()
+    next(reading)
+    with pytest.raises(ValueError, match="are being read"):
+        next(streamed.batches())
+    reading.close()
+    assert sum(batch.num_rows for batch in streamed) == 5
     assert small.table("sale").to_arrow().num_rows == 5
 
 
