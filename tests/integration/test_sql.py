@@ -399,6 +399,13 @@ def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path)
         connection.deregister("learnt")
 
 
+def test_numbers_with_a_point_meet_floats_that_no_decimal_holds(small: Connection) -> None:
+    small.register("floats", pa.table({"f": [0.0, float("nan"), 1.5]}))
+    text = "SELECT CASE f WHEN 0.0 THEN 'zero' WHEN CAST('NaN' AS DOUBLE) THEN 'none' ELSE 'some' END AS c FROM floats"
+    for mode in ("never", "auto", "always"):
+        assert small.sql(text, offload=mode).to_arrow()["c"].to_pylist() == ["zero", "none", "some"]
+
+
 def test_computed_zeros_are_found_in_lists(small: Connection) -> None:
     small.register("zeros", pa.table({"f": [-0.0, 0.0, None, 1.0]}))
     text = "SELECT count(*) AS n FROM zeros WHERE coalesce(f, -0e0) IN (0.0, 7.5)"
