@@ -26,7 +26,7 @@ def installed(group: str) -> tuple[tuple[str, str], ...]:
 
 
 def load_value(what: str, name: str, path: str) -> Any:
-    """What `path` ("package.module:object") holds; messages call it a `what`. Raises ConfigError for all that its import
+    """What `path` ("package.module:object") holds, which messages call a `what`. Raises ConfigError for what its import
     raises."""
     field = {what.lower().replace(" ", "_"): name}
     module, colon, attribute = path.partition(":")
