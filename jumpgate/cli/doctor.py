@@ -103,7 +103,7 @@ def runtime_build() -> Iterator[Finding]:
         yield Finding("runtime library", "fail", error.message, "see the C++ compiler above")
         return
     built = (home / "libjgruntime.so").exists()
-    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it (a minute)")
+    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it")
 
 
 def ports() -> Iterator[Finding]:
