@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import functools
-import importlib
 import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from jumpgate.dataflow.formats import Format, formats
+from jumpgate.dataflow.plugins import load
 from jumpgate.errors import ConfigError, JumpgateError, NotFound
 from jumpgate.nca.interface import NCA, LifeCycle
 
@@ -39,10 +40,11 @@ class Registry:
             )
         self._ncas[nca.name] = nca
 
-    def load(self, name: str, path: str) -> None:
-        """Registers what `path` ("package.module:object") holds; what cannot be loaded is kept in `problems`."""
+    def load(self, name: str, path: str, format: Format | None = None) -> None:
+        """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded is kept in
+        `problems`."""
         try:
-            nca = _load(name, path)
+            nca = _load(name, path, format)
         except ConfigError as error:
             self.problems[name] = error
         else:
@@ -80,20 +82,10 @@ def _origin(nca: NCA) -> str:
     return f"{type(nca).__module__}.{type(nca).__qualname__}"
 
 
-def _load(name: str, path: str) -> NCA:
-    module, colon, attribute = path.partition(":")
-    if not colon or not module or not attribute:
-        raise ConfigError(f"NCA '{name}': path {path!r} is not of the form 'package.module:object'", nca=name)
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # whatever a third party's module does on import is its failure, not ours
-        raise ConfigError(
-            f"NCA '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
-            "Repair or uninstall its package, or remove it from the configuration.",
-            nca=name,
-        ) from error
+def _load(name: str, path: str, format: Format | None) -> NCA:
+    found = load("NCA", name, path)
+    if format is not None:
+        found = found(format)
     # looked up on the class too: a life-cycle may be made (and import much) when it is first used
     missing = [p for p in ("name", "operators", "lifecycle") if not hasattr(type(found), p) and not hasattr(found, p)]
     if missing:
@@ -106,10 +98,14 @@ def _load(name: str, path: str) -> NCA:
 
 
 def load_registry(configuration: Iterable[Mapping[str, Any]] = ()) -> Registry:
-    """All accelerators of installed packages, then those of `[[nca]]` tables: {"path": "pkg.mod:Object", "name": …}."""
+    """All accelerators: of installed packages, a scan for each format that has none among them, then those of the
+    tables `[[nca]]`: {"path": "pkg.mod:Object", "name": …}."""
     registry = Registry()
     for entry in importlib.metadata.entry_points(group=GROUP):
         registry.load(entry.name, entry.value)
+    for format in formats().values():
+        if (name := f"scan_{format.name}") not in registry:
+            registry.load(name, format.scan, format)
     for table in configuration:
         path = table.get("path")
         if not isinstance(path, str):
