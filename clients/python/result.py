@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from jumpgate import debug
+from jumpgate import debug, extras
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class Result:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
-        return self.to_arrow().to_pandas()
+        with extras.explained():
+            return self.to_arrow().to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Rows as dictionaries of Python values. Raises InvalidDataflow where columns share a name, as a dictionary

@@ -19,13 +19,13 @@ import click
 from jumpgate.cli import output
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
+from jumpgate.extras import EXTRAS
 from jumpgate.observe.units import size
 
 MEMORY_BYTES_MIN = 2 << 30
 CACHE_BYTES_MIN = 1 << 30
 LOOPBACK_PORTS = 64
 PACKAGES = ("pyarrow", "pysimdjson", "protobuf", "grpcio", "jinja2", "cmake", "ninja", "crc32c")
-OPTIONAL_PACKAGES = {"duckdb": "data", "datafusion": "bench"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def runtime_build() -> Iterator[Finding]:
         yield Finding("runtime library", "fail", error.message, "see the C++ compiler above")
         return
     built = (home / "libjgruntime.so").exists()
-    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it (a minute)")
+    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it")
 
 
 def ports() -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def packages() -> Iterator[Finding]:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield Finding(name, "fail", "not installed", "pip install jumpgate")
-    for name, extra in OPTIONAL_PACKAGES.items():
+    for name, extra in EXTRAS.items():
         try:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:

@@ -9,6 +9,7 @@ import importlib.metadata
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from jumpgate import extras
 from jumpgate.errors import ConfigError, JumpgateError, NotFound
 from jumpgate.nca.interface import NCA, LifeCycle
 
@@ -88,12 +89,10 @@ def _load(name: str, path: str) -> NCA:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        raise extras.not_installed(error, nca=name) or _broken(name, path, error) from error
     except Exception as error:  # whatever a third party's module does on import is its failure, not ours
-        raise ConfigError(
-            f"NCA '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
-            "Repair or uninstall its package, or remove it from the configuration.",
-            nca=name,
-        ) from error
+        raise _broken(name, path, error) from error
     # looked up on the class too: a life-cycle may be made (and import much) when it is first used
     missing = [p for p in ("name", "operators", "lifecycle") if not hasattr(type(found), p) and not hasattr(found, p)]
     if missing:
@@ -103,6 +102,14 @@ def _load(name: str, path: str) -> NCA:
         )
     nca: NCA = found
     return nca
+
+
+def _broken(name: str, path: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"NCA '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
+        "Repair or uninstall its package, or remove it from the configuration.",
+        nca=name,
+    )
 
 
 def load_registry(configuration: Iterable[Mapping[str, Any]] = ()) -> Registry:

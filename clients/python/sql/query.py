@@ -13,6 +13,7 @@ import datafusion
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jumpgate import extras
 from jumpgate.client.sql import local
 from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
@@ -108,10 +109,12 @@ class Query:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
-        return self.to_arrow().to_pandas()
+        with extras.explained():
+            return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        import polars
+        with extras.explained():
+            import polars
 
         return polars.DataFrame(polars.from_arrow(self.to_arrow()))
 
