@@ -7,17 +7,16 @@ Jumpgate's own are in converters/, a package each; other installed packages anno
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from jumpgate.dataflow.plugins import load
+from jumpgate.dataflow.plugins import Problems, installed, load_value
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError
+from jumpgate.errors import ConfigError, InvalidDataflow
 
 GROUP = "jumpgate.formats"
 #: those that Jumpgate brings
@@ -169,19 +168,19 @@ class Formats(Mapping[str, Format]):
     def __init__(self, formats: Iterable[Format] = ()) -> None:
         self._formats: dict[str, Format] = {}
         self.by_suffix: dict[str, Format] = {}
-        self.broken: dict[str, JumpgateError] = {}
+        self.broken: Problems = {}
         for found in formats:
             self._add(found)
 
     def load(self, name: str, path: str) -> None:
         """Adds the format at `path` ("package.module:object"), which must have that name."""
         try:
-            found = load("Format", name, path)
+            found = load_value("format", name, path)
             if not isinstance(found, Format) or found.name != name:
                 raise ConfigError(f"format '{name}': {path} is {found!r}, no Format of that name", format=name)
             self._add(found)
         except ConfigError as error:
-            self.broken.setdefault(name, error)
+            self.broken[path if name in self._formats else name] = error
 
     def _add(self, format: Format) -> None:
         """Raises ConfigError for what cannot be told apart from another format."""
@@ -223,6 +222,6 @@ def formats() -> Formats:
     found = Formats()
     for name, path in BUILT_IN.items():
         found.load(name, path)
-    for entry in importlib.metadata.entry_points(group=GROUP):
-        found.load(entry.name, entry.value)
+    for name, path in installed(GROUP):
+        found.load(name, path)
     return found
