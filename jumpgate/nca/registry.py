@@ -39,8 +39,8 @@ class Registry:
         self._ncas[nca.name] = nca
 
     def load(self, name: str, path: str, format: Format | None = None) -> None:
-        """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded, or has the
-        name of another one, is kept in `problems`."""
+        """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded, or has
+        another one's name, is kept in `problems`."""
         try:
             nca = _load(name, path, format)
             if self._ncas.get(nca.name) is not nca:  # installed, and in the configuration too
