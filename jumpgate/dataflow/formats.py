@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from jumpgate.dataflow.plugins import Problems, installed, load_value
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, InvalidDataflow
+from jumpgate.plugins import Problems, installed, load_value
 
 GROUP = "jumpgate.formats"
 #: those that Jumpgate brings

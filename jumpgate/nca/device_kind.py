@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jumpgate.dataflow.plugins import Problems, installed, load_value
 from jumpgate.errors import ConfigError, JumpgateError
 from jumpgate.nca.interface import Device, Offer, Property
+from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their kinds under this entry point group: `kind = "package.module:object"`
 GROUP = "jumpgate.device_kinds"

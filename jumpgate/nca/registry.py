@@ -7,9 +7,9 @@ import functools
 from collections.abc import Iterable, Iterator
 
 from jumpgate.dataflow.formats import Format, formats
-from jumpgate.dataflow.plugins import Problems, installed, load_value
 from jumpgate.errors import ConfigError, NotFound
 from jumpgate.nca.interface import NCA, LifeCycle
+from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their accelerators under this entry point group: `name = "package.module:object"`
 GROUP = "jumpgate.ncas"
@@ -40,7 +40,7 @@ class Registry:
 
     def load(self, name: str, path: str, format: Format | None = None) -> None:
         """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded, or has
-        another one's name, is kept in `problems`."""
+        the name of another one, is kept in `problems`."""
         try:
             nca = _load(name, path, format)
             if self._ncas.get(nca.name) is not nca:  # installed, and in the configuration too
@@ -96,8 +96,8 @@ def _load(name: str, path: str, format: Format | None) -> NCA:
 
 
 def load_registry(configuration: Iterable[tuple[str, str]] = ()) -> Registry:
-    """All accelerators: of installed packages, a scan for each format that has none among them, then those of the
-    tables `[[nca]]`: (name, "package.module:object")."""
+    """All accelerators: of installed packages, a scan for each format that has none among them, then those of `[[nca]]`
+    tables: (name, "package.module:object")."""
     registry = Registry()
     for name, path in installed(GROUP):
         registry.load(name, path)
