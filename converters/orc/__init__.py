@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
@@ -15,6 +16,8 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 #: values come from one stripe, which is read whole: tables of more rows are left alone
 ROWS_MAX = 2_000_000
 SMALL_ROWS, SAMPLED_MAX = 100_000, 4096
+#: of a stripe that is written, for each of its rows
+ROW_BYTES = 16
 
 
 def orc_schema(files: Sequence[str], options: Mapping[str, str] = {}) -> Schema:
@@ -51,6 +54,18 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     return Sample(values)
 
 
+def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
+    """A variant for each compression."""
+    import pyarrow as pa
+    import pyarrow.orc
+
+    size = {} if part_rows is None else {"stripe_size": part_rows * ROW_BYTES}
+    with pyarrow.orc.ORCWriter(str(path), compression=writing.COMPRESSIONS[variant], **size) as writer:
+        writer.write(table.schema.empty_table())  # there may be no batch
+        for batch in writing.batches(table):
+            writer.write(pa.Table.from_batches([batch], table.schema))
+
+
 ORC = Format(
     name="orc",
     title="ORC",
@@ -63,7 +78,7 @@ ORC = Format(
     rows=_rows,
     sample=_sample,
     libraries=("pyarrow.orc",),
-    write=writing.orc,
-    variants=3,
+    write=_write,
+    variants=len(writing.COMPRESSIONS),
     dataset="orc",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
@@ -48,6 +49,21 @@ def _values(file: str, name: str) -> list[Any]:
         return values
 
 
+def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
+    """A variant for each compression, the last one with a page index."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(
+        pa.Table.from_batches(writing.batches(table), table.schema),
+        path,
+        row_group_size=part_rows,
+        compression=writing.COMPRESSIONS[variant].replace("uncompressed", "none"),
+        write_page_index=variant == len(writing.COMPRESSIONS) - 1,
+        use_compliant_nested_type=False,  # lists keep their items' name
+    )
+
+
 def _duckdb(files: str, columns: str, options: Mapping[str, str]) -> str:
     return f"read_parquet({files})"
 
@@ -65,8 +81,8 @@ PARQUET = Format(
     rows=_rows,
     sample=_sample,
     libraries=("pyarrow.parquet",),
-    write=writing.parquet,
-    variants=3,
+    write=_write,
+    variants=len(writing.COMPRESSIONS),
     duckdb=_duckdb,
     duckdb_copy="format parquet",
 )

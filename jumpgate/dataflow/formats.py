@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError
-from jumpgate.plugins import installed, load_value
+from jumpgate.errors import ConfigError, InvalidDataflow
+from jumpgate.plugins import Problems, installed, load_value
 
 GROUP = "jumpgate.formats"
 #: those that Jumpgate brings
@@ -168,19 +168,19 @@ class Formats(Mapping[str, Format]):
     def __init__(self, formats: Iterable[Format] = ()) -> None:
         self._formats: dict[str, Format] = {}
         self.by_suffix: dict[str, Format] = {}
-        self.broken: dict[str, JumpgateError] = {}
+        self.broken: Problems = {}
         for found in formats:
             self._add(found)
 
     def load(self, name: str, path: str) -> None:
         """Adds the format at `path` ("package.module:object"), which must have that name."""
         try:
-            found = load_value("Format", name, path)
+            found = load_value("format", name, path)
             if not isinstance(found, Format) or found.name != name:
                 raise ConfigError(f"format '{name}': {path} is {found!r}, no Format of that name", format=name)
             self._add(found)
         except ConfigError as error:
-            self.broken.setdefault(name, error)
+            self.broken[path if name in self._formats else name] = error
 
     def _add(self, format: Format) -> None:
         """Raises ConfigError for what cannot be told apart from another format."""

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc
 import pyarrow.parquet
 
 from jumpgate.dataflow import formats as declared

@@ -91,7 +91,7 @@ MEASURES = {
 
 
 def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
-    """One SELECT for the whole dataflow, with columns c0, c1, …; reads of ORC name tables orc_0, … (see oracle)."""
+    """One SELECT for the whole dataflow, with columns c0, c1, …; reads that DuckDB has no reader for name tables."""
     return Translator(dialect).statement(root)
 
 

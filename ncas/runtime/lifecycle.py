@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import DATAGRAMS, Edge, Host, InstanceHandle, InstancePlan, JobContext
@@ -22,11 +25,12 @@ LOWERED_MAX = 256
 
 @dataclass(frozen=True)
 class Artifact:
-    """A built program and how to configure it."""
+    """A built program and how to configure it; `readers`: libraries for formats that the runtime does not read."""
 
     path: str
     program: Program
     dialect: Dialect
+    readers: Mapping[str, str]
 
 
 @dataclass
@@ -66,7 +70,7 @@ class SoftwareLifecycle:
         if path is None:
             source = await asyncio.to_thread(render, program, dialect)
             path = await host.compile(instance.fragment, source, key)
-        return Artifact(path, program, dialect)
+        return Artifact(path, program, dialect, await _readers(program, host))
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
@@ -99,6 +103,19 @@ class SoftwareLifecycle:
         await handle.instance.call("destroy")
 
 
+async def _readers(program: Program, host: Host) -> dict[str, str]:
+    """Builds what reads the program's files on the host, where the runtime does not: format → library."""
+    found = {}
+    for name in {source.format for source in program.sources if isinstance(source, FileSource)}:
+        reader = formats()[name].reader
+        if reader is not None:
+            source = await asyncio.to_thread(reader.read_text, encoding="utf-8")
+            key = f"reader-{name}-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+            title = f"the reader of {formats()[name].title} files"
+            found[name] = await host.has_artifact(key) or await host.compile(title, source, key)
+    return found
+
+
 def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:
     """The error with the expression's text in place of its number: sites are numbered as the program is rendered."""
     site = error.fields.pop("site", None)
@@ -118,7 +135,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
     sources: list[dict[str, Any]] = []
     for source in program.sources:
         if isinstance(source, FileSource):
-            sources.append(_files(source, instance, replicated, context))
+            sources.append(_files(source, instance, replicated, context, artifact.readers.get(source.format, "")))
         else:
             sources.append(_incoming(source, instance, context))
     return {
@@ -163,12 +180,15 @@ def _program(program: Program) -> dict[str, Any]:
     return {"tables": tables, "pipelines": pipelines, "limits": limits}
 
 
-def _files(source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext) -> dict[str, Any]:
+def _files(
+    source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext, reader: str
+) -> dict[str, Any]:
     known = [context.plan.files.get(file, ()) for file in source.files]
     return {
         "kind": "files",
         "name": source.name,
         "format": source.format,
+        "reader": reader,
         "files": source.files,
         "states": known if instance.device.name in context.here else [state[:1] for state in known],
         "file_columns": columns(source.file_schema),
