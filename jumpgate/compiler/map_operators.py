@@ -219,7 +219,11 @@ class _Mapper:
         if box.match.wire is not None:  # who sends must be able to compute what it reads
             if producer.site.fusion and producer.site.devices[0].kind == "host":
                 return None
-            return Unsupported(f"{producer.match.nca} does not send datagrams", "transport", "Add a software host.")
+            over = box.match.wire.transport.name
+            return Unsupported(f"{producer.match.nca} does not send over {over}", "transport", "Add a software host.")
+        if producer.match.wire is not None and not (box.site.fusion and box.site.devices[0].kind == "host"):
+            over = producer.match.wire.transport.name
+            return Unsupported(f"it does not make rows of what comes over {over}", "transport", "Add a software host.")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 

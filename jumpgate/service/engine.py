@@ -318,7 +318,7 @@ def _record(id: str, plan: JobPlan, started_ns: int) -> JobRecord:
             {
                 "id": e.id,
                 "layout": e.ntf.layout,
-                "transport": e.transport,
+                "transport": e.transport.name,
                 "partitioning": e.partitioning.kind,
                 "producers": list(e.producers),
                 "consumers": list(e.consumers),
