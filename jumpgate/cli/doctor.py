@@ -19,6 +19,7 @@ import click
 from jumpgate.cli import output
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
+from jumpgate.extras import EXTRAS
 from jumpgate.nca.device_kind import DeviceKinds
 from jumpgate.nca.registry import default_registry
 from jumpgate.observe.units import size
@@ -27,7 +28,6 @@ MEMORY_BYTES_MIN = 2 << 30
 CACHE_BYTES_MIN = 1 << 30
 LOOPBACK_PORTS = 64
 PACKAGES = ("pyarrow", "pysimdjson", "protobuf", "grpcio", "jinja2", "cmake", "ninja", "crc32c")
-OPTIONAL_PACKAGES = {"duckdb": "data", "datafusion": "bench"}
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def packages() -> Iterator[Finding]:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield Finding(name, "fail", "not installed", "pip install jumpgate")
-    for name, extra in OPTIONAL_PACKAGES.items():
+    for name, extra in EXTRAS.items():
         try:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:

@@ -108,7 +108,7 @@ def load(path: str | Path | None = None) -> Config:
     Raises ConfigError.
     """
     chosen = path or os.environ.get("JUMPGATE_CONFIG")
-    if chosen is None:
+    if not chosen:
         if not Path("jumpgate.toml").exists():
             return local_hosts(1)
         chosen = "jumpgate.toml"

@@ -7,6 +7,7 @@ import importlib
 import importlib.metadata
 from typing import Any
 
+from jumpgate import extras
 from jumpgate.errors import ConfigError, JumpgateError
 
 #: what cannot be loaded, and why: by name, or by path where the name is another one's
@@ -36,10 +37,16 @@ def load_value(what: str, name: str, path: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        raise extras.not_installed(error, **field) or _broken(what, name, path, error) from error
     except Exception as error:  # whatever a third party's module does on import is its failure, not ours
-        raise ConfigError(
-            f"{what} '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
-            "Repair or uninstall its package, or remove it from the configuration.",
-            **field,
-        ) from error
+        raise _broken(what, name, path, error) from error
     return found
+
+
+def _broken(what: str, name: str, path: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"{what} '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
+        "Repair or uninstall its package, or remove it from the configuration.",
+        **{what.lower().replace(" ", "_"): name},
+    )

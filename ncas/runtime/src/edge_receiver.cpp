@@ -19,7 +19,7 @@ using net::wake;
 
 namespace {
 
-constexpr int LOOK_AGAIN_MS = 1000;        // between looks at the time-out while producers are missing
+constexpr int LOOK_AGAIN_MS = 1000;         // between looks at the time-out while producers are missing
 constexpr size_t PIECE_BYTES = 256u << 10;  // a piece of a frame whose checksum is taken while it is in the cache
 
 int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
