@@ -66,9 +66,9 @@ class Match:
 
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names
-    what of the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows. `note` is
-    shown by explain.
+    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
+    the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
+    all or one for each. `note` is shown by explain.
     """
 
     nca: str
@@ -81,7 +81,7 @@ class Match:
     note: str = ""
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
-    rows_max: float = math.inf
+    rows_max: float | tuple[float, ...] = math.inf
 
 
 @dataclass(frozen=True)

@@ -101,3 +101,79 @@ def test_what_the_card_refuses_is_said(card: Callable[..., Any]) -> None:
     """)
     assert found[0] and "card_join" not in found[1]
     assert "the card finds partners; a left join needs more" in found[2]
+
+
+def test_an_estimate_that_is_too_large_leaves_the_card_out(card: Callable[..., Any]) -> None:
+    found = card("""
+        right = oracle.difference(session.run(joined).to_arrow(), joined.root) == ""
+        print(json.dumps([right, ncas(session), session.explain(joined)]))
+        service.close()
+    """, "rows = 499")  # fmt: skip
+    assert found[0] and "card_join" not in found[1]
+    assert "it is for 499 rows; 500 are expected" in found[2]
+
+
+def test_a_card_that_is_full_is_planned_without(card: Callable[..., Any]) -> None:
+    """The estimate is far too low: the filter lets all rows pass."""
+    found = card("""
+        build = items.filter((col("big") >= 0) & (col("label") >= "l") & (col("big") < 2**60))
+        flow = sales.join(build, left_on=col("item"), right_on=col("i"))
+        said = session.explain(flow)
+        result = session.run(flow)
+        right = oracle.difference(result.to_arrow(), flow.root) == ""
+        states = [job.state for job in session.jobs()[:2]]
+        print(json.dumps([right, ncas(session), "card_join, stage" in said, states]))
+        service.close()
+    """, "rows = 300")  # fmt: skip
+    assert found == [True, found[1], True, ["done", "failed"]]
+    assert "card_join" not in found[1]
+
+
+def test_every_client_uses_the_card(card: Callable[..., Any], tmp_path: Path) -> None:
+    found = card("""
+        import jumpgate, pyarrow.parquet as pq
+        from jumpgate.client import dbapi
+        pq.write_table(session.run(sales).to_arrow(), "sales.parquet")
+        pq.write_table(session.run(items).to_arrow(), "items.parquet")
+        text = "SELECT count(*), sum(price) FROM sales JOIN items ON item = i"
+        answers = []
+        for prefer in ((), ("card_join",)):
+            with jumpgate.connect(service.address, offload="always", prefer=prefer) as connection:
+                connection.register("sales", "sales.parquet")
+                connection.register("items", "items.parquet")
+                answers.append(str(connection.sql(text).to_arrow().to_pydict()))
+                answers.append("card_join" in ncas(session))
+        print(json.dumps(answers))
+        service.close()
+    """)
+    assert found[1] is False and found[3] is True
+    assert found[0] == found[2]
+    query = (
+        "from jumpgate.client import read, col\n"
+        'dataflow = read("sales.parquet").join(read("items.parquet"), left_on=col("item"), right_on=col("i"))\n'
+    )
+    (tmp_path / "query.py").write_text(query)
+    program = "from jumpgate.cli.main import main; main()"
+    done = python(tmp_path, "-c", program, "explain", "--prefer", "card_join", "query.py")
+    assert done.returncode == 0 and "card_join" in done.stdout and "over join_card" in done.stdout, done.stderr
+
+
+def test_what_cannot_be_loaded_is_said_and_harms_nobody(card: Callable[..., Any], tmp_path: Path) -> None:
+    broken = tmp_path / "packages" / "broken-1.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (broken / "entry_points.txt").write_text(
+        "[jumpgate.ncas]\nbad = no_such_module:NCA\njoin = card:NCA\n"
+        "[jumpgate.device_kinds]\nbad_kind = no_such_module:KIND\n"
+    )
+    program = "from jumpgate.cli.main import main; main()"
+    for words in (("nca", "list"), ("doctor",)):
+        done = python(tmp_path, "-c", program, *words, "--json")
+        assert done.returncode == 0, done.stderr
+        for part in ("card_join", "join_card", "bad", "bad_kind", "No module named 'no_such_module'"):
+            assert part in done.stdout, part
+    found = card("""
+        print(json.dumps([session.run(joined.aggregate(n=count())).to_pylist()[0]["n"] > 0, ncas(session)]))
+        service.close()
+    """)
+    assert found[0] and "card_join" in found[1]

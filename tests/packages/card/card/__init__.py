@@ -6,6 +6,8 @@ sends: it keeps the rows of the build side, and asks the card which of them have
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from functools import cached_property
 
 from jumpgate.dataflow.casts import cast_type
@@ -85,9 +87,11 @@ class CardJoin:
         type = node.left_keys[0].type
         if not type.is_integer:
             return Unsupported(f"the key is {type.name}; the card compares whole numbers of 64 bits", "key_type")
+        rows = float(KIND.value(device, "rows"))
         return Match(
-            self.name, (node,), Completeness.FULL, node.schema, stateful=True, wire=_wire(node), claims=("table",)
-        )
+            self.name, (node,), Completeness.FULL, node.schema, stateful=True, wire=_wire(node), claims=("table",),
+            rows_max=rows if node.right is node.left else (math.inf, rows),
+        )  # fmt: skip
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.columnar(match.schema if match.wire is None else match.wire.body.schema), TRANSPORT
@@ -98,21 +102,20 @@ class CardJoin:
 
 def _wire(node: Join) -> Wire:
     """Each side's columns and its key as an int64; the join of both; its columns without the keys."""
-    (left, probing), (right, building) = (
-        _side(node.left, node.left_keys[0], 0),
-        _side(node.right, node.right_keys[0], 1),
-    )
+    left, probing = _side(node.left, node.left_keys[0], 0)
+    right, building = _side(node.right, node.right_keys[0], 1)
     keys = len(node.left.schema), len(node.right.schema)
     body = Join(probing, building, "inner", (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))
     back = tuple(column(body.schema, i) for i in range(len(body.schema)) if i not in (keys[0], len(body.schema) - 1))
+    if node.right is node.left:  # one input, sent twice
+        right = replace(right, leaf=0)
     return Wire((left, right), body, back, TRANSPORT)
 
 
 def _side(node: Operator, key: Expression, number: int) -> tuple[WireInput, Receive]:
-    wide = (
-        key if key.type.same(int64) else Cast(cast_type(key.type, int64.with_nullable(key.type.nullable), "error"), key)
-    )
-    expressions = (*(column(node.schema, i) for i in range(len(node.schema))), wide)
+    if not key.type.same(int64):
+        key = Cast(cast_type(key.type, int64.with_nullable(key.type.nullable), "error"), key)
+    expressions = (*(column(node.schema, i) for i in range(len(node.schema))), key)
     schema = Schema(tuple(Field(f"c{i}", e.type) for i, e in enumerate(expressions)))
     return WireInput(number, expressions, schema, (len(node.schema),)), Receive(str(number), schema)
 
