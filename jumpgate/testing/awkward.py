@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from jumpgate.dataflow.formats import formats
 from jumpgate.testing import tables
 from jumpgate.testing.tables import Source
 
@@ -110,6 +111,6 @@ def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:
     data = table(name)
     path = folder / f"{name}.{format}"
     source = tables.write(data, path, format)
-    if format == "parquet":
-        pyarrow.parquet.write_table(data, path, row_group_size=8, write_page_index=True)
+    if format != tables.ARROW:
+        formats()[format].write(data, path, part_rows=8, variant=formats()[format].variants - 1)
     return data, source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from jumpgate.testing import awkward, random_sql
 from jumpgate.testing.alike import unlike
@@ -47,7 +47,7 @@ class Trial:
         self._references: dict[str, Reference] = {}
         self._judges: dict[str, Judge] = {}
         self.asked = 0
-        for format in FORMATS:
+        for format in formats():
             found = {}
             for name in awkward.ROWS:
                 data, source = awkward.write(name, folder, format)
@@ -59,10 +59,10 @@ class Trial:
     def run(self, count: int, seed: int = 0, fills: int = 4) -> Iterator[Failure]:
         """Asks at least `count` texts; each shape is asked about one format, with `fills` choices of literals, which
         share its compiled programs."""
-        end = self.asked + count
+        end, known = self.asked + count, tuple(formats())
         while self.asked < end:
             for number in range(fills):
-                yield from self.check(seed, number, FORMATS[seed % len(FORMATS)])
+                yield from self.check(seed, number, known[seed % len(known)])
             seed += 1
 
     def check(self, seed: int, number: int, format: str) -> Iterator[Failure]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.dataflow.operators import FORMATS, Operator
+from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InstanceFailed, InternalError
 from jumpgate.nca.conformance import LiveHosts
 from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
@@ -121,7 +121,7 @@ class LocalRig:
         *,
         runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
         live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
-        formats: Sequence[str] = FORMATS,
+        formats: Sequence[str] | None = None,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)

@@ -3,7 +3,7 @@
 A node that maps is cut out whole; one that does not is looked into, expressions with subqueries included. Cuts that
 are equal run once. What is left, `rest`, is DataFusion's own plan in its own encoding: a projection of the cut's result
 stands where the cut was, so that every other node stays as DataFusion planned it. Its scans read files that DataFusion
-reads itself, or the results of jobs: what it does not read itself (JSON, CSV, ORC) is read by Jumpgate's converters.
+reads itself, or the results of jobs: what it does not read itself is read by Jumpgate's converters.
 """
 
 from __future__ import annotations

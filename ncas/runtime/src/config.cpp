@@ -197,6 +197,7 @@ std::optional<DatagramOptions> datagrams(element e) {
 FileSourceOptions files(element e, const Config& config) {
   FileSourceOptions o;
   o.format = text(e, "format");
+  o.reader = text_or(e, "reader", "");
   o.files = texts(e, "files");
   for (element state : list(e, "states")) {
     FileState known;
