@@ -13,7 +13,6 @@ import pytest
 
 from jumpgate.client import Dataflow, col, count, f, lit, read, sum_, when
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import InvalidDataflow
 from jumpgate.testing.lab import Lab
