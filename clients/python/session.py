@@ -104,11 +104,14 @@ class Session:
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
-        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting."""
-        return self._start(_without_send(dataflow.root), dialect or DEFAULT, ())
+    def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
+        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting.
 
-    def _start(self, root: Operator, dialect: Dialect, without: tuple[str, ...]) -> Result:
+        text: what a person wrote, for the job's report.
+        """
+        return self._start(_without_send(dataflow.root), dialect or DEFAULT, text, ())
+
+    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...]) -> Result:
         """One job; another one without the device that turns out to be too small for it."""
         options = pb.Options()
         options.CopyFrom(self._options)
@@ -116,7 +119,7 @@ class Session:
         endpoint = Endpoint.open(self._host)
         try:
             request = self._request(root, dialect, endpoint.address)
-            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options))
+            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options, text=text))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
                 job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
@@ -128,7 +131,7 @@ class Session:
         execution = Execution(_events(call, self.address), endpoint.close)
 
         def again(device: str) -> Result:
-            return self._start(root, dialect, (*without, device))
+            return self._start(root, dialect, text, (*without, device))
 
         schema = arrow_schema(descriptor.schema)
         result = Result(job.job_id, schema, endpoint, execution, call.cancel, again)
