@@ -65,14 +65,22 @@ class Result:
     """
 
     def __init__(
-        self, job: str, schema: pa.Schema, stream: Stream, execution: Execution, cancel: Callable[[], None]
+        self,
+        job: str,
+        schema: pa.Schema,
+        stream: Stream,
+        execution: Execution,
+        cancel: Callable[[], None],
+        restore: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
     ) -> None:
+        """`restore` makes batches of `schema` of what the stream delivers."""
         self.job = job
         self.schema = schema
         self._stream = stream
         self._execution = execution
         self._iterated = False
         self._table: pa.Table | None = None
+        self._restore = restore
         self._release = weakref.finalize(self, _release, stream, execution, cancel)
 
     @property
@@ -88,7 +96,8 @@ class Result:
             raise ValueError("a result can be iterated once; use to_arrow() to read it again")
         self._iterated = True
         try:
-            for number, batch in enumerate(self._stream):
+            for number, received in enumerate(self._stream):
+                batch = received if self._restore is None else self._restore(received)
                 if number == 0 and debug.level() >= 5:
                     debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
                 yield batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Schema
+from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import DATAGRAMS, Edge, Host, InstanceHandle, InstancePlan, JobContext
 
 #: fragments that a life-cycle remembers
@@ -218,7 +219,7 @@ def _datagrams(edge: Edge, index: int, instance: InstancePlan, context: JobConte
     return {"kind": "datagrams", **_edge(edge, index, context), **context.paths[edge.id][instance.id]}
 
 
-def columns(schema: Schema) -> list[dict[str, Any]]:
+def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
     return [
         {
             "name": f.name,
@@ -226,6 +227,8 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
             "precision": f.type.precision,
             "scale": f.type.scale,
             "nullable": f.type.nullable,
+            **({"parts": columns(f.type.parts)} if f.type.is_nested else {}),
+            **({"path": f.path} if f.path else {}),
         }
         for f in schema
     ]
