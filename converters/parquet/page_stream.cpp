@@ -15,7 +15,7 @@ namespace jg::columnar {
 namespace {
 // Chunks up to this size are read at once; larger ones through a window, so that memory does not grow with them.
 constexpr int64_t kWholeChunkBytesMax = 8 << 20;
-constexpr int64_t kWindowBytes = 1 << 20;
+constexpr int64_t kPageWindowBytes = 1 << 20;
 }  // namespace
 
 std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
@@ -33,7 +33,7 @@ std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io:
     stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(*chunk, 0, place.bytes));
   } else {
     auto raw = take(arrow::io::RandomAccessFile::GetStream(file, place.offset, place.bytes));
-    stream = take(arrow::io::BufferedInputStream::Create(kWindowBytes, pool, std::move(raw), place.bytes));
+    stream = take(arrow::io::BufferedInputStream::Create(kPageWindowBytes, pool, std::move(raw), place.bytes));
   }
   return parquet::PageReader::Open(std::move(stream), place.entries, place.codec, properties, column);
 }
