@@ -14,20 +14,27 @@ namespace jg::columnar {
 // Nested values that are read have no more levels than this (jumpgate/dataflow/types.py).
 inline constexpr int kNestingMax = 32;
 
-using Bytes = std::string;
+// Where values are appended.
+using NestedBytes = std::string;
+
+// The type of a map's entries, which it is a list of.
+inline const ColumnSpec& map_entry() {
+  static const ColumnSpec kEntry{"entry", JG_BINARY, 0, 0, false, Nesting::kStruct, {}, {}};
+  return kEntry;
+}
 
 inline bool is_variable(const ColumnSpec& spec) { return spec.type == JG_STRING || spec.type == JG_BINARY; }
 
-// Bytes of a value of fixed width.
+// NestedBytes of a value of fixed width.
 inline size_t fixed_width(const ColumnSpec& spec) {
   static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8};
   return kWidths[spec.type];
 }
 
-// Bytes of a value's place in a struct or list: itself, or where it ends.
+// NestedBytes of a value's place in a struct or list: itself, or where it ends.
 inline size_t slot_width(const ColumnSpec& spec) { return is_variable(spec) ? 4 : fixed_width(spec); }
 
-inline void put_size(Bytes* out, size_t at, size_t size) {
+inline void put_size(NestedBytes* out, size_t at, size_t size) {
   if (size > std::numeric_limits<uint32_t>::max()) throw ReadError("overflow", "a nested value of more than 4 GiB");
   const uint32_t small = static_cast<uint32_t>(size);
   std::memcpy(out->data() + at, &small, 4);
@@ -35,7 +42,7 @@ inline void put_size(Bytes* out, size_t at, size_t size) {
 
 // Appends a struct. write(i, out) appends the value of field i; false: it is NULL, and nothing was appended.
 template <class Write>
-void write_struct(const std::vector<ColumnSpec>& fields, Bytes* out, Write&& write) {
+void write_struct(const std::vector<ColumnSpec>& fields, NestedBytes* out, Write&& write) {
   const size_t base = out->size(), bitmap = (fields.size() + 7) / 8;
   size_t head = bitmap;
   for (const ColumnSpec& field : fields) head += slot_width(field);
@@ -75,7 +82,7 @@ class ListWriter {
   }
 
   // Appends the list and is empty again.
-  void finish(Bytes* out) {
+  void finish(NestedBytes* out) {
     const size_t base = out->size(), head = 4 + bitmap_.size() + (variable_ ? 4 * count_ : 0);
     out->resize(base + head);
     put_size(out, base, count_);
@@ -90,7 +97,7 @@ class ListWriter {
   const bool variable_;
   const size_t width_;
   size_t count_ = 0;
-  Bytes bitmap_, bodies_;
+  NestedBytes bitmap_, bodies_;
   std::vector<size_t> ends_;
 };
 

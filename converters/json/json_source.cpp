@@ -468,7 +468,7 @@ class JsonWorker : public SourceWorker {
   }
 
   Parse convert_nested(const ColumnSpec& spec, std::string_view v, JgStr* out) {
-    columnar::Bytes& bytes = nested_.emplace_back();
+    columnar::NestedBytes& bytes = nested_.emplace_back();
     const Parse parsed = nested_json_.write(spec, v, &bytes);
     *out = {bytes.data(), bytes.size()};
     return parsed;
@@ -499,7 +499,7 @@ class JsonWorker : public SourceWorker {
   simdjson::dom::parser validator_;
   json::Unescaper unescape_;
   json::NestedJson nested_json_;
-  std::deque<columnar::Bytes> nested_;  // values of nested columns
+  std::deque<columnar::NestedBytes> nested_;  // values of nested columns
   std::vector<columnar::ColumnRoom> rooms_;
   std::vector<std::unique_ptr<Token[]>> tokens_;  // by key and row: the values' raw text
   std::vector<JgCol> cols_;

@@ -4,14 +4,14 @@ namespace jg::json {
 
 namespace {
 
-using columnar::Bytes;
+using columnar::NestedBytes;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Reads valid JSON from the front; at its end it stays there.
-class Reader {
+class ValidJson {
  public:
-  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) { skip_space(); }
+  explicit ValidJson(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) { skip_space(); }
 
   bool ended() const { return at_ == end_; }
   char next() const { return ended() ? '\0' : *at_; }
@@ -77,7 +77,7 @@ std::string_view or_empty(std::string_view value) { return value == "null" ? std
 
 template <class Each>
 void NestedJson::each_field(std::string_view object, Each&& each) {
-  Reader reader(object);
+  ValidJson reader(object);
   std::string unescaped;
   for (reader.pass(); reader.next() == '"';) {
     std::string_view key = reader.value();
@@ -98,7 +98,7 @@ Parse NestedJson::member(std::string_view text, std::string_view name, std::stri
   return Parse::kOk;
 }
 
-Parse NestedJson::write(const ColumnSpec& spec, std::string_view text, Bytes* out) {
+Parse NestedJson::write(const ColumnSpec& spec, std::string_view text, NestedBytes* out) {
   if (text[0] != (spec.nesting == Nesting::kList ? '[' : '{')) return failed(spec, text, Parse::kWrong);
   switch (spec.nesting) {
     case Nesting::kStruct:
@@ -110,7 +110,7 @@ Parse NestedJson::write(const ColumnSpec& spec, std::string_view text, Bytes* ou
   }
 }
 
-Parse NestedJson::write_fields(const ColumnSpec& spec, std::string_view text, Bytes* out) {
+Parse NestedJson::write_fields(const ColumnSpec& spec, std::string_view text, NestedBytes* out) {
   std::vector<Value> values(spec.parts.size());
   size_t expected = 0;  // fields mostly come in the order of the type
   each_field(text, [&](std::string_view key, Value value) {
@@ -123,24 +123,24 @@ Parse NestedJson::write_fields(const ColumnSpec& spec, std::string_view text, By
   });
   Parse parsed = Parse::kOk;
   columnar::write_struct(spec.parts, out,
-                         [&](size_t i, Bytes* to) { return append(spec.parts[i], values[i], to, &parsed); });
+                         [&](size_t i, NestedBytes* to) { return append(spec.parts[i], values[i], to, &parsed); });
   return parsed;
 }
 
-Parse NestedJson::write_elements(const ColumnSpec& spec, std::string_view text, Bytes* out) {
+Parse NestedJson::write_elements(const ColumnSpec& spec, std::string_view text, NestedBytes* out) {
   columnar::ListWriter list(spec.parts[0]);
   Parse parsed = Parse::kOk;
-  Reader reader(text);
+  ValidJson reader(text);
   for (reader.pass(); !reader.ended() && reader.next() != ']';) {
     const Value value = or_empty(reader.value());
-    list.add([&](Bytes* to) { return append(spec.parts[0], value, to, &parsed); });
+    list.add([&](NestedBytes* to) { return append(spec.parts[0], value, to, &parsed); });
     if (reader.next() == ',') reader.pass();
   }
   list.finish(out);
   return parsed;
 }
 
-Parse NestedJson::write_entries(const ColumnSpec& spec, std::string_view text, Bytes* out) {
+Parse NestedJson::write_entries(const ColumnSpec& spec, std::string_view text, NestedBytes* out) {
   Entries entries;
   std::unordered_map<std::string, size_t> places;
   each_field(text, [&](std::string_view key, Value value) {
@@ -148,12 +148,11 @@ Parse NestedJson::write_entries(const ColumnSpec& spec, std::string_view text, B
     if (added) entries.emplace_back(key, value);
     entries[at->second].second = value;
   });
-  static const ColumnSpec kEntry{"entry", JG_BINARY, 0, 0, false, Nesting::kStruct, {}, {}};
-  columnar::ListWriter list(kEntry);
+  columnar::ListWriter list(columnar::map_entry());
   Parse parsed = Parse::kOk;
   for (const auto& [key, value] : entries) {
-    list.add([&](Bytes* to) {
-      columnar::write_struct(spec.parts, to, [&](size_t i, Bytes* part) {
+    list.add([&](NestedBytes* to) {
+      columnar::write_struct(spec.parts, to, [&](size_t i, NestedBytes* part) {
         if (i == 1) return append(spec.parts[1], value, part, &parsed);
         alignas(16) unsigned char slot[16] = {};
         const Parse stored = text::store(spec.parts[0], key, slot, 0);
@@ -172,7 +171,7 @@ Parse NestedJson::write_entries(const ColumnSpec& spec, std::string_view text, B
   return parsed;
 }
 
-bool NestedJson::append(const ColumnSpec& spec, Value value, Bytes* out, Parse* parsed) {
+bool NestedJson::append(const ColumnSpec& spec, Value value, NestedBytes* out, Parse* parsed) {
   if (value.empty()) return false;
   if (spec.nesting != Nesting::kNone) {
     const Parse found = write(spec, value, out);

@@ -16,7 +16,7 @@ class NestedJson {
   // The field of that name of the object `text`; empty if it has none, or it is null. kWrong: it is no object.
   Parse member(std::string_view text, std::string_view name, std::string_view* value);
   // Appends the value, not null, of a nested type. After kWrong and kOverflow, fault() says what is wrong.
-  Parse write(const ColumnSpec& spec, std::string_view text, columnar::Bytes* out);
+  Parse write(const ColumnSpec& spec, std::string_view text, columnar::NestedBytes* out);
 
   struct Fault {
     const ColumnSpec* spec = nullptr;
@@ -28,11 +28,11 @@ class NestedJson {
   using Value = std::string_view;  // empty: null or missing
   using Entries = std::vector<std::pair<std::string, Value>>;
 
-  Parse write_fields(const ColumnSpec& spec, std::string_view text, columnar::Bytes* out);
-  Parse write_elements(const ColumnSpec& spec, std::string_view text, columnar::Bytes* out);
-  Parse write_entries(const ColumnSpec& spec, std::string_view text, columnar::Bytes* out);
+  Parse write_fields(const ColumnSpec& spec, std::string_view text, columnar::NestedBytes* out);
+  Parse write_elements(const ColumnSpec& spec, std::string_view text, columnar::NestedBytes* out);
+  Parse write_entries(const ColumnSpec& spec, std::string_view text, columnar::NestedBytes* out);
   // A value of any type; false: it is null.
-  bool append(const ColumnSpec& spec, Value value, columnar::Bytes* out, Parse* parsed);
+  bool append(const ColumnSpec& spec, Value value, columnar::NestedBytes* out, Parse* parsed);
   // each(key, value) for every field; the key as it reads.
   template <class Each>
   void each_field(std::string_view object, Each&& each);

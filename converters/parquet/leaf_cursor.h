@@ -35,7 +35,7 @@ class LeafCursor {
     if (++at_ == count_) refill();
   }
   // The value of an entry that is present.
-  virtual void append(Bytes* out) const = 0;
+  virtual void append(NestedBytes* out) const = 0;
 
  protected:
   static constexpr int64_t kEntries = 1024;
@@ -64,7 +64,7 @@ class TypedLeaf final : public LeafCursor {
   TypedLeaf(const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert)
       : LeafCursor(found), found_(found), pool_(pool), convert_(convert) {}
 
-  void append(Bytes* out) const override {
+  void append(NestedBytes* out) const override {
     const Out value = convert_(values_[static_cast<size_t>(value_)]);
     if constexpr (std::is_same_v<Out, JgStr>) {
       out->append(value.data, value.size);

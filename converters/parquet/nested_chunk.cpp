@@ -12,47 +12,42 @@ namespace jg::columnar {
 namespace {
 
 using parquet::schema::GroupNode;
-using ParquetNode = parquet::schema::Node;
+using TreeNode = parquet::schema::Node;
 
 // A part of the column's type over the file's tree. An entry of a leaf below has a value of this part from definition
 // level `defined` on; `repeated` levels of lists are above it.
-struct Part {
+struct TreePart {
   enum Kind { kLeaf, kStruct, kList, kMissing } kind = kMissing;
   int16_t defined = 0, repeated = 0;
   const std::vector<ColumnSpec>* fields = nullptr;  // of a struct
-  std::vector<std::unique_ptr<Part>> parts;         // fields, or the element
+  std::vector<std::unique_ptr<TreePart>> parts;     // fields, or the element
   std::unique_ptr<ListWriter> list;
   bool probes = false;  // a struct: its first leaf only tells whether it is there
   size_t first = 0, end = 0;
 };
 
-struct Leaf {
+struct TreeLeaf {
   const ColumnSpec* spec;  // null: only its levels are read
   const parquet::ColumnDescriptor* found;
 };
 
-const ColumnSpec& entry_spec() {
-  static const ColumnSpec kEntry{"entry", JG_BINARY, 0, 0, false, Nesting::kStruct, {}, {}};
-  return kEntry;
-}
-
-class Builder {
+class TreeBuilder {
  public:
-  Builder(const ColumnSpec& column, const parquet::SchemaDescriptor& schema) : column_(column), schema_(schema) {}
+  TreeBuilder(const ColumnSpec& column, const parquet::SchemaDescriptor& schema) : column_(column), schema_(schema) {}
 
-  std::unique_ptr<Part> build(const ParquetNode& node) {
+  std::unique_ptr<TreePart> build(const TreeNode& node) {
     int16_t above = 0;
-    for (const ParquetNode* parent = node.parent(); parent && parent->parent(); parent = parent->parent())
+    for (const TreeNode* parent = node.parent(); parent && parent->parent(); parent = parent->parent())
       above = static_cast<int16_t>(above + parent->is_optional());
     return part(column_, node, above, 0, false);
   }
-  std::vector<Leaf> leaves;
+  std::vector<TreeLeaf> leaves;
 
  private:
   // `entry`: the node is repeated, and this is about one of its values.
-  std::unique_ptr<Part> part(const ColumnSpec& spec, const ParquetNode& node, int16_t defined, int16_t repeated,
-                             bool entry) {
-    auto out = std::make_unique<Part>();
+  std::unique_ptr<TreePart> part(const ColumnSpec& spec, const TreeNode& node, int16_t defined, int16_t repeated,
+                                 bool entry) {
+    auto out = std::make_unique<TreePart>();
     if (node.is_optional()) ++defined;
     out->defined = defined;
     out->repeated = repeated;
@@ -63,7 +58,7 @@ class Builder {
       set_list(out.get(), spec.parts[0], node, true);
     } else if (spec.nesting == Nesting::kNone) {
       if (!node.is_primitive()) throw wrong_type(column_, "a nested type");
-      out->kind = Part::kLeaf;
+      out->kind = TreePart::kLeaf;
       leaves.push_back({&spec, schema_.Column(schema_.ColumnIndex(node))});
     } else if (node.is_primitive() || list == (spec.nesting == Nesting::kStruct)) {
       throw wrong_type(column_, node.is_primitive() ? "a flat type" : "another nested type");
@@ -72,7 +67,7 @@ class Builder {
     } else {
       const auto& group = static_cast<const GroupNode&>(node);
       if (group.field_count() != 1 || !group.field(0)->is_repeated()) throw wrong_type(column_, "a list of no shape");
-      const ParquetNode& values = *group.field(0);
+      const TreeNode& values = *group.field(0);
       if (spec.nesting == Nesting::kMap) {
         set_map(out.get(), spec, values);
       } else {
@@ -85,7 +80,7 @@ class Builder {
   }
 
   // Whether the repeated group stands only for the list, and what it holds is the element.
-  static bool wraps(const GroupNode& list, const ParquetNode& values) {
+  static bool wraps(const GroupNode& list, const TreeNode& values) {
     if (values.is_primitive()) return false;
     const auto& group = static_cast<const GroupNode&>(values);
     if (group.field_count() != 1 || group.field(0)->is_repeated()) return false;
@@ -94,21 +89,21 @@ class Builder {
   }
 
   // `whole`: a value of the repeated node is an element; else its only field is.
-  void set_list(Part* out, const ColumnSpec& element, const ParquetNode& values, bool whole) {
-    out->kind = Part::kList;
+  void set_list(TreePart* out, const ColumnSpec& element, const TreeNode& values, bool whole) {
+    out->kind = TreePart::kList;
     out->list = std::make_unique<ListWriter>(element);
-    const ParquetNode& node = whole ? values : *static_cast<const GroupNode&>(values).field(0);
+    const TreeNode& node = whole ? values : *static_cast<const GroupNode&>(values).field(0);
     out->parts.push_back(part(element, node, below(out->defined), below(out->repeated), whole));
   }
 
-  void set_map(Part* out, const ColumnSpec& spec, const ParquetNode& values) {
+  void set_map(TreePart* out, const ColumnSpec& spec, const TreeNode& values) {
     if (values.is_primitive() || static_cast<const GroupNode&>(values).field_count() != 2)
       throw wrong_type(column_, "a map of no shape");
     const auto& group = static_cast<const GroupNode&>(values);
-    out->kind = Part::kList;
-    out->list = std::make_unique<ListWriter>(entry_spec());
-    auto entry = std::make_unique<Part>();
-    entry->kind = Part::kStruct;
+    out->kind = TreePart::kList;
+    out->list = std::make_unique<ListWriter>(map_entry());
+    auto entry = std::make_unique<TreePart>();
+    entry->kind = TreePart::kStruct;
     entry->defined = below(out->defined);
     entry->repeated = below(out->repeated);
     entry->fields = &spec.parts;
@@ -120,12 +115,12 @@ class Builder {
     out->parts.push_back(std::move(entry));
   }
 
-  void set_struct(Part* out, const std::vector<ColumnSpec>& fields, const GroupNode& group) {
-    out->kind = Part::kStruct;
+  void set_struct(TreePart* out, const std::vector<ColumnSpec>& fields, const GroupNode& group) {
+    out->kind = TreePart::kStruct;
     out->fields = &fields;
     for (const ColumnSpec& field : fields) {
       const int at = group.FieldIndex(field.name);
-      out->parts.push_back(at < 0 ? std::make_unique<Part>()
+      out->parts.push_back(at < 0 ? std::make_unique<TreePart>()
                                   : part(field, *group.field(at), out->defined, out->repeated, false));
     }
     if (leaves.size() > out->first) return;
@@ -135,7 +130,7 @@ class Builder {
       return std::pair(leaf->max_repetition_level(), leaf->physical_type() >= parquet::Type::BYTE_ARRAY);
     };
     for (int i = 0; i < schema_.num_columns(); ++i) {
-      const ParquetNode* node = schema_.Column(i)->schema_node().get();
+      const TreeNode* node = schema_.Column(i)->schema_node().get();
       while (node && node != &group) node = node->parent();
       if (node && (!cheapest || cost(schema_.Column(i)) < cost(cheapest))) cheapest = schema_.Column(i);
     }
@@ -177,12 +172,12 @@ std::unique_ptr<LeafCursor> make_probe(const parquet::ColumnDescriptor* found, R
 
 class NestedChunkReader final : public ChunkReader {
  public:
-  NestedChunkReader(const ColumnSpec& column, const ParquetNode& node, const parquet::SchemaDescriptor& schema,
+  NestedChunkReader(const ColumnSpec& column, const TreeNode& node, const parquet::SchemaDescriptor& schema,
                     RecyclingPool* pool)
       : column_(column) {
-    Builder builder(column, schema);
+    TreeBuilder builder(column, schema);
     root_ = builder.build(node);
-    for (const Leaf& leaf : builder.leaves)
+    for (const TreeLeaf& leaf : builder.leaves)
       leaves_.push_back(leaf.spec ? make_leaf(*leaf.spec, leaf.found, pool) : make_probe(leaf.found, pool));
   }
 
@@ -236,7 +231,7 @@ class NestedChunkReader final : public ChunkReader {
     }
   }
 
-  void skip(const Part& part) {
+  void skip(const TreePart& part) {
     for (size_t i = part.first; i < part.end; ++i) skip(*leaves_[i], part.repeated);
   }
   static void skip(LeafCursor& leaf, int16_t repeated) {
@@ -246,8 +241,8 @@ class NestedChunkReader final : public ChunkReader {
   }
 
   // Appends the value at the cursors, and moves them behind it; false: NULL.
-  bool assemble(Part& part, Bytes* out) {
-    if (part.kind == Part::kMissing) return false;
+  bool assemble(TreePart& part, NestedBytes* out) {
+    if (part.kind == TreePart::kMissing) return false;
     LeafCursor& lead = *leaves_[part.first];
     if (lead.ended()) malformed("its leaves disagree about the lengths of lists");
     if (lead.definition() < part.defined) {
@@ -255,13 +250,13 @@ class NestedChunkReader final : public ChunkReader {
       return false;
     }
     switch (part.kind) {
-      case Part::kLeaf: {
+      case TreePart::kLeaf: {
         lead.append(out);
         lead.advance();
         return true;
       }
-      case Part::kStruct:
-        write_struct(*part.fields, out, [&](size_t i, Bytes* to) { return assemble(*part.parts[i], to); });
+      case TreePart::kStruct:
+        write_struct(*part.fields, out, [&](size_t i, NestedBytes* to) { return assemble(*part.parts[i], to); });
         if (part.probes) skip(lead, part.repeated);
         return true;
       default:
@@ -269,7 +264,7 @@ class NestedChunkReader final : public ChunkReader {
           skip(part);
         } else {
           do {
-            part.list->add([&](Bytes* to) { return assemble(*part.parts[0], to); });
+            part.list->add([&](NestedBytes* to) { return assemble(*part.parts[0], to); });
           } while (again(part));
         }
         part.list->finish(out);
@@ -278,7 +273,7 @@ class NestedChunkReader final : public ChunkReader {
   }
 
   // Whether a further element of the list follows; all leaves must agree.
-  bool again(const Part& list) const {
+  bool again(const TreePart& list) const {
     const bool more = leaves_[list.first]->repetition() > list.repeated;
     for (size_t i = list.first + 1; i < list.end; ++i) {
       if ((leaves_[i]->repetition() > list.repeated) != more)
@@ -288,27 +283,27 @@ class NestedChunkReader final : public ChunkReader {
   }
 
   const ColumnSpec& column_;
-  std::unique_ptr<Part> root_;
+  std::unique_ptr<TreePart> root_;
   std::vector<std::unique_ptr<LeafCursor>> leaves_;
   std::shared_ptr<arrow::io::RandomAccessFile> file_;
   std::vector<ChunkPlace> places_;
   bool opened_ = false;
   int64_t row_ = 0;
-  Bytes bytes_;
+  NestedBytes bytes_;
 };
 
 }  // namespace
 
-std::vector<const parquet::ColumnDescriptor*> nested_leaves(const ColumnSpec& column, const ParquetNode& node,
+std::vector<const parquet::ColumnDescriptor*> nested_leaves(const ColumnSpec& column, const TreeNode& node,
                                                             const parquet::SchemaDescriptor& schema) {
-  Builder builder(column, schema);
+  TreeBuilder builder(column, schema);
   builder.build(node);
   std::vector<const parquet::ColumnDescriptor*> found;
-  for (const Leaf& leaf : builder.leaves) found.push_back(leaf.found);
+  for (const TreeLeaf& leaf : builder.leaves) found.push_back(leaf.found);
   return found;
 }
 
-std::unique_ptr<ChunkReader> make_nested_reader(const ColumnSpec& column, const ParquetNode& node,
+std::unique_ptr<ChunkReader> make_nested_reader(const ColumnSpec& column, const TreeNode& node,
                                                 const parquet::SchemaDescriptor& schema, RecyclingPool* pool) {
   return std::make_unique<NestedChunkReader>(column, node, schema, pool);
 }
