@@ -11,16 +11,19 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
+import pyarrow as pa
 
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
+from jumpgate.dataflow.types import Schema
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -133,8 +136,8 @@ class Session:
         def again(device: str) -> Result:
             return self._start(root, dialect, text, (*without, device))
 
-        schema = arrow_schema(descriptor.schema)
-        result = Result(job.job_id, schema, endpoint, execution, call.cancel, again)
+        schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
+        result = Result(job.job_id, schema, endpoint, execution, call.cancel, restore, again)
         self._results.add(result)
         return result
 
@@ -209,6 +212,15 @@ class Session:
             return method(message)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
+
+
+def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
+    """The result's schema, and what makes its batches of those that arrive: nested columns arrive as bytes."""
+    if not any(f.type.is_nested for f in schema):
+        return edge, None
+    from jumpgate.ntf import nested
+
+    return nested.restored(edge, schema), partial(nested.restore, schema=schema)
 
 
 def _without_send(root: Operator) -> Operator:

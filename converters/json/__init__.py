@@ -44,6 +44,7 @@ JSON = Format(
     packed=True,
     options=(ENCODING, ON_ERROR),
     self_describing=False,
+    nested=True,
     columnar=False,
     speeds=Speeds(scan=1.5e9, accelerated=1.6e9, client=2.5e8),
     infer_schema=json_schema,

@@ -71,6 +71,7 @@ ORC = Format(
     title="ORC",
     suffixes=(".orc",),
     self_describing=True,
+    nested=True,
     columnar=True,
     substrait="orc",
     speeds=Speeds(scan=0.4e9, accelerated=2.5e8, client=6e7),

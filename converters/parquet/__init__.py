@@ -73,6 +73,7 @@ PARQUET = Format(
     title="Parquet",
     suffixes=(".parquet", ".pq"),
     self_describing=True,
+    nested=True,
     columnar=True,
     converted=False,
     substrait="parquet",
