@@ -66,11 +66,11 @@ def list_(as_json: bool) -> None:
         problems = {name: error.to_dict() for name, error in broken.items()}
         output.print_json({"ncas": [_about(nca) for nca in found], "device_kinds": known, "problems": problems})
         return
-    rows = [(about["name"], about["summary"]) for about in map(_about, found)]
-    output.print_table("", ("accelerator", "what it does"), rows)
+    accelerators = [(about["name"], about["summary"]) for about in map(_about, found)]
+    output.print_table("", ("accelerator", "what it does"), accelerators)
     if known:
-        rows = [(k["name"], k["summary"], ", ".join(key["name"] for key in k["keys"])) for k in known]
-        output.print_table("", ("kind of device", "what it is", "its keys in jumpgate.toml"), rows)
+        kinds_shown = [(k["name"], k["summary"], ", ".join(key["name"] for key in k["keys"])) for k in known]
+        output.print_table("", ("kind of device", "what it is", "its keys in jumpgate.toml"), kinds_shown)
     for name, error in broken.items():
         print(f"not used: {name}: {error.message}")
 

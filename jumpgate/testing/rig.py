@@ -50,7 +50,9 @@ class FakeInstance:
             if not self.configured or arguments["stage"] != self.stage + 1:
                 raise InternalError(f"execute of stage {arguments['stage']} is out of order", instance=self.name)
             self.stage += 1
-        return {"port": 9} if verb == "allocate" else {}
+        if verb == "allocate":
+            return {"port": 9, "ends": dict.fromkeys(arguments.get("ends", ()), 9)}
+        return {}
 
 
 @dataclass

@@ -17,7 +17,9 @@ from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Schema
-from jumpgate.nca.interface import DATAGRAMS, Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.lifecycle import peers
+from jumpgate.nca.transport import TCP
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
@@ -75,15 +77,16 @@ class SoftwareLifecycle:
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
-        datagrams = [e for e in ends if context.plan.edge(e).transport == DATAGRAMS]
-        if instance.inputs or datagrams:  # else there is nothing to listen for
+        channels = {e: context.plan.edge(e).transport.channel for e in ends}
+        own = {edge: channel for edge, channel in channels.items() if channel != TCP.channel}
+        if instance.inputs or own:  # else there is nothing to listen for
             properties = dict(instance.device.properties)
-            more = {"datagrams": datagrams} if datagrams else {}
+            more = {"ends": own} if own else {}
             answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), **more)
             address = properties.get("data_address", "127.0.0.1")
             context.addresses[instance.id] = f"{address}:{answer['port']}"
-            for edge in datagrams:
-                context.datagrams[instance.id, edge] = f"{address}:{answer['datagrams'][edge]}"
+            for edge in own:
+                context.sockets[instance.id, edge] = f"{address}:{answer['ends'][edge]}"
         return Live(handle)
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
@@ -215,27 +218,22 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
 
 def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
-    if edge.transport == DATAGRAMS:
-        return _datagrams(edge, instance.index, instance, context)
-    return {"kind": "edge", **_edge(edge, instance.index, context), "producers": len(edge.producers)}
+    end = _end(edge, instance.index, instance, context)
+    return {"kind": "edge", **end, "producers": len(edge.producers)}
 
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
-    if edge.transport == DATAGRAMS:
-        sink = _datagrams(edge, edge.producers.index(instance.id), instance, context)
-        return {**sink, "partitioning": edge.partitioning.kind}
-    peers = edge.endpoints or tuple(context.addresses[c] for c in edge.consumers)
-    return {
-        **_edge(edge, edge.producers.index(instance.id), context),
-        "peers": peers,
-        "partitioning": edge.partitioning.kind,
-    }
+    sink = _end(edge, edge.producers.index(instance.id), instance, context)
+    if edge.transport.channel == TCP.channel:
+        sink["peers"] = peers(edge, context)
+    return {**sink, "partitioning": edge.partitioning.kind}
 
 
-def _datagrams(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    """One end of an edge to or from a device, which has said what both must know."""
-    return {"kind": "datagrams", **_edge(edge, index, context), **context.paths[edge.id][instance.id]}
+def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
+    """One end of an edge, with what a device has said that its channel must know there."""
+    end = context.ends.get(edge.id, {}).get(instance.id, {})
+    return {**_edge(edge, index, context), "channel": edge.transport.channel, "end": end}
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_ty
 from jumpgate.dataflow.dialect import CHOICES, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.functions import FUNCTIONS, bind, cast_to
+from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.named import col, count, f, sum_
 from jumpgate.dataflow.operators import (
@@ -110,7 +110,7 @@ def calls(draw: st.DrawFn, first: Expression, second: Expression) -> Expression:
     """A call of some function that takes these arguments, in one of several shapes; else the first argument."""
     shapes = ((first,), (first, first), (first, second), (first, Literal(int32.with_nullable(False), 1)))
     found = []
-    for name in FUNCTIONS:
+    for name in BUILT_IN:
         for shape in shapes:
             try:
                 found.append(bind(name, shape))

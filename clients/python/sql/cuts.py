@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import barriers, floats, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -118,7 +118,9 @@ class _Splitter:
         changed = floats.normalise(root, self._rest)
         self._count(root)
         self._visit(root, self._rest)
+        changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
+        common.rename(self._rest)
         return found if found.cuts or changed else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:
