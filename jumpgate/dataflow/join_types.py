@@ -42,11 +42,11 @@ class JoinType(enum.StrEnum):
     def __new__(
         cls,
         name: str,
-        output: Output,
-        matched: bool,
-        unmatched: bool,
-        unmatched_right: bool,
-        substrait: str,
+        output: Output = Output.PAIRS,
+        matched: bool = True,
+        unmatched: bool = False,
+        unmatched_right: bool = False,
+        substrait: str = "",
         swapped: str = "",
     ) -> JoinType:
         self = str.__new__(cls, name)
