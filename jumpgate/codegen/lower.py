@@ -159,7 +159,7 @@ class Lowering:
         for step in pipeline.steps:
             if isinstance(step, LimitStep):
                 return  # which rows it counts must not depend on what is skipped
-            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right", "touch"):
+            if not isinstance(step, ProbeStep) or (step.type.unmatched and not step.notes):
                 continue
             table = self.program.tables[step.table]
             for key, field_ in zip(step.keys, table.key_fields, strict=True):
@@ -318,8 +318,8 @@ class Lowering:
     def _join(self, node: Join) -> list[Stream]:
         if node.builds_left:
             return [self._found(node)]
-        table, where, built = self._build(node.right, node.right_keys, node.type in ("right", "full"))
-        if node.type not in ("semi", "anti", "mark") and node.right_keys:
+        table, where, built = self._build(node.right, node.right_keys, node.type.unmatched_right)
+        if node.type.pairs and node.right_keys:
             table.is_expanded = True
         streams = self.lower(node.left)
         for s in streams:
@@ -332,16 +332,16 @@ class Lowering:
                 both = [*s.env, *right]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.left_keys)
-            mark = pointer if node.type == "mark" else -1
+            mark = pointer if node.type.marks else -1
             s.step(ProbeStep(table.id, node.type, keys, residual, pointer, mark), f"{node.type} join")
-            if node.type == "mark":
+            if node.type.marks:
                 s.env = [*s.env, MarkValue(bool_, mark)]
-            elif node.type not in ("semi", "anti"):
-                if node.type in ("left", "full"):
+            elif node.type.pairs:
+                if node.type.extends_right:
                     nullable = self.fields(table, pointer, optional=True)
                     right = [nullable[where[i]] for i in range(len(node.right.schema))]
                 s.env = [*s.env, *right]
-        if node.type in ("right", "full"):
+        if node.type.unmatched_right:
             fields = self.fields(table, 0)
             nulls: list[Expression] = [Null(t.with_nullable(True)) for t in node.left.schema.types]
             env = [*nulls, *(fields[where[i]] for i in range(len(node.right.schema)))]
@@ -350,7 +350,7 @@ class Lowering:
         return streams
 
     def _found(self, node: Join) -> Stream:
-        """A semi or anti join whose right side looks for the rows of the left one, which wait in a table; then those
+        """A join whose right side looks for the rows of the left one, which wait in a table; then those
         that were found, or were not, are what is left."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
         fields = self.fields(table, 0)
@@ -366,9 +366,9 @@ class Lowering:
                 both = [*(found[w] for w in where), *s.env]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
-            s.step(ProbeStep(table.id, "touch", keys, residual, pointer), f"{node.type} join")
+            s.step(ProbeStep(table.id, node.type, keys, residual, pointer, notes=True), f"{node.type} join")
             self.finish(s, [], "note matches")
-        source = "matched" if node.type == "semi" else "unmatched"
+        source = "matched" if node.type.matched else "unmatched"
         return Stream((source, table.id), (), env, stage, f"{source} rows", pointers=1)
 
     # ---- aggregates ----
