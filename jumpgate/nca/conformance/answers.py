@@ -39,6 +39,11 @@ def ask(
     return problems
 
 
+def operators_of(matched: str) -> list[str]:
+    """The operators in a key of `matched`."""
+    return matched.split(" ", 1)[1].split(" ← ")
+
+
 def _nodes(root: Operator) -> Iterator[Operator]:
     """Every node, and each operator over an input that arrives from elsewhere."""
     for node in root.walk():
