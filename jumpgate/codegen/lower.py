@@ -39,6 +39,7 @@ from jumpgate.codegen.program import (
     Windows,
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import BUILT_IN, find
 from jumpgate.dataflow.operators import (
     DISTINCT,
@@ -61,7 +62,7 @@ from jumpgate.dataflow.operators import (
     column,
     partial_state,
 )
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import DataType, Schema, binary, bool_
 
 #: window functions that number rows
 RANKS = ("row_number", "rank", "dense_rank")
@@ -118,8 +119,15 @@ class Lowering:
             function = find(e.function)
             if function.name not in BUILT_IN:
                 self.program.installed[function.name] = function.cpp, function.cpp_source
-            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
+            return replace(e, args=tuple(self._argument(function, i, a) for i, a in enumerate(e.args)))
         return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
+
+    def _argument(self, function: Function, i: int, argument: Expression) -> Expression:
+        if i in function.shape:
+            return argument
+        if function.encode is not None and i in function.literals and isinstance(argument, Literal):
+            argument = Literal(binary.with_nullable(False), function.encode(argument.value))
+        return self.literal(argument)
 
     def _parameter(self, param: dict[str, object]) -> int:
         """Each literal has a slot of its own, so that equal literals do not make another shape."""
