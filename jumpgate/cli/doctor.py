@@ -20,6 +20,8 @@ from jumpgate.cli import output
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
 from jumpgate.extras import EXTRAS
+from jumpgate.nca.device_kind import DeviceKinds
+from jumpgate.nca.registry import default_registry
 from jumpgate.observe.units import size
 
 MEMORY_BYTES_MIN = 2 << 30
@@ -133,8 +135,18 @@ def packages() -> Iterator[Finding]:
             yield Finding(name, "warn", "not installed (optional)", f"pip install 'jumpgate[{extra}]'")
 
 
+def accelerators() -> Iterator[Finding]:
+    """Those of installed packages and the kinds of devices that they drive; one that cannot be used harms no other."""
+    registry, kinds = default_registry(), DeviceKinds()
+    yield Finding("accelerators", "ok", ", ".join(registry.names))
+    yield Finding("kinds of devices", "ok", ", ".join(kind.name for kind in kinds.all()) or "none")
+    for name, error in {**registry.problems, **kinds.problems}.items():
+        yield Finding(name, "warn", error.message, "repair or uninstall its package")
+
+
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     python_version, cpp_compiler, cores, memory, cache_directory, runtime_build, ports, packages,
+    accelerators,
 )  # fmt: skip
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
-import importlib.metadata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from jumpgate import plugins
 from jumpgate.dataflow import bodies
 from jumpgate.dataflow.bodies import Site
 from jumpgate.dataflow.casts import TypeMismatch, cast_type, cast_value
@@ -84,33 +84,33 @@ def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
     """What installed packages declare, and what is wrong with those of which nothing can be used, by name."""
     found: list[Function] = []
     problems: dict[str, ConfigError] = {}
-    for entry in importlib.metadata.entry_points(group=GROUP):
-        where = f"function '{entry.name}' ({entry.value})"
+    for name, path in plugins.installed(GROUP):
         try:
-            function = _complete(entry.name, entry.load())
+            function = _complete(name, path, plugins.load_value("function", name, path))
             for names in ("name", "sql", "substrait"):
                 by_name((*BUILT_IN.values(), *found, function), names)
         except ConfigError as error:
-            problems[entry.name] = ConfigError(f"{where}: {error.message}", function=entry.name)
-        except Exception as error:  # whatever a third party's module does on import is its failure, not ours
-            said = f"{type(error).__name__}: {error}. Repair or uninstall its package."
-            problems[entry.name] = ConfigError(f"{where} cannot be loaded: {said}", function=entry.name)
+            problems[name] = error
         else:
             found.append(function)
     return tuple(found), problems
 
 
-def _complete(name: str, function: object) -> Function:
+def _complete(name: str, path: str, function: object) -> Function:
     """The declaration of a package; raises ConfigError where it lacks what only Jumpgate's own need not say."""
+
+    def wrong(what: str) -> ConfigError:
+        return ConfigError(f"function '{name}' ({path}): {what}", function=name)
+
     if not isinstance(function, Function) or function.name != name:
-        raise ConfigError(f"it must be a jumpgate.dataflow.function.Function named {name!r}")
+        raise wrong(f"it must be a jumpgate.dataflow.function.Function named {name!r}")
     if not function.cpp:
-        raise ConfigError("it has no `cpp`")
+        raise wrong("it has no `cpp`")
     if function.literals or function.shape:
-        raise ConfigError("its arguments cannot be literals only")
+        raise wrong("its arguments cannot be literals only")
     wanted = function.operands.wanted if isinstance(function.operands, Exactly) else ()
     if function.sql and function.arity != (len(wanted), len(wanted)):
-        raise ConfigError("SQL finds functions by types: its operands must be `exactly` so many")
+        raise wrong("SQL finds functions by types: its operands must be `exactly` so many")
     return function
 
 

@@ -59,7 +59,7 @@ def page() -> str:
         _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
         _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),
         _table("Set operations", ("operation", "result"), sets.OPERATIONS.items()),
-        _table("Files", ("Substrait", "format"), files.FORMATS.items()),
+        _table("Files", ("Substrait", "format"), files.format_names().items()),
         _table("Types", ("Substrait", "Jumpgate"), types.NAMES.items()),
         _table("Functions", ("function", "meaning"), functions),
         _table("Aggregates", ("function", "as"), aggregates.MEASURES.items()),

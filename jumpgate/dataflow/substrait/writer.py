@@ -21,8 +21,9 @@ from substrait.type_pb2 import NamedStruct, Type
 
 from jumpgate.dataflow import operators as op
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import find
-from jumpgate.dataflow.substrait.files import FORMATS, write_text
+from jumpgate.dataflow.substrait.files import TEXT, write_text
 from jumpgate.dataflow.substrait.joins import TYPES
 from jumpgate.dataflow.substrait.types import write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
@@ -33,7 +34,6 @@ MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
 _MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
-_FILES = {ours: theirs for theirs, ours in FORMATS.items()}
 _JOINS = {ours: theirs for theirs, ours in TYPES.items()}
 
 
@@ -78,11 +78,11 @@ class _Writer:
         name = self._tables.get((node.files, node.format, node.file_schema))
         if name is not None:
             read.named_table.names.append(name)
-        elif node.format in _FILES:
+        elif kind := formats()[node.format].substrait:
             for path in node.files:
                 item = ReadRel.LocalFiles.FileOrFiles(uri_file=path)
-                getattr(item, _FILES[node.format]).SetInParent()
-                if node.format == "csv":
+                getattr(item, kind).SetInParent()
+                if kind == TEXT:
                     item.text.CopyFrom(write_text(dict(node.options)))
                 read.local_files.items.append(item)
         else:
