@@ -21,12 +21,10 @@ from jumpgate.codegen.program import (
     FilterStep,
     Finished,
     GroupSink,
-    InParameter,
     JoinFilter,
     LimitStep,
     MarkValue,
     Null,
-    Parameter,
     Pipeline,
     ProbeStep,
     Program,
@@ -38,8 +36,7 @@ from jumpgate.codegen.program import (
     Table,
     Windows,
 )
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import (
     DISTINCT,
     Aggregate,
@@ -103,31 +100,10 @@ class Lowering:
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        """The expression with literals turned into parameters (NULLs and what a function calls its shape stay)."""
-        if isinstance(e, Literal):
-            return (
-                Null(e.type)
-                if e.value is None
-                else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
-            )
-        if isinstance(e, InList):
-            values = tuple(o.value for o in e.options)
-            index = self._parameter(literals.members(values, e.input.type))
-            return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call):
-            function = find(e.function)
-            if function.name not in BUILT_IN:
-                self.program.installed[function.name] = function.cpp, function.cpp_source
-            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
-        return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
-
-    def _parameter(self, param: dict[str, object]) -> int:
-        """Each literal has a slot of its own, so that equal literals do not make another shape."""
-        self.program.params.append(param)
-        return len(self.program.params) - 1
+        return literals.parameterised(e, self.program)
 
     def integer(self, value: int) -> int:
-        return self._parameter({"type": "int", "value": str(value)})
+        return self.program.parameter({"type": "int", "value": str(value)})
 
     # ---- building blocks ----
 

@@ -286,3 +286,8 @@ class Program:
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)
+
+    def parameter(self, param: dict[str, Any]) -> int:
+        """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""
+        self.params.append(param)
+        return len(self.params) - 1

@@ -25,6 +25,7 @@ from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.functions_core import CORE
 from jumpgate.dataflow.functions_math import MATH
+from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
 from jumpgate.dataflow.functions_time import TIME
 from jumpgate.dataflow.signatures import Exactly
@@ -37,6 +38,7 @@ SECTIONS = {
     "Comparison, logic, arithmetic, text and dates": CORE,
     "Numbers": MATH,
     "Text": TEXT,
+    "Regular expressions": REGEX,
     "Dates and timestamps": TIME,
 }
 

@@ -111,6 +111,12 @@ int jg_lpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_rpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_repeat(JgTask* task, JgStr s, int64_t n, JgStr* out);
 int jg_replace(JgTask* task, JgStr s, JgStr part, JgStr by, JgStr* out);
+// of regular expressions: `pattern` is what jumpgate/dataflow/regex/automaton.py makes
+int jg_regexp_like(JgStr s, JgStr pattern);
+int64_t jg_regexp_count(JgStr s, JgStr pattern);
+int64_t jg_regexp_position(JgStr s, JgStr pattern);
+int jg_regexp_replace(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
+int jg_regexp_replace_all(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
 JgStr jg_reverse(JgTask* task, JgStr s);
 int64_t jg_position(JgStr s, JgStr part);
 int jg_split_part(JgStr s, JgStr separator, int64_t n, JgStr* out);
