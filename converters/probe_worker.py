@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import probe_wire as wire
-from jumpgate.converters import samples, schema, statistics
+from jumpgate.converters import samples, schema, selection, statistics
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
 #: a request may take so much memory more than the process has when it begins
@@ -29,6 +29,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "schema": schema.infer_schema,
     "estimate": statistics.estimate,
     "column": samples.column_statistics,
+    "selection": selection.selection,
 }
 
 

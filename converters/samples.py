@@ -59,18 +59,33 @@ def _column(
         footer = parquet_footer(file)
         if footer.encrypted:
             return ColumnStatistics()
-        values, range = _parquet(file, name), footer.range(name)
+        values, range = _parquet(file, modified_ns, size, name)[0].to_pylist(), footer.range(name)
         scale = 10.0**-type.scale if type.kind == "decimal" else 1.0
         low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
     else:
-        table = _orc(file, modified_ns, size, name) if format == "orc" else None
-        values = _lines(file, modified_ns, size, format, options).get(name, []) if table is None else table
-        numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
-        low, high = min(numbers, default=None), max(numbers, default=None)
+        found, _ = sampled_values(file, modified_ns, size, format, options, name)
+        values = found if isinstance(found, list) else found.to_pylist()
+        low, high = _bounds(values, type)
+    return _statistics(values, type, rows, low, high)
+
+
+def statistics_of(values: list[Any], type: DataType, rows: float) -> ColumnStatistics:
+    """Of values that are a sample of `rows` values, or all of them."""
+    return _statistics(values, type, rows, *_bounds(values, type))
+
+
+def _bounds(values: list[Any], type: DataType) -> tuple[float | None, float | None]:
+    numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
+    return min(numbers, default=None), max(numbers, default=None)
+
+
+def _statistics(
+    values: list[Any], type: DataType, rows: float, low: float | None, high: float | None
+) -> ColumnStatistics:
     if not values:
         return ColumnStatistics(low=low, high=high)
     present = [v for v in values if v is not None]
-    distinct = _distinct(present, rows * len(present) / len(values))
+    distinct = distinct_of(present, rows * len(present) / len(values))
     if type.is_integer or type.kind == "date":  # there are no more values than places for them
         distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
     return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
@@ -84,11 +99,11 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
     return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
-def _distinct(present: Sequence[Any], rows: float) -> float:
-    """The guaranteed-error estimator: what occurs once in the sample stands for √(rows / sample) values.
+def distinct_of(present: Sequence[Any], rows: float) -> float:
+    """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
+    many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
 
-    Charikar, Chaudhuri, Motwani, Narasayya: Towards Estimation Error Guarantees for Distinct Values, PODS 2000. A run
-    of one value counts as one row: rows that lie together are no random sample.
+    A run of one value counts as one row: rows that lie together are no random sample.
     """
     if len(present) >= rows:
         return float(len(set(present)))
@@ -98,9 +113,8 @@ def _distinct(present: Sequence[Any], rows: float) -> float:
     rows *= len(heads) / len(present)
     counts = Counter(heads)
     once = sum(1 for n in counts.values() if n == 1)
-    if once == len(heads):  # as good as a key
-        return rows
-    return min(rows, len(counts) - once + once * math.sqrt(max(1.0, rows / len(heads))))
+    twice = sum(1 for n in counts.values() if n == 2)
+    return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
 
 
 def position(value: Any, type: DataType) -> float | None:
@@ -117,31 +131,46 @@ def position(value: Any, type: DataType) -> float | None:
     return None
 
 
-def _parquet(file: str, name: str) -> list[Any]:
+def sampled_values(
+    file: str, modified_ns: int, size: int, format: str, options: Options, name: str
+) -> tuple[Any, bool]:
+    """Values of a column, the same rows for each column of a file: an Arrow array, of JSON and CSV a list of what the
+    text says; and whether these are all."""
+    if format == "parquet":
+        return _parquet(file, modified_ns, size, name)
+    if format == "orc":
+        return _orc(file, modified_ns, size, name)
+    return _lines(file, modified_ns, size, format, options).get(name, []), False
+
+
+@functools.lru_cache(maxsize=256)
+def _parquet(file: str, modified_ns: int, size: int, name: str) -> tuple[Any, bool]:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file) as parquet:
         if parquet.metadata.num_rows <= SMALL_ROWS:
-            whole: list[Any] = parquet.read([name]).column(0).to_pylist()
-            return whole
-        values: list[Any] = []
+            return parquet.read([name]).column(0), True
         groups = parquet.num_row_groups
-        for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
-            batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
-            values += [] if batch is None else batch.column(0).to_pylist()
-        return values
+        batches = (
+            next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
+            for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)})
+        )
+        return pa.chunked_array([b.column(0) for b in batches if b is not None]), False
 
 
-@functools.lru_cache(maxsize=1000)
-def _orc(file: str, modified_ns: int, size: int, name: str) -> list[Any]:
+@functools.lru_cache(maxsize=256)
+def _orc(file: str, modified_ns: int, size: int, name: str) -> tuple[Any, bool]:
+    import pyarrow as pa
     import pyarrow.orc as orc
 
     opened = orc.ORCFile(file)
     if opened.nrows > ORC_ROWS_MAX or not opened.nstripes:
-        return []
-    stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
-    values: list[Any] = stripe.slice(0, SMALL_ROWS if opened.nrows <= SMALL_ROWS else ROWS_MAX * GROUPS_MAX).to_pylist()
-    return values
+        return pa.chunked_array([pa.array([], pa.null())]), False
+    if opened.nrows <= SMALL_ROWS:
+        return opened.read([name]).column(0), True
+    stripe = pa.chunked_array([opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)])
+    return stripe.slice(0, ROWS_MAX * GROUPS_MAX), False
 
 
 @functools.lru_cache(maxsize=200)

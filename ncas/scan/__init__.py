@@ -9,17 +9,15 @@ from jumpgate.ncas.software import SoftwareNCA
 class Scan(SoftwareNCA):
     """Reads files of one storage format with the converter of that name."""
 
-    def __init__(self, format: str, throughput: float) -> None:
+    def __init__(self, format: str) -> None:
         self.format = format
         self.name = f"scan_{format}"
-        self.throughput = throughput
 
     def accepts(self, node: Operator) -> bool:
         return isinstance(node, Read) and node.format == self.format
 
 
-#: file bytes a second and core
-JSON = Scan("json", 1.5e9)
-CSV = Scan("csv", 0.7e9)
-ORC = Scan("orc", 0.4e9)
-PARQUET = Scan("parquet", 0.5e9)
+JSON = Scan("json")
+CSV = Scan("csv")
+ORC = Scan("orc")
+PARQUET = Scan("parquet")

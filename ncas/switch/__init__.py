@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
-from jumpgate.nca.interface import DATAGRAMS, Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
 from jumpgate.ncas.switch.task import Task
 from jumpgate.ntf.descriptor import Descriptor
 
-#: input bytes a second: of a switch, and of a software switch that shares the machine with everybody else
-THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
-#: to clear registers and to write the entries of a job
-SETUP_S = 0.05
+#: rows are worked on as they pass; set up: to clear registers and to write the entries of a job
+SWITCH = Speeds(factor=0.0, receive_s=1 / 5e9, setup_s=0.05)
+#: a software switch, which shares the machine with everybody else
+SOFTWARE_SWITCH = replace(SWITCH, receive_s=1 / 20e6)
 
 
 def program_of(device: Device) -> str:
@@ -53,9 +55,8 @@ class SwitchNCA:
         schema = match.schema if match.wire is None else match.wire.body.schema
         return Descriptor.row(schema, byte_order="big", packed=True), DATAGRAMS
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        own = "p4runtime" not in dict(device.properties)
-        return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
+    def speeds(self, device: Device) -> Speeds:
+        return SWITCH if "p4runtime" in dict(device.properties) else SOFTWARE_SWITCH
 
 
 def _network(ntf: Descriptor) -> Descriptor:
