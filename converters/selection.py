@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jumpgate.converters.samples import distinct_of, sampled_values, statistics_of
+from jumpgate.converters.samples import distinct_of, statistics_of
 from jumpgate.converters.statistics import estimate
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, conjuncts
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Filter, Read
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import JumpgateError
@@ -45,7 +46,7 @@ def selection(
         total = estimate(tuple(files), format, options).rows or 0.0
         found = _Sample(largest, status.st_mtime_ns, status.st_size, format, options, root.input, total)
         return _selection(found, root, names, len(files) == 1)
-    except (OSError, TypeError, ValueError, ArithmeticError, LookupError, JumpgateError):
+    except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return None
 
 
@@ -94,7 +95,7 @@ class _Sample:
         return self._read.schema[self._read.schema.names.index(name)].type
 
     def column(self, name: str) -> Any:
-        found, self.whole = _column(*self._of, name, _arrow(self.type_of(name)))
+        found, self.whole = _column(*self._of, name, self.type_of(name))
         self.rows = len(found)
         if not self.rows:
             raise LookupError(name)
@@ -124,21 +125,15 @@ class _Sample:
         raise _Unknown(str(e))
 
 
-def _column(
-    file: str, modified_ns: int, size: int, format: str, options: Options, name: str, type: pa.DataType
-) -> tuple[Any, bool]:
-    return _cached_column(file, modified_ns, size, format, options, name, str(type), type)
-
-
 @functools.lru_cache(maxsize=256)
-def _cached_column(
-    file: str, modified_ns: int, size: int, format: str, options: Options, name: str, _type: str, type: pa.DataType
+def _column(
+    file: str, _modified_ns: int, _size: int, format: str, options: Options, name: str, type: DataType
 ) -> tuple[Any, bool]:
-    values, whole = sampled_values(file, modified_ns, size, format, options, name)
-    if isinstance(values, pa.ChunkedArray):
-        return values, whole
-    texts = pa.array([None if v is None else str(v) for v in values], pa.string())
-    return texts if type == pa.string() else pc.cast(texts, type, safe=False), whole
+    """Values of a column as Arrow has them, and whether these are all."""
+    sample = formats()[format].sample(file, dict(options), name, type)
+    if any(isinstance(v, str) for v in sample.values) and not type.is_text:  # as the file says them
+        return pc.cast(pa.array(sample.values, pa.string()), _arrow(type), safe=False), sample.whole
+    return pa.array(sample.values, _arrow(type), safe=False), sample.whole
 
 
 def _arrow(type: DataType) -> pa.DataType:

@@ -280,6 +280,8 @@ class Program:
     passed: list[tuple[int, int, int]] = field(default_factory=list)
     #: the number of the operator that takes in what a pipeline computes, by pipeline
     ends: list[int] = field(default_factory=list)
+    #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
+    installed: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)
 

@@ -10,13 +10,13 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, numbered
 from jumpgate.nca.interface import Figures, JobFigures
-from jumpgate.nca.speeds import HOST, Work, seconds_of
+from jumpgate.nca.speeds import Work, assumed, seconds_of
 
 
 def figures(plan: Plan) -> JobFigures:
     """Of every operator of which enough is known, and of the job if nothing is missing."""
     found: dict[tuple[str, int], Figures] = {}
-    total: float | None = {**HOST, **plan.options.speeds}["job"]
+    total: float | None = {**assumed(), **plan.options.speeds}["job"]
     for instance in plan.instances:
         if instance.index:
             continue  # the same operators again

@@ -14,7 +14,7 @@ from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.matching import final_phase, malformed, match_inputs, pruned_leaf
-from jumpgate.nca.speeds import HOST, Speeds, seconds_of
+from jumpgate.nca.speeds import Speeds, assumed, seconds_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def map_operators(plan: Plan) -> Plan:
     candidates = tuple(
         Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred) for a in found
     )
-    return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
+    return replace(plan, candidates=candidates, refused=(*plan.refused, *mapper.refused))
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
@@ -71,8 +71,8 @@ def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
         key: object = device.name
         if device.kind == "host":
             key = (device.kind, device.properties)
-        elif pool := dict(device.properties).get("pool"):
-            key = (device.kind, pool)
+        elif device.pool:
+            key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
     return [tuple(p) for p in pools.values()]
 
@@ -151,13 +151,17 @@ class _Mapper:
         leaves = match_inputs(match)
         site = Site(nca.name, devices, match.fusion)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
-        most = max((s.rows for s in statistics if s.rows is not None), default=0.0)
-        if most > match.rows_max:
-            no = Unsupported(f"it is for {match.rows_max:.3g} rows; {most:.3g} are expected", "rows")
-            self._refuse(match.operators[0], nca, devices[0], no)
-            return
+        limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
+        for known, most in zip(statistics, limits, strict=True):
+            if known.rows is not None and known.rows > most:
+                no = Unsupported(f"it is for {most:.3g} rows; {known.rows:.3g} are expected", "rows")
+                self._refuse(match.operators[0], nca, devices[0], no)
+                return
         speeds = nca.operators.speeds(devices[0]).of(self.options.speeds)
         seconds = self._seconds(match, leaves, speeds, devices[0])
+        if per_hour := devices[0].offer.money_per_hour:
+            charged = per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
+            speeds = replace(speeds, money=speeds.money + charged)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
             taken = self._combine(nca, box, below, speeds, seconds)
@@ -217,14 +221,18 @@ class _Mapper:
         if box.match.wire is not None:  # who sends must be able to compute what it reads
             if producer.site.fusion and producer.site.devices[0].kind == "host":
                 return None
-            return Unsupported(f"{producer.match.nca} does not send datagrams", "transport", "Add a software host.")
+            over = box.match.wire.transport.name
+            return Unsupported(f"{producer.match.nca} does not send over {over}", "transport", "Add a software host.")
+        if producer.match.wire is not None and not (box.site.fusion and box.site.devices[0].kind == "host"):
+            over = producer.match.wire.transport.name
+            return Unsupported(f"it does not make rows of what comes over {over}", "transport", "Add a software host.")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 
     def _edge_seconds(self, node: Mapped) -> float:
         """For the rows of `node` to travel to other instances."""
         bytes = self.estimator.of(node).bytes
-        return 0.0 if bytes is None else seconds_of({"send": bytes}, {**HOST, **self.options.speeds})
+        return 0.0 if bytes is None else seconds_of({"send": bytes}, {**assumed(), **self.options.speeds})
 
     def _seconds(self, match: Match, leaves: tuple[Operator, ...], speeds: Speeds, device: Device) -> float | None:
         """What the match's own operators take on the device, and the bytes that reach it."""
@@ -271,11 +279,14 @@ def fused(consumer: Mapped, producer: Operator) -> bool:
 
 
 def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
-    properties = dict(device.properties)
+    """What the device does not have of what the match needs."""
     for name, need in match.limits:
-        has = device.memory_bytes if name == "memory_bytes" else float(properties.get(name, "inf"))
-        if need > has:
+        if need > (has := device.capacity(name)):
             return Unsupported(f"needs {name} {need:g}, '{device.name}' has {has:g}", "limit")
+    offered = device.offer.claims
+    for claim in match.claims if offered is not None else ():
+        if claim not in (offered or ()):
+            return Unsupported(f"needs its {claim}, which '{device.name}' does not have", "claim")
     return None
 
 

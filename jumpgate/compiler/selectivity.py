@@ -19,13 +19,15 @@ from jumpgate.dataflow.expressions import (
     Value,
     conjuncts,
 )
+from jumpgate.dataflow.functions import find
+from jumpgate.dataflow.functions_core import EQUAL, RANGE
 from jumpgate.nca.interface import ColumnStatistics
 
 #: what is known of a column of the expression's input
 About = Callable[[ColumnRef], ColumnStatistics]
 
 NOTHING = ColumnStatistics()
-EQUAL, RANGE, LIKE, NULL, HALF = 0.05, 0.3, 0.1, 0.1, 0.5
+HALF = 0.5  #: of a condition of which nothing is known
 
 
 def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> float:
@@ -59,14 +61,12 @@ def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> floa
             return RANGE if found is None else share(found[1], found[2], about(found[0]))
         case "coalesce" if isinstance(predicate.args[-1], Literal) and not predicate.args[-1].value:
             return parts[0]
-        case "like" | "starts_with" | "ends_with" | "contains":
-            return LIKE
         case "is_null" | "is_not_null":
             argument = predicate.args[0]
             known = about(argument).null_fraction if isinstance(argument, ColumnRef) else None
-            nulls = NULL if known is None else known
-            return nulls if predicate.function == "is_null" else 1.0 - nulls
-    return HALF
+            if known is not None:
+                return known if predicate.function == "is_null" else 1.0 - known
+    return find(predicate.function).selectivity
 
 
 def _equal(side: Expression, about: About) -> float:

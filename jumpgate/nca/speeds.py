@@ -6,8 +6,11 @@ multiplies. `jumpgate calibrate` measures the seconds of a host's core in place 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from jumpgate.dataflow.formats import formats
 
 #: seconds of one core of a server for one unit of each kind of work. `scan FORMAT …` of a format that is not listed is
 #: that of `scan …`; `… large` is for tables of LARGE entries, those between it and SMALL are in between
@@ -19,11 +22,6 @@ HOST: dict[str, float] = {
     "scan number": 8e-9,  # a value of a column, by its type: integers, floats, dates
     "scan decimal": 6e-9,
     "scan text": 30e-9,
-    "scan json byte": 0.45e-9,
-    "scan csv byte": 0.42e-9,
-    "scan orc number": 3e-9,
-    "scan orc decimal": 3e-9,
-    "scan orc text": 10e-9,
     "filter": 2e-9,  # a row and condition
     "expression": 1.5e-9,  # a row and computed expression
     "probe": 12e-9,  # a row that looks for its partners
@@ -42,6 +40,14 @@ HOST: dict[str, float] = {
 SMALL, LARGE = 1e4, 1e7
 #: work that takes as long on one core as on many
 FIXED = ("job", "start", "open")
+
+
+@functools.cache
+def assumed() -> dict[str, float]:
+    """HOST, with what each format declares of its scans."""
+    kinds = ((f, kind) for f in formats().values() for kind in ("byte", "number", "decimal", "text"))
+    return {**HOST, **{f"scan {format.name} {kind}": getattr(format.speeds, kind) for format, kind in kinds}}
+
 
 #: how much of each kind of work something is
 Work = Mapping[str, float]
@@ -63,7 +69,7 @@ class Speeds:
 
     def of(self, core: Mapping[str, float]) -> Speeds:
         """The same with a host's core as it was measured: every kind of work has its seconds."""
-        seconds = {name: value * self.factor for name, value in {**HOST, **core}.items()}
+        seconds = {name: value * self.factor for name, value in {**assumed(), **core}.items()}
         return Speeds({**seconds, **self.seconds}, 1.0, self.receive_s, self.setup_s, self.money)
 
 

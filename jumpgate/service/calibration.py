@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from jumpgate.codegen import cache
-from jumpgate.nca.speeds import HOST as ASSUMED
-from jumpgate.nca.speeds import unit_seconds
+from jumpgate.nca.speeds import assumed, unit_seconds
 
-__all__ = ["ASSUMED", "cores", "load", "path", "save", "unit_seconds"]
+__all__ = ["assumed", "cores", "load", "path", "save", "unit_seconds"]
 
 #: of the file: what was measured by an earlier one is not comparable
 VERSION = 2

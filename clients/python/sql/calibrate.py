@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from jumpgate import errors
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import Format, formats
 from jumpgate.service import calibration
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ SCANS = {
     "decimal": Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), sum(price) FROM {fact}", {"measure": 1.0}),
     "text": Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), max(note) FROM {fact}", {"measure": 1.0}),
 }
-#: over Parquet
+#: over this one
+OPERATORS_IN = "parquet"
 OPERATORS = (
     Step("SELECT sum(k), sum(q) FROM {fact}", "SELECT sum(k) FROM {fact} WHERE q >= 0 AND q + k < 2000",
          {"filter": 2.0, "expression": 1.0, "measure": -1.0}),
@@ -79,7 +80,7 @@ OPERATORS = (
 
 def load() -> dict[str, float]:
     """How fast DataFusion is on this host as it was measured, else as it is assumed to be."""
-    return {**calibration.ASSUMED, **DATAFUSION, **calibration.load("datafusion")}
+    return {**calibration.assumed(), **DATAFUSION, **calibration.load("datafusion")}
 
 
 Progress = Callable[[str, int, int], None]
@@ -90,20 +91,20 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
 
     Returns seconds of a core by kind of work, of `host` and of `datafusion`.
     """
-    found = {"host": dict(calibration.ASSUMED), "datafusion": {**calibration.ASSUMED, **DATAFUSION}}
+    found = {"host": calibration.assumed(), "datafusion": {**calibration.assumed(), **DATAFUSION}}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
-        formats = ("parquet", *(f for f in FORMATS if f != "parquet"))  # what it says of measures serves the others
-        for number, format in enumerate(formats):
-            progress(f"measuring {format}", number, len(formats))
+        all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
+        for number, format in enumerate(all_of_them):
+            progress(f"measuring {format.title}", number, len(all_of_them))
             names = _register(connection, Path(folder), format)
             try:
-                size = (Path(folder) / f"fact.{format}").stat().st_size
+                size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
                 for who, mode in (("host", "always"), ("datafusion", "never")):
                     _Measurement(connection, names, mode, found[who]).run(format, size)
             finally:
                 for name in names.values():
                     connection.deregister(name)
-    progress("done", len(formats), len(formats))
+    progress("done", len(all_of_them), len(all_of_them))
     return found
 
 
@@ -114,19 +115,20 @@ class _Measurement:
         self._connection, self._names, self._mode, self._seconds = connection, names, mode, seconds
         self._took: dict[str, tuple[float, float]] = {}
 
-    def run(self, format: str, size: int) -> None:
+    def run(self, of: Format, size: int) -> None:
+        format = of.name
         fixed, _ = self._time(SCANS["byte"].first)
-        if format == "parquet":
+        if format == OPERATORS_IN:
             self._seconds["job"] = max(1e-4, fixed - self._seconds["open"])
         elif self._mode == "never":
             self._seconds[f"open {format}"] = max(1e-4, fixed - self._seconds["job"])
         for kind in ("number", "decimal", "text"):
             step, values = SCANS[kind], 2.0 if kind == "number" else 1.0
             self._correct(step, {**step.work, f"scan {format} {kind}": values}, {f"scan {format} {kind}"})
-        if format in ("json", "csv"):
+        if not of.columnar:
             work = {"measure": 1.0, f"scan {format} number": 1.0, f"scan {format} byte": size / FACT_ROWS}
             self._correct(SCANS["byte"], work, {f"scan {format} byte"})
-        if format == "parquet":
+        if format == OPERATORS_IN:
             for step in OPERATORS:
                 kinds = {
                     k for k, amount in step.work.items() if amount > 0 and not k.startswith(("scan", "expression"))
@@ -163,7 +165,7 @@ class _Measurement:
         return wall, cpu
 
 
-def _register(connection: Connection, folder: Path, format: str) -> dict[str, str]:
+def _register(connection: Connection, folder: Path, format: Format) -> dict[str, str]:
     """Writes and registers the tables of one format: kind → name."""
     generator = random.Random(1)
     names = {}
@@ -174,10 +176,10 @@ def _register(connection: Connection, folder: Path, format: str) -> dict[str, st
         else:
             table, schema = _fact(generator, rows), {**dict.fromkeys("kqu", "int64"), "note": "string"}
             schema["price"] = "decimal(7, 2)"
-        file = folder / f"{kind}.{format}"
-        _write(table, file, format)
+        file = folder / f"{kind}{format.suffixes[0]}"
+        format.write(table, file)
         names[kind] = f"jumpgate_calibration_{kind}"
-        connection.register(names[kind], file, format=format, schema=schema)
+        connection.register(names[kind], file, format=format.name, schema=schema, **format.written_options)
     return names
 
 
@@ -188,27 +190,3 @@ def _fact(generator: random.Random, rows: int) -> pa.Table:
     generator.shuffle(unique)
     notes = [f"note {k * 7919 % 100_003}" for k in unique]
     return pa.table({"k": keys, "q": [k % 100 for k in keys], "u": unique, "note": notes, "price": prices})
-
-
-def _write(table: pa.Table, file: Path, format: str) -> None:
-    if format == "parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(table, file)
-    elif format == "orc":
-        from pyarrow import orc
-
-        orc.write_table(table, file)
-    elif format == "csv":
-        from pyarrow import csv
-
-        csv.write_csv(table, file)
-    else:
-        names = table.column_names
-        with file.open("w") as out:
-            for row in zip(*(c.to_pylist() for c in table.columns), strict=True):
-                pairs = (
-                    f'"{n}": {v}' if not isinstance(v, str) else f'"{n}": "{v}"'
-                    for n, v in zip(names, row, strict=True)
-                )
-                out.write("{" + ", ".join(pairs) + "}\n")
