@@ -5,6 +5,7 @@ Footers are cached by path, modification time and size; pyarrow is imported on f
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal as decimals
 import json
@@ -18,10 +19,13 @@ from typing import Any
 
 from jumpgate.converters.orc_footer import read_footer
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 FOOTERS_CACHED_MAX = 4096
+#: kinds whose values are counted in the file's own unit
+_COUNTED = ("timestamp_ns", "timestamptz_ns", "duration")
 _EPOCH = datetime.datetime(1970, 1, 1)
 #: what a column is that has no value in a file
 NULLS = t.opaque("null")
@@ -175,11 +179,15 @@ def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
         leaf, start = schema.column(start), leaves.stop
         type_ = None
         if at.is_duration(column.type):  # to Parquet it is an integer
-            type_ = t.opaque(str(column.type))
+            type_ = t.duration(column.type.unit)
         elif leaf.path == column.name and leaf.max_definition_level <= 1 and leaf.max_repetition_level == 0:
             type_ = _parquet_type(
                 leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
             )
+            if at.is_timestamp(column.type) and leaf.physical_type == "INT64":
+                type_ = None
+                with contextlib.suppress(ValueError):
+                    type_ = t.timestamp_of(column.type.unit, column.type.tz)
         type_ = t.opaque(describe(column.type)) if type_ is None else type_
         found.append((Field(column.name, type_.with_nullable(leaf.max_definition_level > 0)), leaves))
     return found
@@ -206,7 +214,7 @@ def describe(arrow: Any) -> str:
 def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
     """The type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
     if logical == "DECIMAL":
-        return t.decimal(precision, scale) if 1 <= precision <= 38 and 0 <= scale <= precision else None
+        return t.decimal(min(precision, 38), scale) if precision >= 1 and 0 <= scale <= min(precision, 38) else None
     if logical == "INT":
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
@@ -226,7 +234,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         return t.string
     if logical in ("BSON", "UUID", "GEOMETRY", "GEOGRAPHY"):
         return t.binary
-    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp, "TIME": t.time}.get(logical)
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
@@ -254,6 +262,8 @@ def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
     try:
         if statistics is None or not statistics.has_min_max:
             return None, None
+        if type_.kind in _COUNTED:
+            return statistics.min_raw, statistics.max_raw
         low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
         return (low, high) if low <= high else (None, None)  # nor is NaN one
     except (TypeError, ValueError, ArithmeticError):  # what is stored there is no value of the type
@@ -268,6 +278,8 @@ def _physical(value: Any, type_: DataType) -> Any:
         return int(value.scaleb(type_.scale, decimals.Context(prec=60)))
     if isinstance(value, datetime.datetime):
         return (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH.date()).days
     return value if isinstance(value, (int, float, bytes)) else None

@@ -18,9 +18,10 @@ from typing import Any
 from jumpgate.converters.footers import parquet_footer
 from jumpgate.converters.text_files import beginning, is_plain
 from jumpgate.converters.text_rows import CsvField, csv_line_end, csv_rows, json_rows
+from jumpgate.dataflow.casts import cast_value, of_day
 from jumpgate.dataflow.partitions import from_option, values_of
-from jumpgate.dataflow.types import DataType
-from jumpgate.errors import JumpgateError, MalformedData
+from jumpgate.dataflow.types import DataType, string
+from jumpgate.errors import ComputeError, JumpgateError, MalformedData
 from jumpgate.nca.interface import ColumnStatistics
 
 #: of text files: pieces at so many offsets, of so many bytes
@@ -31,6 +32,8 @@ ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
 ORC_ROWS_MAX = 2_000_000
 _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
+#: kinds of times, moments and durations, which have a place by their count of units
+_COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
 
 Options = tuple[tuple[str, str], ...]
 
@@ -112,9 +115,26 @@ def position(value: Any, type: DataType) -> float | None:
         day = value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value[:10])
         return float(day.toordinal() - _DAY)
     if type.kind == "timestamp":
+        if isinstance(value, int):  # of a file whose unit is nanoseconds
+            return value / 1000
         moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
         return (moment.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(microseconds=1)
+    if type.kind in _COUNTED:
+        return _count(value, type)
     return None
+
+
+def _count(value: Any, type: DataType) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = int(value) if type.kind == "duration" else cast_value(value, string, type)
+        except (ValueError, ComputeError):
+            return None
+    if isinstance(value, datetime.time):
+        return float(of_day(value))
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH) / datetime.timedelta(microseconds=1)
+    return float(value)
 
 
 def _parquet(file: str, name: str) -> list[Any]:
@@ -122,13 +142,12 @@ def _parquet(file: str, name: str) -> list[Any]:
 
     with pq.ParquetFile(file) as parquet:
         if parquet.metadata.num_rows <= SMALL_ROWS:
-            whole: list[Any] = parquet.read([name]).column(0).to_pylist()
-            return whole
+            return _values(parquet.read([name]).column(0))
         values: list[Any] = []
         groups = parquet.num_row_groups
         for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
             batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
-            values += [] if batch is None else batch.column(0).to_pylist()
+            values += [] if batch is None else _values(batch.column(0))
         return values
 
 
@@ -140,7 +159,18 @@ def _orc(file: str, modified_ns: int, size: int, name: str) -> list[Any]:
     if opened.nrows > ORC_ROWS_MAX or not opened.nstripes:
         return []
     stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
-    values: list[Any] = stripe.slice(0, SMALL_ROWS if opened.nrows <= SMALL_ROWS else ROWS_MAX * GROUPS_MAX).to_pylist()
+    return _values(stripe.slice(0, SMALL_ROWS if opened.nrows <= SMALL_ROWS else ROWS_MAX * GROUPS_MAX))
+
+
+def _values(column: Any) -> list[Any]:
+    """An Arrow column in Python: moments as microseconds, nanoseconds and durations as they are counted."""
+    import pyarrow as pa
+
+    if pa.types.is_duration(column.type) or pa.types.is_timestamp(column.type) and column.type.unit == "ns":
+        column = column.cast(pa.int64())
+    elif pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    values: list[Any] = column.to_pylist()
     return values
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jumpgate.codegen.cpp import constant, cpp_type
 from jumpgate.dataflow.expressions import Call, Literal
 from jumpgate.dataflow.functions_time import UNITS
+from jumpgate.dataflow.types import DataType
 
 DAY_US = 86_400_000_000
 _MINUTE = "((({0}) % 60000000ll + 60000000ll) % 60000000ll)"
@@ -74,7 +75,12 @@ CALLS: dict[str, _Text] = {
 
 def text(e: Call, arguments: list[str], out: str = "") -> str:
     """The C++ of a call in CALLS; `arguments` without those that are its shape."""
-    names = {"out": out, "type": cpp_type(e.type), "unsigned": "u" + cpp_type(e.type), "kind": e.args[0].type.kind}
+    names = {
+        "out": out,
+        "type": cpp_type(e.type),
+        "unsigned": "u" + cpp_type(e.type),
+        "kind": "date" if e.args and e.args[0].type.kind == "date" else "timestamp",
+    }
     if e.function in ("lpad", "rpad"):
         names["fill"] = arguments[2] if len(arguments) > 2 else 'JgStr{" ", 1}'
     elif e.function == "substring":
@@ -92,9 +98,33 @@ def text(e: Call, arguments: list[str], out: str = "") -> str:
     return CALLS[e.function].text.format(*arguments, **names)
 
 
-def days(us: str) -> str:
-    """The day of a timestamp."""
-    return f"(int32_t)(({us}) / {DAY_US}ll - (({us}) % {DAY_US}ll < 0))"
+def days(value: str, day: int = DAY_US) -> str:
+    """The day of a timestamp; `day`: how many of its units a day has."""
+    return f"(int32_t)(({value}) / {day}ll - (({value}) % {day}ll < 0))"
+
+
+def moved(value: str, source: DataType, target: DataType) -> str:
+    """A conversion between dates, times, timestamps, moments and durations that cannot fail; empty: it is another."""
+    kinds = source.kind.replace("tz", ""), target.kind.replace("tz", "")
+    nanos = kinds[0] == "timestamp_ns"
+    day = DAY_US * (1000 if nanos else 1)
+    match kinds:
+        case "date", "timestamp":
+            return f"(int64_t){value} * {DAY_US}ll"
+        case (("timestamp" | "timestamp_ns"), "date"):
+            return days(value, day)
+        case (("timestamp" | "timestamp_ns"), "time"):
+            return f"(({value}) % {day}ll + {day}ll) % {day}ll" + (" / 1000" if nanos else "")
+        case "timestamp_ns", "timestamp":  # towards 1970
+            return f"({value}) / 1000"
+        case (
+            ("timestamp", "timestamp")
+            | ("timestamp_ns", "timestamp_ns")
+            | ("duration", "int64")
+            | ("int64", "duration")
+        ):
+            return value
+    return ""
 
 
 def _truncated(e: Call, a: str) -> str:

@@ -7,6 +7,7 @@ import datetime
 import decimal
 from typing import Any
 
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.types import DataType
 
@@ -26,6 +27,8 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         return number * int(10**shift) if shift >= 0 else number // int(10**-shift)
     if isinstance(value, datetime.datetime):
         return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH).days
     if isinstance(value, str):

@@ -110,7 +110,7 @@ def _round_literals(*digits: Value) -> None:
 
 
 _B, _S = bool_, string
-_DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp")
+_DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp", "time")
 
 
 _TABLE = (

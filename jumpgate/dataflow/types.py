@@ -5,6 +5,7 @@ A column of a file whose type is none of them is *opaque*: its type says only wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,15 +23,30 @@ KINDS = (
     "timestamp",
     "string",
     "binary",
+    "time",
+    "timestamp_ns",
+    "timestamptz",
+    "timestamptz_ns",
+    "duration",
 )
 OPAQUE = "opaque"
 INTEGERS = ("int8", "int16", "int32", "int64")
 FLOATS = ("float32", "float64")
+#: kinds of moments, whose values count from 1970-01-01 00:00:00 in UTC; such a type names the zone that people see
+ZONED = ("timestamptz", "timestamptz_ns")
+#: units of durations
+UNITS = ("s", "ms", "us", "ns")
+#: zones whose clocks show UTC
+UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00", "-00:00", "+00", "-00", "+0000", "-0000")
+_ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 
 
 @dataclass(frozen=True)
 class DataType:
-    """One scalar type. `precision` and `scale` matter for decimal only; timestamp is microseconds, no zone.
+    """One scalar type. `precision` and `scale` matter for decimal only, `zone` for timestamptz, `unit` for duration.
+
+    time is microseconds of the day, timestamp microseconds since 1970-01-01 00:00:00, of clocks without a zone;
+    timestamptz likewise, in UTC; `_ns` counts nanoseconds.
 
     The kind `opaque`, of which `description` says what the file has there (`list<int64>`), stands only in the schema of
     a Read and in what passes its columns on; the compiler refuses a plan that needs the values.
@@ -41,6 +57,8 @@ class DataType:
     scale: int = 0
     nullable: bool = True
     description: str = ""
+    zone: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in (*KINDS, OPAQUE):
@@ -49,18 +67,34 @@ class DataType:
             raise ValueError("an opaque type needs a description, and no other has one")
         if self.kind == "decimal" and not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
             raise ValueError(f"decimal({self.precision}, {self.scale}): precision is 1 to 38, scale 0 to precision")
+        if self.is_zoned != bool(self.zone) or (self.zone and not _ZONE.fullmatch(self.zone)):
+            raise ValueError(
+                f"{self.kind}({self.zone[:80]}): timestamptz needs the name of a zone, and no other has one"
+            )
+        if (self.kind == "duration") != bool(self.unit) or (self.unit and self.unit not in UNITS):
+            raise ValueError(
+                f"{self.kind}({self.unit[:80]}): duration needs a unit of {', '.join(UNITS)}, and no other"
+            )
 
     def with_nullable(self, nullable: bool) -> DataType:
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
     def same(self, other: DataType) -> bool:
         """Equal but for nullability."""
-        mine, theirs = (self.kind, self.precision, self.scale), (other.kind, other.precision, other.scale)
-        return mine == theirs and self.description == other.description
+        return self == other.with_nullable(self.nullable)
 
     @property
     def is_opaque(self) -> bool:
         return self.kind == OPAQUE
+
+    @property
+    def is_zoned(self) -> bool:
+        return self.kind in ZONED
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether it is a moment that people see in UTC: the clock's parts are those of the stored value."""
+        return self.zone in UTC_NAMES
 
     @property
     def is_integer(self) -> bool:
@@ -94,6 +128,11 @@ class DataType:
             "float64": 8,
             "date": 4,
             "timestamp": 8,
+            "time": 8,
+            "timestamp_ns": 8,
+            "timestamptz": 8,
+            "timestamptz_ns": 8,
+            "duration": 8,
             "string": 16,
             "binary": 16,
         }[self.kind]
@@ -101,7 +140,10 @@ class DataType:
     @property
     def name(self) -> str:
         """The type without its nullability, as messages have it."""
-        return f"decimal({self.precision}, {self.scale})" if self.kind == "decimal" else self.description or self.kind
+        if self.kind == "decimal":
+            return f"decimal({self.precision}, {self.scale})"
+        attribute = self.zone or self.unit
+        return f"{self.kind}({attribute})" if attribute else self.description or self.kind
 
     def __str__(self) -> str:
         return self.name + ("?" if self.nullable else "")
@@ -109,6 +151,25 @@ class DataType:
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
     return DataType("decimal", precision, scale, nullable)
+
+
+def timestamp_of(unit: str, zone: str | None) -> DataType:
+    """The type of Arrow's timestamps; units but nanoseconds become microseconds. Raises ValueError for a
+    zone that has no name."""
+    nanos = "_ns" if unit == "ns" else ""
+    return DataType(f"timestamptz{nanos}", zone=zone) if zone else DataType(f"timestamp{nanos}")
+
+
+def timestamptz(zone: str = "UTC", nullable: bool = True) -> DataType:
+    return DataType("timestamptz", nullable=nullable, zone=zone)
+
+
+def timestamptz_ns(zone: str = "UTC", nullable: bool = True) -> DataType:
+    return DataType("timestamptz_ns", nullable=nullable, zone=zone)
+
+
+def duration(unit: str = "us", nullable: bool = True) -> DataType:
+    return DataType("duration", nullable=nullable, unit=unit)
 
 
 def opaque(description: str, nullable: bool = True) -> DataType:
@@ -128,17 +189,26 @@ int8, int16, int32, int64 = (DataType(k) for k in INTEGERS)
 float32, float64 = (DataType(k) for k in FLOATS)
 date = DataType("date")
 timestamp = DataType("timestamp")
+timestamp_ns = DataType("timestamp_ns")
+time = DataType("time")
 string = DataType("string")
 binary = DataType("binary")
 
 
 def parse_type(text: str) -> DataType:
-    """`decimal(7, 2)?` → DataType; the inverse of str() but for opaque types. A trailing ? means nullable."""
+    """`decimal(7, 2)?` → DataType; the inverse of str() but for opaque types. A trailing ? means nullable. timestamptz
+    without a zone is in UTC, duration without a unit in microseconds."""
     nullable = text.endswith("?")
     body = text.rstrip("?").strip()
     if body.startswith("decimal"):
         precision, _, scale = body[len("decimal") :].strip("() ").partition(",")
         return decimal(int(precision), int(scale or 0), nullable)
+    kind, _, attribute = body.partition("(")
+    attribute = attribute.removesuffix(")").strip()
+    if kind in ZONED:
+        return DataType(kind, nullable=nullable, zone=attribute or "UTC")
+    if kind == "duration":
+        return duration(attribute or "us", nullable)
     return DataType(body, nullable=nullable)
 
 

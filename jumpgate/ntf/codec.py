@@ -15,7 +15,7 @@ from jumpgate.ntf.descriptor import Descriptor
 _ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
     "float32": pa.float32(), "float64": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
-    "string": pa.string(), "binary": pa.binary(),
+    "string": pa.string(), "binary": pa.binary(), "time": pa.time64("us"), "timestamp_ns": pa.timestamp("ns"),
 }  # fmt: skip
 
 
@@ -23,7 +23,16 @@ def arrow_type(type: DataType) -> pa.DataType:
     """The type of what an edge delivers; raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
-    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
+    match type.kind:
+        case "decimal":
+            return pa.decimal128(type.precision, type.scale)
+        case "timestamptz":
+            return pa.timestamp("us", type.zone)
+        case "timestamptz_ns":
+            return pa.timestamp("ns", type.zone)
+        case "duration":
+            return pa.duration(type.unit)
+    return _ARROW[type.kind]
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

@@ -64,7 +64,7 @@ class Lab:
             if self.format == "orc":
                 pa.orc.write_table(part, paths[-1], stripe_size=64 << 10)
             elif self.format != "parquet":
-                values = list(zip(*(c.to_pylist() for c in part.columns), strict=True))
+                values = list(zip(*(oracle.values(c) for c in part.columns), strict=True))
                 dataflows.write(paths[-1], self.format, schema, values, null=str(self._options().get("null", "")))
         flow = read(paths, schema=schema, **self._options())
         assert isinstance(flow.root, Read)

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.orc
 import pyarrow.parquet
 
-from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.dataflow.types import DataType, Field, Schema, duration, timestamp_of
 from jumpgate.testing import dataflows
+from jumpgate.testing.oracle import values
 
 #: what stands for NULL in CSV, so that an empty string is one
 NULL = "\\N"
@@ -26,6 +27,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "float32": pa.types.is_float32,
     "float64": pa.types.is_float64,
     "date": pa.types.is_date32,
+    "time": lambda type: pa.types.is_time64(type) and type.unit == "us",
     "string": pa.types.is_string,
     "binary": pa.types.is_binary,
 }
@@ -64,8 +66,10 @@ def jumpgate_type(type: pa.DataType) -> DataType | None:
     """Jumpgate's type for an Arrow type; None where there is none."""
     if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
         return DataType("decimal", type.precision, type.scale)
-    if pa.types.is_timestamp(type) and type.unit == "us" and type.tz is None:
-        return DataType("timestamp")
+    if pa.types.is_timestamp(type) and type.unit in ("us", "ns"):
+        return timestamp_of(type.unit, type.tz)
+    if pa.types.is_duration(type):
+        return duration(type.unit)
     return next((DataType(kind) for kind, matches in _KINDS.items() if matches(type)), None)
 
 
@@ -86,7 +90,8 @@ def can_hold(format: str, table: pa.Table) -> bool:
     schema = schema_of(table)
     if format == "parquet" or schema is None:
         return format == "parquet" and bool(table.num_columns)
-    return format == "orc" or not any(f.type.kind == "binary" for f in schema)
+    lacking = ("time", "duration") if format == "orc" else ("binary",)
+    return not any(f.type.kind in lacking for f in schema)
 
 
 def write(table: pa.Table, path: Path, format: str) -> Source:
@@ -101,8 +106,8 @@ def write(table: pa.Table, path: Path, format: str) -> Source:
         return Source(path, {"format": "orc"})
     schema = schema_of(table)
     assert schema is not None, table.schema
-    values = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    dataflows.write(path, format, schema, values, null=NULL)
+    rows = list(zip(*(values(column) for column in table.columns), strict=True))
+    dataflows.write(path, format, schema, rows, null=NULL)
     options: dict[str, Any] = {"format": format, "schema": schema}
     return Source(path, {**options, "null": NULL} if format == "csv" else options)
 

@@ -29,18 +29,22 @@ class Dialect(_message.Message):
     def __init__(self, on_overflow: _Optional[str] = ..., division_by_zero: _Optional[str] = ..., to_integer: _Optional[str] = ..., nan: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "required", "description")
+    __slots__ = ("kind", "precision", "scale", "required", "description", "zone", "unit")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     required: bool
     description: str
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
+    zone: str
+    unit: str
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ..., zone: _Optional[str] = ..., unit: _Optional[str] = ...) -> None: ...
 
 class Field(_message.Message):
     __slots__ = ("name", "type")
