@@ -27,7 +27,8 @@ from jumpgate import client
 from jumpgate.client import count, max_, min_, sum_
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import DATAGRAMS, Device
+from jumpgate.nca.interface import DATAGRAMS
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch import library
@@ -191,7 +192,7 @@ def store_sales_reduction() -> Figure:
     flow = table.aggregate(
         by=["ss_item_sk"], sum=sum_(price), count=count(price), least=min_(price), greatest=max_(price)
     )
-    switch = Device("switch", "switch", properties=(("program", "aggregate"),))
+    switch = SWITCH.device("switch", program="aggregate")
     service = embedded.start(Config(local_hosts(1).hosts, (switch,)))
     try:
         with Session(service.address, prefer=("switch_aggregate",)) as session:

@@ -131,6 +131,12 @@ class ConfigError(JumpgateError):
     code = "config"
 
 
+class NotInstalled(ConfigError):
+    """An optional dependency is missing. Fields: module, extra (of `pip install 'jumpgate[EXTRA]'`)."""
+
+    code = "not_installed"
+
+
 class InternalError(JumpgateError):
     """A mistake of ours that reached the surface."""
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from jumpgate import debug
+from jumpgate import debug, extras
+from jumpgate.client import notebook
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 #: how long a stream that broke off waits for the service to say why
 CAUSE_WAIT_S = 5.0
@@ -107,8 +109,29 @@ class Result:
             self._table = pa.Table.from_batches(list(self), self.schema)
         return self._table
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The result as a stream of Arrow's C interface; once, unless `to_arrow()` has taken it as a whole."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, iter(self))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows of what was taken as a whole; else the columns that are to come."""
+        if self._table is not None:
+            shown, more = self._table.slice(0, notebook.ROWS_SHOWN), self._table.num_rows > notebook.ROWS_SHOWN
+            return notebook.rows(shown, more, f"job {self.job}")
+        state = "has ended" if self._execution.ended.is_set() else "is running"
+        columns = notebook.listing(("column", "type"), ((f.name, str(f.type)) for f in self.schema))
+        return f"<p>job {self.job} {state}; to_arrow() takes its result</p>{columns}"
+
+    def to_polars(self) -> polars.DataFrame:
+        with extras.explained():
+            import polars
+
+        return polars.DataFrame(polars.from_arrow(self.to_arrow()))
+
     def to_pandas(self) -> pandas.DataFrame:
-        return self.to_arrow().to_pandas()
+        with extras.explained():
+            return self.to_arrow().to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Rows as dictionaries of Python values. Raises InvalidDataflow where columns share a name, as a dictionary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
-from jumpgate.compiler.plan import Exchange, Mapped, Plan, Site
+from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
@@ -32,7 +32,7 @@ class Fragment:
 
 
 def cut(plan: Plan) -> Plan:
-    """Fills instances, edges and stages."""
+    """Fills instances, edges and stages. Raises DeviceFull."""
     result = plan.root.input
     assert isinstance(result, Exchange)
     fragments: list[Fragment] = []
@@ -44,6 +44,7 @@ def cut(plan: Plan) -> Plan:
     edges = tuple(_edge(plan, f, consumers.get(f.root.edge)) for f in fragments)
     load = _load(fragments)
     instances = tuple(_instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count))
+    _check_ports(instances, edges)
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 
@@ -136,6 +137,16 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
         endpoints=() if consumer else (plan.root.endpoints or plan.options.endpoints),
         transport=transport,
     )
+
+
+def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -> None:
+    producers = {edge.id: len(edge.producers) for edge in edges}
+    senders: dict[Device, int] = {}
+    for instance in instances:
+        senders[instance.device] = senders.get(instance.device, 0) + sum(producers[e] for e in instance.inputs)
+    for device, count in senders.items():
+        if count > device.offer.ports:
+            raise DeviceFull(device, f"{count} instances would send to it, it has {device.offer.ports:g} ports")
 
 
 def _load(fragments: list[Fragment]) -> dict[Device, int]:

@@ -59,7 +59,7 @@ def map_operators(plan: Plan) -> Plan:
     candidates = tuple(
         Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred) for a in found
     )
-    return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
+    return replace(plan, candidates=candidates, refused=(*plan.refused, *mapper.refused))
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
@@ -69,8 +69,8 @@ def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
         key: object = device.name
         if device.kind == "host":
             key = (device.kind, device.properties)
-        elif pool := dict(device.properties).get("pool"):
-            key = (device.kind, pool)
+        elif device.pool:
+            key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
     return [tuple(p) for p in pools.values()]
 
@@ -157,6 +157,8 @@ class _Mapper:
         cost = nca.operators.cost(match, statistics, devices[0])
         entered = self._entered(match, leaves)
         work = None if entered is None else entered / cost.throughput / (devices[0].cores if cost.parallel else 1)
+        if per_hour := devices[0].offer.money_per_hour:
+            cost = replace(cost, money=cost.money + per_hour * (cost.setup_s + (work or 0.0)) / 3600)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
             taken = self._combine(nca, box, below, cost, work)
@@ -263,11 +265,14 @@ def fused(consumer: Mapped, producer: Operator) -> bool:
 
 
 def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
-    properties = dict(device.properties)
+    """What the device does not have of what the match needs."""
     for name, need in match.limits:
-        has = device.memory_bytes if name == "memory_bytes" else float(properties.get(name, "inf"))
-        if need > has:
+        if need > (has := device.capacity(name)):
             return Unsupported(f"needs {name} {need:g}, '{device.name}' has {has:g}", "limit")
+    offered = device.offer.claims
+    for claim in match.claims if offered is not None else ():
+        if claim not in (offered or ()):
+            return Unsupported(f"needs its {claim}, which '{device.name}' does not have", "claim")
     return None
 
 

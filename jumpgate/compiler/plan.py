@@ -109,6 +109,14 @@ class Candidate:
     preferred: int = 0
 
 
+class DeviceFull(Exception):
+    """A plan asks more of `device` than it has, which shows only now: the request is planned again without it."""
+
+    def __init__(self, device: Device, reason: str) -> None:
+        super().__init__(f"{device.name}: {reason}")
+        self.device, self.reason = device, reason
+
+
 @dataclass(frozen=True)
 class Plan:
     """One request on its way through the passes. Compared by identity of its parts; never changed in place."""

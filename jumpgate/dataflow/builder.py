@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import ColumnRef, Expression, conjunction
@@ -60,6 +61,10 @@ class Dataflow:
 
     def __repr__(self) -> str:
         return f"Dataflow{self.schema}\n{self.explain()}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<p>{escape(f'Dataflow{self.schema}')}</p><pre>{escape(self.explain())}</pre>"
 
     def explain(self) -> str:
         """The operators as a tree, root first."""

@@ -116,15 +116,43 @@ class Statistics:
     column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
 
 
+#: a value in jumpgate.toml
+Property = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a device gives to plans, as its kind declares it (jumpgate/nca/device_kind.py).
+
+    `capacities`: how much of what matches need (`Match.limits`). `claims`: the parts that a plan can use only once;
+    None: whatever matches name. `ports`: so many senders can reach it in one plan. `money_per_hour` is charged.
+    """
+
+    capacities: tuple[tuple[str, float], ...] = ()
+    claims: tuple[str, ...] | None = None
+    ports: float = math.inf
+    money_per_hour: float = 0.0
+
+
 @dataclass(frozen=True)
 class Device:
-    """Somewhere an NCA can run: a host's agent, a switch, a board, a store. From jumpgate.toml, or this machine."""
+    """Somewhere an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
+
+    `memory_bytes` 0: unknown. `properties` are the keys that its kind declares. Devices of one `pool` share rows.
+    """
 
     name: str
     kind: str = "host"
     cores: int = 1
     memory_bytes: int = 0
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, Property], ...] = ()
+    pool: str = ""
+    offer: Offer = Offer()
+
+    def capacity(self, name: str) -> float:
+        """How much it has of what a match may need; infinite where nothing is known."""
+        own = {"cores": float(self.cores), "memory_bytes": float(self.memory_bytes) or math.inf}
+        return own.get(name, dict(self.offer.capacities).get(name, math.inf))
 
 
 class OperatorInterface(Protocol):

@@ -10,12 +10,12 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import DISTINCT, Aggregate, Filter, Operator, Sort
-from jumpgate.nca.interface import Completeness, Cost, Device, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.matching import partial_phase, pruned_leaf
 from jumpgate.ntf.descriptor import Descriptor
 
 #: a device for them
-SWITCH = Device("tor1", "switch", properties=(("stages", "12"),))
+SWITCH = Device("tor1", "switch", offer=Offer((("stages", 12.0),)))
 
 
 @dataclass

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jumpgate import extras
 from jumpgate.errors import ConfigError, FileUnreadable, JumpgateError
 from jumpgate.tpcds.suite import TPCDS, Suite
 
@@ -62,6 +63,7 @@ def generate(
     missing = [file for file in wanted if force or not file.exists()]
     if not missing:
         return []
+    connect(suite=suite).close()  # whoever lacks DuckDB is told so before anything is written
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".generating-") as work:
@@ -74,13 +76,11 @@ def generate(
 
 
 def connect(database: str = ":memory:", suite: Suite = TPCDS) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection that knows the suite's generator. Raises ConfigError when DuckDB or it is not installed."""
-    try:
+    """A DuckDB connection that knows the suite's generator. Raises NotInstalled when DuckDB or it is missing."""
+    with extras.explained():
         import duckdb
 
         module = importlib.import_module(f"duckdb_extension_{suite.extension}")
-    except ImportError as error:
-        raise ConfigError(f"{error.name} is not installed; run `pip install 'jumpgate[data]'`") from error
     connection = duckdb.connect(database)
     package = Path(str(module.__file__)).parent
     extension = next(package.glob("extensions/*/*.duckdb_extension"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from jumpgate.nca.interface import DATAGRAMS, Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.task import Task
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -12,11 +13,6 @@ from jumpgate.ntf.descriptor import Descriptor
 THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
 #: to clear registers and to write the entries of a job
 SETUP_S = 0.05
-
-
-def program_of(device: Device) -> str:
-    """The program that a switch was configured to run; empty for other devices."""
-    return dict(device.properties).get("program", "aggregate") if device.kind == "switch" else ""
 
 
 class SwitchNCA:
@@ -54,7 +50,7 @@ class SwitchNCA:
         return Descriptor.row(schema, byte_order="big", packed=True), DATAGRAMS
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        own = "p4runtime" not in dict(device.properties)
+        own = SWITCH.value(device, "p4runtime") is None
         return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
 
 

@@ -12,7 +12,8 @@ from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Join, Operator, Prune, Receive, Sort
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
 from jumpgate.nca.matching import pruned_leaf
-from jumpgate.ncas.switch import SwitchNCA, program_of
+from jumpgate.ncas.switch import SwitchNCA
+from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Row, Task
 from jumpgate.ncas.switch_prune.distinct import prune_distinct
@@ -43,7 +44,7 @@ class SwitchPrune(SwitchNCA):
     """Drops rows on their way that cannot matter: distinct, top-n, max, min, joins, having, skylines."""
 
     name = "switch_prune"
-    sample_devices = tuple(Device(p, "switch", properties=(("program", p),)) for p in ("prune", "prune_topn"))
+    sample_devices = tuple(SWITCH.device(p, program=p) for p in ("prune", "prune_topn"))
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -51,7 +52,7 @@ class SwitchPrune(SwitchNCA):
         sizes = PROGRAMS.get(program_of(device))
         if not isinstance(sizes, PruneSizes):
             return None
-        setting = Setting(sizes, float(dict(device.properties).get("success", "1")))
+        setting = Setting(sizes, SWITCH.value(device, "success"))
         found = next((f for kind in KINDS if (f := kind(node, setting)) is not None), None)
         if not isinstance(found, Pruning):
             return found
@@ -101,7 +102,7 @@ def _algorithm(pruned: Operator, sizes: PruneSizes, device: Device) -> str:
     if isinstance(pruned, Join):
         names = ("having",) if isinstance(pruned.right, Filter) else ("join_bf", "join_rbf")
         return next(n for n in names if n in sizes.algorithms)
-    setting = Setting(sizes, float(dict(device.properties).get("success", "1")))
+    setting = Setting(sizes, SWITCH.value(device, "success"))
     found = next(f for kind in KINDS if isinstance(f := kind(pruned, setting), Pruning))
     return found.algorithm
 

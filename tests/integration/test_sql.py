@@ -166,8 +166,13 @@ def test_forms_of_a_result(small: Connection) -> None:
     assert sum(batch.num_rows for batch in query) == 2
     streamed = small.sql("SELECT id FROM item")
     assert sum(batch.num_rows for batch in streamed.batches()) == 5
-    with pytest.raises(ValueError, match="can be read once"):
-        list(streamed.batches())
+    assert sum(batch.num_rows for batch in streamed.batches()) == 5
+    reading = streamed.batches()
+    next(reading)
+    with pytest.raises(ValueError, match="are being read"):
+        next(streamed.batches())
+    reading.close()
+    assert sum(batch.num_rows for batch in streamed) == 5
     assert small.table("sale").to_arrow().num_rows == 5
 
 
@@ -392,6 +397,13 @@ def test_auto_takes_what_was_the_fastest(connection: Connection, tmp_path: Path)
         assert not connection.sql(text, offload="auto").split.cuts
     finally:
         connection.deregister("learnt")
+
+
+def test_numbers_with_a_point_meet_floats_that_no_decimal_holds(small: Connection) -> None:
+    small.register("floats", pa.table({"f": [0.0, float("nan"), 1.5]}))
+    text = "SELECT CASE f WHEN 0.0 THEN 'zero' WHEN CAST('NaN' AS DOUBLE) THEN 'none' ELSE 'some' END AS c FROM floats"
+    for mode in ("never", "auto", "always"):
+        assert small.sql(text, offload=mode).to_arrow()["c"].to_pylist() == ["zero", "none", "some"]
 
 
 def test_computed_zeros_are_found_in_lists(small: Connection) -> None:

@@ -18,10 +18,11 @@ from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import CannotPlace, ConfigError, InstanceFailed, InternalError, Unreachable
-from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext
+from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext, Property
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch import driver as drivers
 from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
@@ -35,8 +36,8 @@ DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = range(1, 7)
 WAIT_S = 30.0
 
 
-def switch(program: str = "aggregate", **properties: str) -> Device:
-    return Device("tor1", "switch", properties=(("program", program), *properties.items()))
+def switch(program: str = "aggregate", **properties: Property) -> Device:
+    return SWITCH.device("tor1", program=program, **properties)
 
 
 @contextlib.asynccontextmanager
@@ -53,7 +54,7 @@ class Instance:
 
     def __init__(self, driver: SwitchDriver, flow: Dataflow, job: str = "job", hosts: int = 1) -> None:
         self.driver = driver
-        nca = PRUNE if "prune" in dict(driver.device.properties)["program"] else AGGREGATE
+        nca = PRUNE if "prune" in program_of(driver.device) else AGGREGATE
         devices = (*(host(f"h{i}") for i in range(hosts)), driver.device)
         plan = compile_dataflow(flow.root, devices, default_registry(), CompileOptions(prefer=(nca.name,)))
         self.plan: InstancePlan = next(i for i in plan.instances if i.nca == nca.name)

@@ -21,9 +21,10 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext
+from jumpgate.nca.interface import DATAGRAMS, InstancePlan, JobContext, Property
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.task import Task
 from jumpgate.ncas.switch_aggregate import SwitchAggregate
@@ -61,10 +62,8 @@ def rows(count: int, items: int, seed: int = 1) -> list[tuple[Any, ...]]:
     ]
 
 
-def config(hosts: int, **properties: str) -> Config:
-    devices = tuple(
-        Device(f"tor-{p}", "switch", properties=(("program", p), ("jobs", "2"), *properties.items())) for p in PROGRAMS
-    )
+def config(hosts: int, **properties: Property) -> Config:
+    devices = tuple(SWITCH.device(f"tor-{p}", program=p, jobs=2, **properties) for p in PROGRAMS)
     return Config(local_hosts(hosts).hosts, devices)
 
 
@@ -177,10 +176,10 @@ FINGERPRINTED: dict[str, tuple[Make, str, str]] = {
 
 
 @pytest.mark.parametrize("case", FINGERPRINTED)
-@pytest.mark.parametrize("success", ["1", "0.9999"])
-def test_texts_need_an_accepted_probability(tmp_path: Path, success: str, case: str) -> None:
+@pytest.mark.parametrize("success", [1.0, 0.9999])
+def test_texts_need_an_accepted_probability(tmp_path: Path, success: float, case: str) -> None:
     make, refusal, bits = FINGERPRINTED[case]
-    device = Device("tor", "switch", properties=(("program", "prune"), ("success", success)))
+    device = SWITCH.device("tor", program="prune", success=success)
     service = embedded.start(Config(local_hosts(1).hosts, (device,)))
     try:
         with Session(service.address, prefer=PREFER) as session:
@@ -191,7 +190,7 @@ def test_texts_need_an_accepted_probability(tmp_path: Path, success: str, case: 
             explained = str(session.explain(flow))
     finally:
         service.close()
-    if success == "1":
+    if success == 1:
         assert sent == 0 and refusal in explained
     else:
         assert sent == ROWS > 3 * got
@@ -312,9 +311,7 @@ def test_several_jobs_at_once(switched: Session, tmp_path: Path) -> None:
 
 
 def test_several_switches(tmp_path: Path) -> None:
-    devices = tuple(
-        Device(f"tor{i}", "switch", properties=(("program", "aggregate"), ("pool", "tors"))) for i in range(2)
-    )
+    devices = tuple(SWITCH.device(f"tor{i}", program="aggregate", pool="tors") for i in range(2))
     service = embedded.start(Config(local_hosts(2).hosts, devices))
     try:
         with Session(service.address, parallelism=2, prefer=PREFER) as session:

@@ -13,6 +13,7 @@ from typing import Any
 
 import datafusion
 
+from jumpgate.client import notebook
 from jumpgate.client.session import Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
@@ -145,6 +146,20 @@ class Connection:
                 prober.release()
             self._holds = False
         self._data.close()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the tables, with their columns."""
+        return notebook.listing(
+            ("table", "format", "columns"),
+            (
+                (
+                    table.name,
+                    table.read.format if table.read is not None else "Arrow data",
+                    ", ".join(f"{field.name} {field.type}" for field in table.schema),
+                )
+                for table in self.tables
+            ),
+        )
 
     def __enter__(self) -> Connection:
         return self

@@ -22,6 +22,7 @@ from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
 from jumpgate.client.sql.rewriting import Rewritten
 from jumpgate.dataflow.substrait import parse_own
+from jumpgate.errors import JumpgateError, Overflow
 
 TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -31,7 +32,7 @@ _SCAN = re.compile(r"^ *TableScan: (.*?)(?: projection=\[.*\].*)?$", re.MULTILIN
 _HINTS = re.compile(r"(?<=\])(, partial_filters=\[.*\])(?=$|, fetch=)", re.MULTILINE)
 #: numbers with a point; what DataFusion makes of a float beside a decimal
 _POINT = re.compile(r"[0-9]\.|\.[0-9]")
-_MIXED = re.compile(r"Decimal128\((?:[^()]*,)?\d+, ?(?:15|7)\)")
+_MIXED = re.compile(r"Decimal(?:128)?\((?:[^()]*,)?\d+, ?(?:15|7)\)", re.IGNORECASE)
 #: in the display of an expression
 _SUBQUERY = "<subquery>"
 _FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
@@ -92,10 +93,12 @@ class Frontend:
             if self._dialect == "duckdb" and _POINT.search(text):
                 try:
                     planned = self._planned(text, parameters, tables, exact=True)
-                except InvalidSql as error:
+                except (InvalidSql, Overflow) as error:
+                    if isinstance(error, Overflow) and not _MIXED.search(error.message):
+                        raise
                     try:
                         return self._planned(text, parameters, tables, exact=False)
-                    except InvalidSql:
+                    except JumpgateError:
                         raise error from None
                 if not _MIXED.search(planned.shown):
                     return planned

@@ -11,7 +11,7 @@ import pyarrow as pa
 from datafusion.plan import LogicalPlan
 from google.protobuf.message import Message
 
-from jumpgate.client.sql.logical.plan_pb2 import Column, Expr, Plan
+from jumpgate.client.sql.logical.plan_pb2 import Column, Expr, Plan, TableName
 from jumpgate.dataflow.substrait.types import Unmapped
 
 #: of the messages of plans, the fields that hold inputs, in the order in which DataFusion has them
@@ -118,6 +118,17 @@ def operator_name(line: str) -> str:
 def flat_name(column: Column) -> str:
     """A column's name as DataFusion compares it."""
     return f"{column.relation.name}.{column.name}" if column.HasField("relation") else str(column.name)
+
+
+def qualify(target: TableName, name: str) -> None:
+    """Fills a table's name with `table`, `schema.table` or `catalog.schema.table`."""
+    match name.split("."):
+        case [schema, table]:
+            target.partial.schema, target.partial.table = schema, table
+        case [catalog, schema, table]:
+            target.full.catalog, target.full.schema, target.full.table = catalog, schema, table
+        case _:
+            target.bare.table = name
 
 
 def inputs(plan: Plan) -> Iterator[Plan]:
