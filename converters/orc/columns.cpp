@@ -292,8 +292,12 @@ class Timestamps final : public Typed<int64_t> {
         to[i] = any(to[i], nano_[i]);
       } else {
         uint32_t below = static_cast<uint32_t>(nanos);
-        to[i] = cut((seconds + span.offset) * kSecondMicros + below / 1000, below);
+        to[i] = exact((seconds + span.offset) * kSecondMicros + below / 1000, below);
       }
+    }
+    if (lost_ != 0) {
+      throw ReadError("schema", "a timestamp has digits below a microsecond; declare the column timestamp_ns",
+                      {{"column", column().name}});
     }
   }
 
@@ -319,7 +323,7 @@ class Timestamps final : public Typed<int64_t> {
     if (!fits || __builtin_add_overflow(micros, nanos / 1000 - negative * kSecondMicros, &micros)) {
       throw does_not_fit("microseconds");
     }
-    return cut(micros, static_cast<uint32_t>(nanos));
+    return exact(micros, static_cast<uint32_t>(nanos));
   }
 
   ReadError does_not_fit(const char* units) const {
@@ -327,8 +331,10 @@ class Timestamps final : public Typed<int64_t> {
                      {{"column", column().name}});
   }
 
-  // What is below a microsecond is cut, towards 1970, as casts from nanoseconds do.
-  static int64_t cut(int64_t micros, uint32_t nanos) { return micros + (micros < 0 && nanos % 1000 != 0); }
+  int64_t exact(int64_t micros, uint32_t nanos) {
+    lost_ |= nanos % 1000;
+    return micros;
+  }
 
   static constexpr int64_t kSecondMicros = 1'000'000, kSecondNanos = 1'000'000'000;
   static constexpr int64_t kRoundedNanos = 999'999;  // with more, writers round seconds before 1970 up (ORC-763)
@@ -336,6 +342,7 @@ class Timestamps final : public Typed<int64_t> {
   static constexpr uint64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   static constexpr int64_t kEpoch = 1420070400;  // values are relative to 2015-01-01, local time
   bool instant_, nanos_kept_;
+  uint32_t lost_ = 0;  // digits below a microsecond
   LocalClock clock_;
   int64_t base_ = kEpoch;
   OrcStream second_stream_, nano_stream_;
