@@ -16,7 +16,7 @@ from jumpgate.extras import not_installed
 
 #: subcommand → (module with a click command `command`, help in the list)
 COMMANDS = {
-    "demo": ("demo", "TPC-DS query 3 from JSON, ORC, Parquet and CSV files, beside DuckDB."),
+    "demo": ("demo", "TPC-DS query 3 from files of all formats, beside DuckDB."),
     "sql": ("sql", "Run a SQL query over files and print or save its result."),
     "run": ("run", "Run a dataflow and print or save its result."),
     "explain": ("explain", "Show how a dataflow would be run, and why."),

@@ -9,7 +9,8 @@ from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
-from jumpgate.nca.interface import DATAGRAMS, Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 
 #: the edge to the client
@@ -24,7 +25,7 @@ class Fragment:
     root: Emit
     site: Site
     inputs: dict[str, Fragment]
-    transport: str
+    transport: Transport | None
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -124,8 +125,9 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
     layout = "columnar" if consumer else plan.root.layout
     count = producer.root.partitioning.count
-    if producer.transport == DATAGRAMS:
-        ntf, transport = Descriptor.row(body.schema, byte_order="big", packed=True), DATAGRAMS
+    if producer.transport is not None:
+        transport = producer.transport
+        ntf = transport.layout(body.schema) if transport.layout else Descriptor.of(body.schema, layout)
     else:
         ntf, transport = plan.registry.get(site.nca).operators.match_output(match, count, layout)
     return Edge(

@@ -149,11 +149,12 @@ class _Mapper:
         leaves = match_inputs(match)
         site = Site(nca.name, devices, match.fusion)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
-        most = max((s.rows for s in statistics if s.rows is not None), default=0.0)
-        if most > match.rows_max:
-            no = Unsupported(f"it is for {match.rows_max:.3g} rows; {most:.3g} are expected", "rows")
-            self._refuse(match.operators[0], nca, devices[0], no)
-            return
+        limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
+        for known, most in zip(statistics, limits, strict=True):
+            if known.rows is not None and known.rows > most:
+                no = Unsupported(f"it is for {most:.3g} rows; {known.rows:.3g} are expected", "rows")
+                self._refuse(match.operators[0], nca, devices[0], no)
+                return
         cost = nca.operators.cost(match, statistics, devices[0])
         entered = self._entered(match, leaves)
         work = None if entered is None else entered / cost.throughput / (devices[0].cores if cost.parallel else 1)
@@ -219,7 +220,11 @@ class _Mapper:
         if box.match.wire is not None:  # who sends must be able to compute what it reads
             if producer.site.fusion and producer.site.devices[0].kind == "host":
                 return None
-            return Unsupported(f"{producer.match.nca} does not send datagrams", "transport", "Add a software host.")
+            over = box.match.wire.transport.name
+            return Unsupported(f"{producer.match.nca} does not send over {over}", "transport", "Add a software host.")
+        if producer.match.wire is not None and not (box.site.fusion and box.site.devices[0].kind == "host"):
+            over = producer.match.wire.transport.name
+            return Unsupported(f"it does not make rows of what comes over {over}", "transport", "Add a software host.")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 

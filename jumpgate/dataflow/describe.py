@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jumpgate.dataflow.dialect import CHOICES
-from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.functions_math import MATH
-from jumpgate.dataflow.functions_text import TEXT
-from jumpgate.dataflow.functions_time import TIME
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import SECTIONS
 from jumpgate.dataflow.operators import DISTINCT, MOMENTS
-from jumpgate.dataflow.signatures import Function
 
 _INTRODUCTION = """\
 # Functions
@@ -55,14 +52,9 @@ _AGGREGATES = {
 
 def page() -> str:
     """The whole text."""
-    known = {f.name for f in (*MATH, *TEXT, *TIME)}
-    first = [f for f in FUNCTIONS.values() if f.name not in known and not f.internal]
     parts = (
         _INTRODUCTION,
-        _section("Comparison, logic, arithmetic, text and dates", first),
-        _section("Numbers", MATH),
-        _section("Text", TEXT),
-        _section("Dates and timestamps", TIME),
+        *(_section(title, functions) for title, functions in SECTIONS.items()),
         _table("Aggregates", ("function", "value"), _AGGREGATES.items()),
         _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
@@ -71,12 +63,13 @@ def page() -> str:
 
 
 def _section(title: str, functions: Iterable[Function]) -> str:
-    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions))
+    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions if not f.internal))
 
 
 def _signature(function: Function) -> str:
     """
-    >>> _signature(FUNCTIONS["round"]), _signature(FUNCTIONS["coalesce"])
+    >>> from jumpgate.dataflow.functions import BUILT_IN
+    >>> _signature(BUILT_IN["round"]), _signature(BUILT_IN["coalesce"])
     ('round(a[, b])', 'coalesce(a, …)')
     """
     least, most = function.arity

@@ -16,7 +16,7 @@ from typing import Any
 
 from jumpgate.errors import ConfigError, JumpgateError
 from jumpgate.nca.interface import Device, Offer, Property
-from jumpgate.nca.plugins import Problems, installed, load_value
+from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their kinds under this entry point group: `kind = "package.module:object"`
 GROUP = "jumpgate.device_kinds"

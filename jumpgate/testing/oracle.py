@@ -16,10 +16,12 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.orc
+import pyarrow.dataset
 
+from jumpgate.converters.arrow_values import values
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Limit, Operator, Send, Shuffle, Sort
 from jumpgate.dataflow.types import Schema
 from jumpgate.ntf.codec import arrow_type
@@ -36,26 +38,15 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema])
 
 
-def values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """A column as Literal holds its values: moments in UTC without saying so, nanoseconds and durations as integers."""
-    type = column.type
-    if pa.types.is_duration(type) or pa.types.is_timestamp(type) and type.unit == "ns":
-        column = column.cast(pa.int64())
-    elif pa.types.is_timestamp(type) and type.tz is not None:
-        column = column.cast(pa.int64()).cast(pa.timestamp(type.unit))
-    found: list[Any] = column.to_pylist()
-    return found
-
-
 def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Table:
     """The dataflow's result as DuckDB computes it, with the dataflow's names and types. Raises duckdb.Error."""
     translator = Translator(dialect)
     statement = translator.statement(root)
     with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
-        for i, read in enumerate(translator.orc):
-            tables = [pyarrow.orc.ORCFile(f).read() for f in read.files]
-            connection.register("arrow", pa.concat_tables(tables))
-            connection.execute(f"CREATE TEMP TABLE orc_{i} AS SELECT * FROM arrow")  # an Arrow scan lacks some filters
+        for i, read in enumerate(translator.datasets):
+            files = pyarrow.dataset.dataset(list(read.files), format=formats()[read.format].dataset)
+            connection.register("arrow", files.to_table())  # an Arrow scan lacks some filters
+            connection.execute(f"CREATE TEMP TABLE dataset_{i} AS SELECT * FROM arrow")
         connection.execute("SET TimeZone = 'UTC'")
         found = connection.sql(statement).to_arrow_table()
     schema = root.schema

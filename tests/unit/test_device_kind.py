@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from jumpgate import plugins
 from jumpgate.client import col, count
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
@@ -16,7 +17,6 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Filter, Operator
 from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import parse
-from jumpgate.nca import plugins
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds, Key
 from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.registry import Registry, default_registry

@@ -92,9 +92,9 @@ class Connection:
     ) -> Table:
         """Makes `source` a table: a path, glob, directory or list of them, or anything with Arrow's C stream.
 
-        format: json, csv, parquet or orc, by the suffix if not given. schema: that of the files, {name: type}; without
-        one it is read from Parquet and ORC, and sampled from JSON and CSV, where decimals look like floats. options:
-        those of jumpgate.client.read. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
+        format: as in jumpgate.client.read, by the suffix if not given. schema: that of the files, {name: type}; without
+        one it is read from files that have one, and sampled from JSON and CSV, where decimals look like floats.
+        options: those of jumpgate.client.read. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
         """
         if isinstance(source, str | os.PathLike) or (
             isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)

@@ -3,7 +3,7 @@
 A node that maps is cut out whole; one that does not is looked into, expressions with subqueries included. Cuts that
 are equal run once. What is left, `rest`, is DataFusion's own plan in its own encoding: a projection of the cut's result
 stands where the cut was, so that every other node stays as DataFusion planned it. Its scans read files that DataFusion
-reads itself, or the results of jobs: what it does not read itself (JSON, CSV, ORC) is read by Jumpgate's converters.
+reads itself, or the results of jobs: what it does not read itself is read by Jumpgate's converters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import barriers, floats, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -118,7 +118,9 @@ class _Splitter:
         changed = floats.normalise(root, self._rest)
         self._count(root)
         self._visit(root, self._rest)
+        changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
+        common.rename(self._rest)
         return found if found.cuts or changed else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:

@@ -21,7 +21,7 @@ from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from jumpgate.client.result import Result
     from jumpgate.client.sql.connection import Connection
 
-#: what DataFusion does where engines differ
-DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 #: jobs of one query that run at the same time; the others wait
 JOBS_AT_ONCE = 4
 
@@ -178,7 +176,7 @@ class Query:
             raise Cancelled("the query was closed")
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), DIALECT)
+            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION)
         except (CannotPlace, InvalidDataflow) as error:
             raise _Refused(cut, error) from error
         self._results.append(result)
