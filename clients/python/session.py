@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -49,6 +49,20 @@ _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
     grpc.StatusCode.CANCELLED: Cancelled,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
 }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a dataflow is expected to take: seconds as a job, and of the same operators elsewhere, with the speeds that
+    were asked about; rows and bytes of its result. `gain_s` is what the operators that are slower elsewhere would save
+    in a job, `overhead_s` what a job takes beside its operators. Seconds are None where too little is known."""
+
+    seconds: float | None
+    elsewhere_s: float
+    gain_s: float
+    overhead_s: float
+    rows: float
+    bytes: float
 
 
 @dataclass(frozen=True)
@@ -166,6 +180,22 @@ class Session:
         """What `explain` says, for programs."""
         data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
+
+    def estimate(
+        self, dataflow: Dataflow, dialect: Dialect | None = None, *, elsewhere: Mapping[str, float], cores: int
+    ) -> Estimate:
+        """What the dataflow is expected to take. elsewhere: seconds of a core for units of work
+        (jumpgate.nca.speeds) of whoever might do the same. Raises what would keep it from being planned."""
+        request = self._request(_without_send(dataflow.root), dialect or DEFAULT, "")  # it may be run next
+        speeds = pb.Speeds(seconds=elsewhere, cores=cores)
+        found = self._ask(
+            self._stub.Explain,
+            pb.ExplainRequest(dataflow=request, options=self._options, elsewhere=speeds, estimate_only=True),
+        ).estimate
+        gain_s = sum(max(0.0, o.elsewhere_seconds - o.seconds) for o in found.operators)
+        overhead_s = found.seconds - sum(o.seconds for o in found.operators)
+        seconds = found.seconds if found.known else None
+        return Estimate(seconds, found.elsewhere_seconds, gain_s, overhead_s, found.rows, found.bytes)
 
     def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)

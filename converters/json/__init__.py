@@ -46,7 +46,7 @@ JSON = Format(
     self_describing=False,
     nested=True,
     columnar=False,
-    speeds=Speeds(scan=1.5e9, accelerated=1.6e9, client=2.5e8),
+    speeds=Speeds(byte=0.45e-9, decimal=12e-9),
     infer_schema=json_schema,
     rows=json_row_count,
     sample=json_sample,

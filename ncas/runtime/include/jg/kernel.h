@@ -74,7 +74,7 @@ struct JgTask {
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  int64_t rows_out;  // rows that reached the pipeline's sinks
+  int64_t* entered;  // rows that came to each step, and last to the sinks
   int32_t failure;   // first failure of this thread
   int32_t site;      // where: index into the program's expression texts
   void* impl;
@@ -340,6 +340,7 @@ struct JgJoinFilter {
 };
 struct JgPipelineInfo {
   uint64_t scratch_size;
+  int32_t step_count;
   int (*process)(JgTask*, int rows);  // one batch; non-zero: failed
   const JgJoinFilter* filters;        // of a pipeline that reads files
   int32_t filter_count;
@@ -350,4 +351,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 5
+#define JG_ABI 6
