@@ -44,7 +44,7 @@ class TypeMismatch(ValueError):
 def can_cast(source: DataType, target: DataType) -> bool:
     """Whether a Cast from `source` to `target` exists. Between moments of different zones the moment stays; what needs
     the clocks of a zone (its date, its time, its text, a timestamp without a zone) exists for UTC only."""
-    if source.kind == target.kind == "duration":
+    if source.is_nested or source.kind == target.kind == "duration":
         return source.same(target)
     if source.kind != target.kind and target.kind not in _CASTS[source.kind]:
         return False

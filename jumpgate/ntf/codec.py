@@ -20,10 +20,17 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(type: DataType) -> pa.DataType:
-    """The type of what an edge delivers; raises SchemaMismatch for an opaque one, which no edge carries."""
+    """The type of a result's column; raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
     match type.kind:
+        case "struct":
+            return pa.struct(_parts(type))
+        case "list":
+            return pa.list_(_parts(type)[0])
+        case "map":
+            key, value = _parts(type)
+            return pa.map_(key.type, value)
         case "decimal":
             return pa.decimal128(type.precision, type.scale)
         case "timestamptz":
@@ -35,8 +42,12 @@ def arrow_type(type: DataType) -> pa.DataType:
     return _ARROW[type.kind]
 
 
+def _parts(type: DataType) -> list[pa.Field]:
+    return [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
+
+
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of what an edge delivers."""
+    """The Arrow schema of a result."""
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])
 
 

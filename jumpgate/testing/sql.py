@@ -17,6 +17,7 @@ from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     DISTINCT,
     MOMENTS,
@@ -218,11 +219,11 @@ class Translator:
             terms.append(self.expression(node.residual, side))
         condition = " AND ".join(terms) or "TRUE"
         outputs = [f"l.c{i}" for i in range(width)]
-        if node.type in ("semi", "anti"):
-            no = "NOT " if node.type == "anti" else ""
+        if node.type.output is Output.LEFT:
+            no = "" if node.type.matched else "NOT "
             exists = f"{no}EXISTS (SELECT 1 FROM {right} r WHERE {condition})"
             return f"SELECT {_numbered(outputs)} FROM {left} l WHERE {exists}"
-        if node.type == "mark":
+        if node.type.marks:
             pairs = f"(SELECT {condition} AS m FROM {right} r)"  # a step of its own: the aggregates are over the pairs
             mark = (
                 "(SELECT CASE WHEN bool_or(p.m) THEN TRUE WHEN count(*) FILTER (p.m IS NULL) > 0 THEN NULL "

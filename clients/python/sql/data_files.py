@@ -91,7 +91,9 @@ class DataFiles:
 
 def _type(field: pa.Field) -> DataType:
     type = field.type
-    if pa.types.is_timestamp(type):
+    if type.num_fields and (nested := _nested(type)) is not None:
+        found = nested
+    elif pa.types.is_timestamp(type):
         found = t.timestamp_of(type.unit, type.tz)
     elif pa.types.is_time(type):
         found = t.time
@@ -102,3 +104,17 @@ def _type(field: pa.Field) -> DataType:
     else:
         found = _TYPES.get(type) or t.opaque(str(type))
     return found.with_nullable(field.nullable)
+
+
+def _nested(type: pa.DataType) -> DataType | None:
+    """None of what Jumpgate has no type for."""
+    try:
+        if pa.types.is_struct(type):
+            return t.struct(*(Field(f.name, _type(f)) for f in type))
+        if pa.types.is_map(type):
+            return t.map_(_type(type.key_field), _type(type.item_field))
+        if pa.types.is_list(type) or pa.types.is_large_list(type):
+            return t.list_(_type(type.value_field))
+    except ValueError:
+        return None
+    return None
