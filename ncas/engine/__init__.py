@@ -11,6 +11,7 @@ import importlib.util
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Operator, Sort, Window
 from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
 from jumpgate.nca.transport import TCP, Transport
@@ -37,7 +38,7 @@ class Engine:
         return EngineLifecycle()
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
-        if transport != TCP or ntf.layout != "columnar":
+        if transport != TCP or ntf.layout is not Layout.COLUMNAR:
             return Unsupported(
                 f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport.name}", "edge"
             )
