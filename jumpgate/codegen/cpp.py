@@ -16,8 +16,6 @@ _TYPES = {
     "float64": "double",
     "date": "int32_t",
     "timestamp": "int64_t",
-    "string": "JgStr",
-    "binary": "JgStr",
 }
 
 
@@ -43,7 +41,7 @@ def cpp_type(type: DataType) -> str:
     """
     if type.kind == "decimal":
         return "int64_t" if type.precision <= 18 else "jg_i128"
-    return _TYPES[type.kind]
+    return "JgStr" if type.is_text else _TYPES[type.kind]
 
 
 def constant(value: int, type: str = "int64_t") -> str:

@@ -12,10 +12,10 @@ from jumpgate.codegen import calls, literals
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
+from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
 from jumpgate.dataflow.functions_core import DAY_US
 from jumpgate.dataflow.operators import MOMENTS
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, bool_
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -68,6 +68,8 @@ class ExpressionWriter:
                 return self._cast(e)
             case Call():
                 return calls.write_call(self, e)
+            case Member():
+                return self._member(e)
         raise TypeError(f"no C++ for {type(e).__name__}")
 
     def condition(self, e: Expression) -> str:
@@ -183,6 +185,24 @@ class ExpressionWriter:
             self.lines.append(f"if ({test}) {self.block(value, v, n)} else")
         self.lines.append(self.block(e.otherwise, v, n) + " }" * depth)
         return Value(v, n)
+
+    def _member(self, e: Member) -> Value:
+        """Reads the field out of the struct's bytes (jumpgate/ntf/README.md, "Nested values")."""
+        struct = self.write(e.input)
+        fields = [p.type for p in e.input.type.parts]
+        slot = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields[: e.number])
+        there = f"jg_has_field({struct.text}, {e.number})"
+        if not e.type.is_text:
+            value = f"jg_fixed_field<{cpp_type(e.type)}>({struct.text}, {slot})"
+        elif before := [i for i, t in enumerate(fields[: e.number]) if t.is_text]:
+            start = slot - sum(4 if t.is_text else t.width for t in fields[before[-1] : e.number])
+            value = f"jg_bytes_field({struct.text}, jg_end_field({struct.text}, {start}), {slot})"
+        else:
+            head = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields)
+            value = f"jg_bytes_field({struct.text}, {head}, {slot})"
+        null = f"({struct.null}) || !{there}" if struct.null else f"!{there}"
+        n = self.local(bool_, null, None)
+        return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
 
     # ---- casts ----
 

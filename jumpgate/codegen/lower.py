@@ -19,14 +19,11 @@ from jumpgate.codegen.program import (
     EmitSink,
     FileSource,
     FilterStep,
-    Finished,
     GroupSink,
-    InParameter,
     JoinFilter,
     LimitStep,
     MarkValue,
     Null,
-    Parameter,
     Pipeline,
     ProbeStep,
     Program,
@@ -37,9 +34,10 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    source_columns,
+    step_expressions,
 )
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import (
     DISTINCT,
     Aggregate,
@@ -59,6 +57,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
     column,
+    numbered,
     partial_state,
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_
@@ -99,35 +98,18 @@ class Lowering:
         self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # what the fields of a sort buffer are, by its table
         self.keep: list[Operator] = []  # ids in `shared` and `builds` stay valid while the nodes live
         self.kept_rows: frozenset[int] = frozenset()
+        self.numbers: dict[int, int] = {}  # of operators, by identity
+        self.passed: dict[int, list[tuple[Stream, int]]] = {}  # where the rows of an operator pass, by its number
+        self.pipeline_of: dict[int, int] = {}  # by identity of its stream, which `passed` keeps alive
+        self.lowering: list[int] = []  # numbers of the operators that are being lowered, the innermost last
 
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        """The expression with literals turned into parameters (NULLs and what a function calls its shape stay)."""
-        if isinstance(e, Literal):
-            return (
-                Null(e.type)
-                if e.value is None
-                else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
-            )
-        if isinstance(e, InList):
-            values = tuple(o.value for o in e.options)
-            index = self._parameter(literals.members(values, e.input.type))
-            return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call):
-            function = find(e.function)
-            if function.name not in BUILT_IN:
-                self.program.installed[function.name] = function.cpp, function.cpp_source
-            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
-        return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
-
-    def _parameter(self, param: dict[str, object]) -> int:
-        """Each literal has a slot of its own, so that equal literals do not make another shape."""
-        self.program.params.append(param)
-        return len(self.program.params) - 1
+        return literals.parameterised(e, self.program)
 
     def integer(self, value: int) -> int:
-        return self._parameter({"type": "int", "value": str(value)})
+        return self.program.parameter({"type": "int", "value": str(value)})
 
     # ---- building blocks ----
 
@@ -149,6 +131,8 @@ class Lowering:
             stream.after,
         )
         self.program.pipelines.append(pipeline)
+        self.program.ends.append(self.lowering[-1])
+        self.pipeline_of[id(stream)] = pipeline.id
         if stream.source[0] == "files":
             self._mark_early(pipeline)
             pipeline.filters = tuple(self._join_filters(pipeline))
@@ -194,8 +178,14 @@ class Lowering:
         if id(node) in self.shared:
             table, env, stage = self.shared[id(node)]
             return [self.drain(table, list(env), stage, f"{node.kind} (shared)")]
+        number = self.numbers[id(node)]
+        self.lowering.append(number)
         streams = self._lower(node)
-        return [self._keep_rows(node, streams)] if id(node) in self.kept_rows else streams
+        self.passed.setdefault(number, [(s, len(s.steps)) for s in streams])  # what is computed twice counts once
+        if id(node) in self.kept_rows:
+            streams = [self._keep_rows(node, streams)]
+        self.lowering.pop()
+        return streams
 
     def _lower(self, node: Operator) -> list[Stream]:
         match node:
@@ -527,6 +517,8 @@ class Lowering:
     def emit(self, node: Emit, stage: int) -> Program:
         """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
         self.kept_rows = _used_twice(node)
+        self.numbers = {id(n): number for number, n in enumerate(numbered(node))}
+        self.lowering.append(self.numbers[id(node)])
         streams = self.lower(node.input)
         stage = max(stage, *(s.stage for s in streams))
         self.program.sinks.append(node.edge)
@@ -537,6 +529,8 @@ class Lowering:
             s.stage = stage
             self.finish(s, [EmitSink(0, values, hashed, murmur3)], f"send {node.edge}")
         self._order_drains()
+        for number, places in self.passed.items():
+            self.program.passed += [(number, self.pipeline_of[id(s)], step) for s, step in places]
         return self.program
 
     def _order_drains(self) -> None:
@@ -586,36 +580,6 @@ def _ordered_alike(a: DataType, b: DataType) -> bool:
 
 def _source_columns(schema: Schema) -> list[Expression]:
     return [SourceColumn(f.type, i, f.name) for i, f in enumerate(schema)]
-
-
-def step_expressions(step: Step | None) -> tuple[Expression, ...]:
-    if isinstance(step, FilterStep):
-        return step.terms
-    if isinstance(step, ProbeStep):
-        return (*step.keys, *((step.residual,) if step.residual is not None else ()))
-    return ()
-
-
-def sink_expressions(sink: Sink) -> tuple[Expression, ...]:
-    if isinstance(sink, EmitSink):
-        return sink.values
-    if isinstance(sink, GroupSink):
-        return (*sink.keys, *(a for _, _, arguments in sink.updates for a in arguments))
-    return (*sink.keys, *sink.values)
-
-
-def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
-    found = set()
-    for e in expressions:
-        for leaf in leaves(e):
-            if isinstance(leaf, SourceColumn):
-                found.add(leaf.index)
-    return frozenset(found)
-
-
-def leaves(e: Expression) -> list[Expression]:
-    """All sub-expressions, also the state fields below a Finished."""
-    return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
 
 
 def _is_column(e: Expression, index: int) -> bool:

@@ -14,7 +14,6 @@ import jumpgate.templates
 from jumpgate import __version__
 from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
 from jumpgate.codegen.expressions import ExpressionWriter
-from jumpgate.codegen.lower import leaves, sink_expressions, source_columns, step_expressions
 from jumpgate.codegen.program import (
     AppendSink,
     EmitSink,
@@ -30,6 +29,10 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    leaves,
+    sink_expressions,
+    source_columns,
+    step_expressions,
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression

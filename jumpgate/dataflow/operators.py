@@ -448,6 +448,19 @@ def rewrite(root: Operator, change) -> Operator:  # type: ignore[no-untyped-def]
     return visit(root)
 
 
+def numbered(root: Operator) -> list[Operator]:
+    """Every node of the graph once, in the order in which it is printed: parents first, then their inputs. A node's
+    position is its number in estimates and counters."""
+    found: dict[int, Operator] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            stack.extend(reversed(node.inputs))
+    return [*found.values()]
+
+
 def column(schema: Schema, index: int) -> ColumnRef:
     """A reference to column `index` of `schema`."""
     return ColumnRef(schema[index].type, index, schema[index].name)

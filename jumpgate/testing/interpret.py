@@ -50,14 +50,19 @@ Row = tuple[Any, ...]
 Rows = list[Row]
 
 
-def interpret(plan: JobPlan, dialect: Dialect = DEFAULT) -> pa.Table:
+#: what an instance makes of its inputs (by edge), or None where it is to be interpreted
+Compute = Callable[[InstancePlan, dict[str, Rows]], Rows | None]
+
+
+def interpret(plan: JobPlan, dialect: Dialect = DEFAULT, compute: Compute | None = None) -> pa.Table:
     """The rows that the client would receive. Producers run before consumers; nothing is concurrent."""
     arrived: dict[tuple[str, int], Rows] = defaultdict(list)
     for instance in _producers_first(plan):
         inputs = {edge: arrived[(edge, instance.index)] for edge in instance.inputs}
         root = instance.root
         assert isinstance(root, Emit)
-        rows = Interpreter(instance, inputs, dialect).rows(root.input)
+        computed = None if compute is None else compute(instance, inputs)
+        rows = Interpreter(instance, inputs, dialect).rows(root.input) if computed is None else computed
         for consumer, part in _spread(rows, root.partitioning):
             arrived[(root.edge, consumer)] += part
     schema = next(i.root.schema for i in plan.instances if i.output == plan.result)
