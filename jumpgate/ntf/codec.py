@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ProtocolError, SchemaMismatch
 from jumpgate.ntf import columnar, row
@@ -51,17 +53,33 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])
 
 
+Decode = Callable[[pa.Buffer, int], list[pa.Array]]
+
+
+@dataclass(frozen=True)
+class LayoutCodec:
+    """What a layout's bytes are: `encode` writes columns as a payload, `decoder` makes what reads the payloads of one
+    descriptor as arrays of given types."""
+
+    encode: Callable[[Descriptor, Sequence[pa.Array], int], bytes]
+    decoder: Callable[[Descriptor, Sequence[pa.DataType]], Decode]
+
+
+CODECS = {
+    Layout.COLUMNAR: LayoutCodec(columnar.encode, columnar.Decoder),
+    Layout.ROW: LayoutCodec(row.encode, lambda descriptor, types: partial(row.decode, descriptor, types)),
+}
+assert CODECS.keys() == set(Layout), "each layout has a codec"
+
+
 class Codec:
     """One edge's encoder and decoder. Batches have `schema`, by position."""
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self.schema = arrow_schema(descriptor.schema)
-        self._decode: Callable[[pa.Buffer, int], list[pa.Array]]
-        if descriptor.layout == "columnar":
-            self._encode, self._decode = columnar.encode, columnar.Decoder(descriptor, self.schema.types)
-        else:
-            self._encode, self._decode = row.encode, partial(row.decode, descriptor, self.schema.types)
+        codec = CODECS[descriptor.layout]
+        self._encode, self._decode = codec.encode, codec.decoder(descriptor, self.schema.types)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """The payload. Raises SchemaMismatch where types differ or a column that has no NULLs holds one."""
@@ -70,8 +88,7 @@ class Codec:
         for field, column in zip(self.schema, batch.columns, strict=True):
             if column.null_count and not field.nullable:
                 raise SchemaMismatch(f"NULLs in column '{field.name}', which has none", column=field.name)
-        payload: bytes = self._encode(self.descriptor, batch.columns, batch.num_rows)
-        return payload
+        return self._encode(self.descriptor, batch.columns, batch.num_rows)
 
     def decode(self, payload: pa.Buffer, rows: int) -> pa.RecordBatch:
         """The batch; columnar buffers are wrapped, not copied. Raises ProtocolError on bytes that are not a payload."""
