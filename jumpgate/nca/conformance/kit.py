@@ -67,18 +67,6 @@ class Report:
     def passed(self) -> bool:
         return not self.findings and self.compared > 0 and self.broken_off > 0
 
-    def with_more(self, other: Report) -> Report:
-        """Both together."""
-        both = Report(self.nca, self.asked + other.asked, compared=self.compared + other.compared)
-        both.broken_off = self.broken_off + other.broken_off
-        both.findings = [*self.findings, *other.findings]
-        for name in ("matched", "refused", "operators"):
-            counts = dict(getattr(self, name))
-            for what, times in getattr(other, name).items():
-                counts[what] = counts.get(what, 0) + times
-            setattr(both, name, counts)
-        return both
-
     def to_dict(self) -> dict[str, Any]:
         return {
             "nca": self.nca,
@@ -117,16 +105,17 @@ class Rig(Protocol):
         """Hosts of all devices that have one, for driving life-cycles; they end with the context."""
 
 
-def check(nca: NCA, rig: Rig, cases: int = 50) -> Report:
-    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1."""
-    report = compare(nca, rig, cases)
+def check(nca: NCA, rig: Rig, cases: int = 50, before: Report | None = None) -> Report:
+    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1. What was
+    seen `before`, on another rig, is part of the report."""
+    report = compare(nca, rig, cases, before=before)
     asyncio.run(_break_off(nca, rig, cases, report))
     return report
 
 
-def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False) -> Report:
-    """The kit but for life-cycles. `stop`: at the first finding."""
-    report = Report(nca.name)
+def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Report | None = None) -> Report:
+    """The kit but for life-cycles. `stop`: at the first finding. `before` as for `check`."""
+    report = before or Report(nca.name)
     wrong = 0
     for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
         matched: dict[str, int] = {}
