@@ -11,7 +11,7 @@ import json
 import os
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -60,8 +60,8 @@ def parquet_schema(files: Sequence[str]) -> Schema:
     """The columns that any of the files has, by name, in the order in which they are first met.
 
     A column is nullable if it is in any file, or if a file lacks it. Its type is the widest that the files give it, if
-    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (lists, structs,
-    times …) are opaque. Raises FileUnreadable, MalformedData, SchemaMismatch.
+    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (times …)
+    are opaque, and so are nested ones of them. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
     return common_schema([parquet_footer(path) for path in files])
 
@@ -107,7 +107,9 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
         return a
     if a == NULLS:
         return b
-    if a.is_opaque and b.is_opaque:
+    if a.is_nested and a.kind == b.kind and (nested := _widest_nested(a, b)) is not None:
+        return nested
+    if (a.is_opaque or a.is_nested) and (b.is_opaque or b.is_nested):
         return t.opaque(" or ".join(dict.fromkeys((*a.name.split(" or "), b.name))))
     for kinds in (t.INTEGERS, t.FLOATS):
         if a.kind in kinds and b.kind in kinds:
@@ -115,6 +117,17 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
     if a.kind == b.kind == "decimal" and a.scale == b.scale:
         return max(a, b, key=lambda type: type.precision)
     return None
+
+
+def _widest_nested(a: DataType, b: DataType) -> DataType | None:
+    """Structs have the fields of both; parts have the type that holds every value of both."""
+    parts = {p.name: p.type for p in a.parts}
+    for part in b.parts:
+        both = _widest(parts.get(part.name, part.type), part.type)
+        if both is None or both.is_opaque:
+            return None
+        parts[part.name] = both.with_nullable(part.type.nullable)
+    return DataType(a.kind, nullable=a.nullable, parts=tuple(Field(n, type_) for n, type_ in parts.items()))
 
 
 def cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
@@ -157,23 +170,42 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
 
 def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
     """Each column of a Parquet file, in its order, with the leaves of its tree."""
-    import pyarrow.types as at
 
     found: list[tuple[Field, range]] = []
     start = 0
     for column in arrow:
         leaves = range(start, start + _leaf_count(column.type))
         leaf, start = schema.column(start), leaves.stop
-        type_ = None
-        if at.is_duration(column.type):  # to Parquet it is an integer
-            type_ = t.opaque(str(column.type))
-        elif leaf.path == column.name and leaf.max_definition_level <= 1 and leaf.max_repetition_level == 0:
-            type_ = _parquet_type(
-                leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
-            )
-        type_ = t.opaque(describe(column.type)) if type_ is None else type_
-        found.append((Field(column.name, type_.with_nullable(leaf.max_definition_level > 0)), leaves))
+        type_ = _type(column.type, map(schema.column, leaves), 0) or t.opaque(describe(column.type))
+        nullable = column.nullable if type_.is_nested else leaf.max_definition_level > 0
+        found.append((Field(column.name, type_.with_nullable(nullable)), leaves))
     return found
+
+
+def _type(arrow: Any, leaves: Iterator[Any], depth: int) -> DataType | None:
+    """The type of a part of a Parquet column, as Arrow has it, over its leaves; None if Jumpgate has none."""
+    import pyarrow.types as at
+
+    if not arrow.num_fields:
+        leaf = next(leaves)
+        if at.is_duration(arrow):  # to Parquet it is an integer
+            return None
+        return _parquet_type(
+            leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
+        )
+    if depth == t.NESTING_MAX:
+        return None
+    parts = [_type(arrow.field(i).type, leaves, depth + 1) for i in range(arrow.num_fields)]
+    names = [arrow.field(i).name for i in range(arrow.num_fields)]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts) or len(set(names)) < len(names):
+        return None
+    if at.is_struct(arrow):
+        return t.struct(*map(Field, names, known))
+    if at.is_map(arrow):
+        key, value = known[0].parts
+        return t.map_(key.type, value.type)
+    return t.list_(known[0])
 
 
 def _leaf_count(arrow: Any) -> int:
@@ -221,7 +253,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
-    if type_.is_opaque:
+    if type_.is_opaque or type_.is_nested:
         return Range()
     lows: list[Any] = []
     highs: list[Any] = []

@@ -46,16 +46,21 @@ def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
     sample = formats()[format].sample(file, dict(options), name, type)
-    values = sample.values
-    if sample.bounds is None:
+    return statistics_of(sample.values, type, rows, sample.bounds)
+
+
+def statistics_of(
+    values: Sequence[Any], type: DataType, rows: float, bounds: tuple[float | None, float | None] | None = None
+) -> ColumnStatistics:
+    """Of values that are a sample of `rows` values, or all of them; `bounds` of all, if they are known."""
+    if bounds is None:
         numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
-        low, high = min(numbers, default=None), max(numbers, default=None)
-    else:
-        low, high = sample.bounds
+        bounds = min(numbers, default=None), max(numbers, default=None)
+    low, high = bounds
     if not values:
         return ColumnStatistics(low=low, high=high)
     present = [v for v in values if v is not None]
-    distinct = _distinct(present, rows * len(present) / len(values))
+    distinct = distinct_of(present, rows * len(present) / len(values))
     if type.is_integer or type.kind == "date":  # there are no more values than places for them
         distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
     return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
@@ -69,11 +74,11 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
     return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
-def _distinct(present: Sequence[Any], rows: float) -> float:
-    """The guaranteed-error estimator: what occurs once in the sample stands for √(rows / sample) values.
+def distinct_of(present: Sequence[Any], rows: float) -> float:
+    """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
+    many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
 
-    Charikar, Chaudhuri, Motwani, Narasayya: Towards Estimation Error Guarantees for Distinct Values, PODS 2000. A run
-    of one value counts as one row: rows that lie together are no random sample.
+    A run of one value counts as one row: rows that lie together are no random sample.
     """
     if len(present) >= rows:
         return float(len(set(present)))
@@ -83,9 +88,8 @@ def _distinct(present: Sequence[Any], rows: float) -> float:
     rows *= len(heads) / len(present)
     counts = Counter(heads)
     once = sum(1 for n in counts.values() if n == 1)
-    if once == len(heads):  # as good as a key
-        return rows
-    return min(rows, len(counts) - once + once * math.sqrt(max(1.0, rows / len(heads))))
+    twice = sum(1 for n in counts.values() if n == 2)
+    return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
 
 
 def position(value: Any, type: DataType) -> float | None:

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "parquet/leaf_cursor.h"
+#include "parquet/nested_chunk.h"
 #include "parquet/typed_chunk.h"
 
 namespace jg::columnar {
@@ -94,7 +96,7 @@ struct FromInt96 {
 // A column that the file does not have, or in which it has only NULLs, of no type.
 class NullChunkReader final : public ChunkReader {
  public:
-  void start(std::shared_ptr<arrow::io::RandomAccessFile>, const ChunkPlace&) override {}
+  void start(std::shared_ptr<arrow::io::RandomAccessFile>, const std::vector<ChunkPlace>&) override {}
   void read(int64_t, int32_t rows, const int32_t*, int32_t, ColumnRoom& room, JgCol* out) override {
     std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
     std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
@@ -103,15 +105,38 @@ class NullChunkReader final : public ChunkReader {
   }
 };
 
+// What is made of the conversion that was chosen: a reader of flat columns …
+struct FlatReader {
+  using Made = std::unique_ptr<ChunkReader>;
+  static Made nulls() { return std::make_unique<NullChunkReader>(); }
+  template <class Physical, class Out, class Convert>
+  static Made make(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
+                   Convert convert) {
+    return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column, found, pool, convert);
+  }
+};
+
+// … or a leaf of a nested one, of which all entries are NULL where it has no type.
+struct NestedLeaf {
+  using Made = std::unique_ptr<LeafCursor>;
+  template <class Physical, class Out, class Convert>
+  static Made make(const ColumnSpec&, const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert) {
+    return std::make_unique<TypedLeaf<Physical, Out, Convert>>(found, pool, convert);
+  }
+};
+
+template <class Maker>
 class Choice {
+  using Made = typename Maker::Made;
+
  public:
   Choice(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool)
       : column_(column), found_(found), pool_(pool), logical_(*found->logical_type()) {}
 
-  std::unique_ptr<ChunkReader> make() {
-    if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1)
-      throw wrong_type(column_, "a nested type");
-    if (logical_.is_null() && column_.nullable) return std::make_unique<NullChunkReader>();
+  Made make() {
+    if constexpr (std::is_same_v<Maker, FlatReader>) {
+      if (logical_.is_null() && column_.nullable) return Maker::nulls();
+    }
     if (logical_.is_decimal()) return decimal();
     switch (found_->physical_type()) {
       case parquet::Type::BOOLEAN:
@@ -167,8 +192,8 @@ class Choice {
   bool plain() const { return logical_.is_none() || logical_.type() == LogicalType::Type::UNDEFINED; }
 
   template <class Physical, class Out, class Convert>
-  std::unique_ptr<ChunkReader> reader(Convert convert) {
-    return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column_, found_, pool_, convert);
+  Made reader(Convert convert) {
+    return Maker::template make<Physical, Out, Convert>(column_, found_, pool_, convert);
   }
 
   ReadError mismatch() const {
@@ -177,7 +202,7 @@ class Choice {
     return wrong_type(column_, found);
   }
 
-  std::unique_ptr<ChunkReader> decimal() {
+  Made decimal() {
     const auto& type = static_cast<const parquet::DecimalLogicalType&>(logical_);
     if (column_.type != JG_DEC64 && column_.type != JG_DEC128) throw mismatch();
     if (type.scale() != column_.scale || type.precision() > column_.precision) throw mismatch();
@@ -185,7 +210,7 @@ class Choice {
   }
 
   template <class Out>
-  std::unique_ptr<ChunkReader> decimal_as() {
+  Made decimal_as() {
     switch (found_->physical_type()) {
       case parquet::Type::INT32:
         return reader<parquet::Int32Type, Out>(Cast<Out>{});
@@ -201,7 +226,7 @@ class Choice {
   }
 
   template <class Physical>
-  std::unique_ptr<ChunkReader> integer() {
+  Made integer() {
     int bits = std::is_same_v<Physical, parquet::Int32Type> ? 32 : 64;
     bool is_signed = true;
     if (logical_.is_int()) {
@@ -222,7 +247,7 @@ class Choice {
     throw mismatch();
   }
 
-  std::unique_ptr<ChunkReader> timestamp() {
+  Made timestamp() {
     switch (static_cast<const parquet::TimestampLogicalType&>(logical_).time_unit()) {
       case LogicalType::TimeUnit::MILLIS:
         return reader<parquet::Int64Type, int64_t>(FromMillis{});
@@ -243,10 +268,16 @@ class Choice {
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
+std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const FoundColumn& found,
                                                RecyclingPool* pool) {
-  if (found == nullptr) return std::make_unique<NullChunkReader>();
-  return Choice(column, found, pool).make();
+  if (found.missing()) return std::make_unique<NullChunkReader>();
+  if (column.nesting != Nesting::kNone) return make_nested_reader(column, *found.node, *found.schema, pool);
+  return Choice<FlatReader>(column, found.leaves[0], pool).make();
+}
+
+std::unique_ptr<LeafCursor> make_leaf(const ColumnSpec& part, const parquet::ColumnDescriptor* found,
+                                      RecyclingPool* pool) {
+  return Choice<NestedLeaf>(part, found, pool).make();
 }
 
 }  // namespace jg::columnar

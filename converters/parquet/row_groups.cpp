@@ -7,21 +7,38 @@
 
 #include "common/input_file.h"
 #include "common/read_error.h"
+#include "parquet/nested_chunk.h"
 
 namespace jg::columnar {
 
 namespace {
 
-// The top-level leaf of that name, null if the file has no such column.
-const parquet::ColumnDescriptor* find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
-  const parquet::schema::GroupNode& root = *schema.group_node();
-  for (int i = 0; i < root.field_count(); ++i) {
-    const parquet::schema::NodePtr& field = root.field(i);
-    if (field->name() != wanted.name) continue;
-    if (!field->is_primitive()) throw wrong_type(wanted, "a nested type");
-    return schema.Column(schema.ColumnIndex(*field));
+const parquet::schema::Node* field_of(const parquet::schema::GroupNode& group, const std::string& name) {
+  for (int i = 0; i < group.field_count(); ++i) {
+    if (group.field(i)->name() == name) return group.field(i).get();
   }
   return nullptr;
+}
+
+// The column of that name, or the field on the path through structs.
+FoundColumn find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
+  const parquet::schema::Node* node = field_of(*schema.group_node(), wanted.column());
+  for (size_t depth = 1; node && depth < wanted.path.size(); ++depth) {
+    if (node->is_primitive() || node->is_repeated() || node->logical_type()->is_list() ||
+        node->logical_type()->is_map()) {
+      throw wrong_type(wanted, "no field of a struct");
+    }
+    node = field_of(static_cast<const parquet::schema::GroupNode&>(*node), wanted.path[depth]);
+  }
+  if (node == nullptr) return {};
+  FoundColumn found{&schema, node, {}};
+  if (wanted.nesting != Nesting::kNone) {
+    found.leaves = nested_leaves(wanted, *node, schema);
+  } else {
+    if (!node->is_primitive() || node->is_repeated()) throw wrong_type(wanted, "a nested type");
+    found.leaves = {schema.Column(schema.ColumnIndex(*node))};
+  }
+  return found;
 }
 
 template <class Physical>
@@ -103,12 +120,13 @@ ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::C
   return range;
 }
 
-ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int64_t file_bytes,
+// `flat`: no list is above the leaf.
+ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, bool flat, int64_t file_bytes,
                     const parquet::ApplicationVersion& writer) {
   if (chunk.compression() == arrow::Compression::LZO)
     throw ReadError("io", "it is compressed with LZO; write it with another codec");
   ChunkPlace place;
-  place.rows = rows;
+  place.entries = chunk.num_values();
   place.codec = chunk.compression();
   place.offset = chunk.data_page_offset();
   if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 &&
@@ -124,7 +142,8 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
     constexpr int64_t kHeaderBytesMax = 100;
     place.bytes += std::min(kHeaderBytesMax, file_bytes - place.offset - place.bytes);
   }
-  if (chunk.num_values() != rows) malformed("its footer gives a column another number of rows than its row group");
+  if (flat ? place.entries != rows : place.entries < rows)
+    malformed("its footer gives a column another number of rows than its row group");
   return place;
 }
 
@@ -167,16 +186,19 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks(file.columns.size());
     wanted.chunks.resize(file.columns.size());
     for (size_t i = 0; i < file.columns.size(); ++i) {
-      if (file.columns[i] == nullptr) continue;
-      int leaf = file.metadata->schema()->ColumnIndex(*file.columns[i]->schema_node());
-      of_column(options.columns[i], [&] {
-        chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
-        wanted.chunks[i] = place_of(*chunks[i], wanted.rows, file_bytes, file.metadata->writer_version());
-      });
-      wanted.bytes += wanted.chunks[i].bytes;
+      for (const parquet::ColumnDescriptor* found : file.columns[i].leaves) {
+        int leaf = file.metadata->schema()->ColumnIndex(*found->schema_node());
+        of_column(options.columns[i], [&] {
+          chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
+          wanted.chunks[i].push_back(place_of(*chunks[i], wanted.rows, found->max_repetition_level() == 0, file_bytes,
+                                              file.metadata->writer_version()));
+        });
+        wanted.bytes += wanted.chunks[i].back().bytes;
+      }
     }
     auto range = [&](size_t i) {
-      if (file.columns[i] != nullptr) return range_of(*chunks[i], *file.columns[i]);
+      if (options.columns[i].nesting != Nesting::kNone) return ColumnRange{};
+      if (!file.columns[i].missing()) return range_of(*chunks[i], *file.columns[i].leaves[0]);
       ColumnRange missing;
       missing.all_null = true;
       return missing;

@@ -10,6 +10,7 @@ import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import json_option
+from jumpgate.dataflow.formats import formats
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds
 from jumpgate.nca.interface import NCA
 from jumpgate.nca.registry import Registry
@@ -58,16 +59,16 @@ def list_(as_json: bool) -> None:
     """The accelerators, and the kinds of devices that jumpgate.toml may name."""
     found, kinds = registry(), _kinds()
     known = [_about_kind(kind) for kind in kinds.all()]
-    broken = {**found.problems, **kinds.problems}
+    broken = {**formats().broken, **found.problems, **kinds.problems}
     if as_json:
         problems = {name: error.to_dict() for name, error in broken.items()}
         output.print_json({"ncas": [_about(nca) for nca in found], "device_kinds": known, "problems": problems})
         return
-    rows = [(about["name"], about["summary"]) for about in map(_about, found)]
-    output.print_table("", ("accelerator", "what it does"), rows)
+    accelerators = [(about["name"], about["summary"]) for about in map(_about, found)]
+    output.print_table("", ("accelerator", "what it does"), accelerators)
     if known:
-        rows = [(k["name"], k["summary"], ", ".join(key["name"] for key in k["keys"])) for k in known]
-        output.print_table("", ("kind of device", "what it is", "its keys in jumpgate.toml"), rows)
+        kinds_shown = [(k["name"], k["summary"], ", ".join(key["name"] for key in k["keys"])) for k in known]
+        output.print_table("", ("kind of device", "what it is", "its keys in jumpgate.toml"), kinds_shown)
     for name, error in broken.items():
         print(f"not used: {name}: {error.message}")
 

@@ -37,7 +37,7 @@ def cut(plan: Plan) -> Plan:
     result = plan.root.input
     assert isinstance(result, Exchange)
     fragments: list[Fragment] = []
-    last = _fragment(result, RESULT, fragments)
+    last = _fragment(plan, result, RESULT, fragments)
     stages = _Stages()
     count = stages.need(last)
     stages.assign(last, count)
@@ -49,7 +49,7 @@ def cut(plan: Plan) -> Plan:
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 
-def _fragment(exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
+def _fragment(plan: Plan, exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
     """The fragment below `exchange`, after those that feed it. A node used by two fragments is computed by both."""
     inputs: dict[str, Fragment] = {}
     memo: dict[int, Operator] = {}
@@ -58,8 +58,9 @@ def _fragment(exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
         if id(node) in memo:
             return memo[id(node)]
         if isinstance(node, Exchange):
-            below = _fragment(node, "", done)
+            below = _fragment(plan, node, "", done)
             inputs[below.root.edge] = below
+            plan.estimator.arrives(below.root.edge, below.root.input)
             new: Operator = Receive(below.root.edge, node.schema)
         else:
             children = tuple(visit(i) for i in node.inputs)

@@ -17,6 +17,7 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
+from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     NUMERIC_MEASURES,
     Aggregate,
@@ -123,7 +124,7 @@ class Dataflow:
         root = join_operator(
             self.root, other.root, on=on, left_on=left_on, right_on=right_on, how=how, where=where, suffix=suffix
         )
-        return Dataflow(root, _deeper(max(self.depth, other.depth), 2))
+        return _checked(root, _deeper(max(self.depth, other.depth), 2))
 
     def aggregate(self, *measures: Aggregation, by: Columns = (), **named: Aggregation) -> Dataflow:
         """One row for each group of equal `by` columns (NULL is a group), or a single row without any."""
@@ -212,7 +213,7 @@ class Dataflow:
     def _then(self, root: Operator) -> Dataflow:
         if isinstance(self.root, Send):
             raise InvalidDataflow(f"{root.kind} after send: send must be the last operator", operator=root.kind)
-        return Dataflow(root, _deeper(self.depth))
+        return _checked(root, _deeper(self.depth))
 
     def _sort_keys(self, operator: str, keys: tuple[str | Named | Order, ...]) -> tuple[SortKey, ...]:
         scope = Scope(operator, self.schema)
@@ -347,6 +348,12 @@ def _cast_columns(root: Operator, types: list[DataType]) -> Operator:
     expressions: list[Expression] = [ColumnRef(f.type, i, f.name) for i, f in enumerate(schema)]
     casts = tuple(cast_to(e, t) for e, t in zip(expressions, types, strict=True))
     return Project(root, casts, schema.names)
+
+
+def _checked(root: Operator, depth: int) -> Dataflow:
+    if found := compared_nested(root):
+        raise InvalidDataflow(f"{root.kind}: {'; '.join(found)}", tuple(found), operator=root.kind)
+    return Dataflow(root, depth)
 
 
 def _refuse_duplicates(scope: Scope, names: list[str]) -> None:

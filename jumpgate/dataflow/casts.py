@@ -37,6 +37,8 @@ class TypeMismatch(ValueError):
 
 def can_cast(source: DataType, target: DataType) -> bool:
     """Whether a Cast from `source` to `target` exists."""
+    if source.is_nested:
+        return source.same(target)
     return source.kind == target.kind or target.kind in _CASTS[source.kind]
 
 

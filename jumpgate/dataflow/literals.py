@@ -120,6 +120,8 @@ def holds(literal: Literal) -> str | None:
     value, type = literal.value, literal.type
     if value is None:
         return None if type.nullable else f"NULL in a literal of type {type}"
+    if type.is_nested:
+        return f"a literal of type {type.name}"
     python = _PYTHON[type.kind]
     if (
         not isinstance(value, python)

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from jumpgate.dataflow.casts import from_unscaled, unscaled
 from jumpgate.dataflow.dialect import CHOICES, DEFAULT, Dialect
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -130,6 +130,8 @@ class _Writer:
                 out.cast.CopyFrom(pb.Expression.Cast(input=at[0], null_on_failure=e.on_failure == "null"))
             case Case():
                 out.case.CopyFrom(pb.Expression.Case(branches=at[:-1], otherwise=at[-1]))
+            case Member():
+                out.member.CopyFrom(pb.Expression.Member(input=at[0], index=e.number))
             case InList():
                 getattr(out, "in").CopyFrom(pb.Expression.In(input=at[0], options=[_literal(o) for o in e.options]))
         return out
@@ -234,7 +236,12 @@ def _after_parts(root: Any, parts: Callable[[Any], Sequence[Any]]) -> list[Any]:
 
 def _type(t: DataType) -> pb.Type:
     return pb.Type(
-        kind=t.kind, precision=t.precision, scale=t.scale, required=not t.nullable, description=t.description
+        kind=t.kind,
+        precision=t.precision,
+        scale=t.scale,
+        required=not t.nullable,
+        description=t.description,
+        parts=[pb.Field(name=p.name, type=_type(p.type)) for p in t.parts],
     )
 
 
@@ -330,6 +337,8 @@ class _Reader:
                 return [*case.branches, case.otherwise]
             case "in":
                 return [getattr(m, "in").input]
+            case "member":
+                return [m.member.input]
             case None:
                 raise _malformed(where, "it has no kind")
         return []
@@ -347,6 +356,8 @@ class _Reader:
                 return Cast(type, parts[0], "null" if m.cast.null_on_failure else "error")
             case "case":
                 return Case(type, tuple(parts[:-1]), parts[-1])
+            case "member":
+                return Member(type, parts[0], m.member.index)
         options = []
         for option in getattr(m, "in").options:
             value = _read_value(option, parts[0].type, where)
@@ -456,7 +467,8 @@ def _read_type(m: pb.Type, where: str) -> DataType:
     if m.kind != "decimal" and (m.precision or m.scale):
         raise _malformed(where, f"{m.kind} has no precision or scale")
     try:
-        return DataType(m.kind, m.precision, m.scale, not m.required, m.description)
+        parts = tuple(Field(p.name, _read_type(p.type, where)) for p in m.parts)
+        return DataType(m.kind, m.precision, m.scale, not m.required, m.description, parts)
     except ValueError as e:
         raise _malformed(where, str(e)) from None
 

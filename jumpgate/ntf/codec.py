@@ -20,14 +20,19 @@ _ARROW: dict[str, pa.DataType] = {
 
 
 def arrow_type(type: DataType) -> pa.DataType:
-    """The type of what an edge delivers; raises SchemaMismatch for an opaque one, which no edge carries."""
+    """The type of a result's column; raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
+    if type.is_nested:
+        parts = [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
+        if type.kind == "struct":
+            return pa.struct(parts)
+        return pa.list_(parts[0]) if type.kind == "list" else pa.map_(parts[0].type, parts[1])
     return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of what an edge delivers."""
+    """The Arrow schema of a result."""
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])
 
 

@@ -31,6 +31,8 @@ COLUMNS_MAX = 65_535
 class Descriptor:
     """The network tuple format of one edge. Raises ValueError where the parameters contradict each other.
 
+    Nested columns of the schema that it is made of are binary ones in its own.
+
     `columnar` is always little endian, unpacked and aligned to 64 bytes. In `row`, `byte_order` is that of every number
     in the tuple; `packed` puts fields back to back (alignment 1), else each field is aligned to its own width, at most
     `alignment` bytes, and a tuple's fixed part is padded to a multiple of `alignment`.
@@ -50,6 +52,9 @@ class Descriptor:
         for field in self.schema:
             if field.type.is_opaque:
                 raise ValueError(not_read(field.name, field.type))
+        if any(field.type.is_nested for field in self.schema):
+            physical = Schema(tuple(Field(field.name, field.type.physical) for field in self.schema))
+            object.__setattr__(self, "schema", physical)
         if len(self.schema) > COLUMNS_MAX:
             raise ValueError(f"{len(self.schema)} columns; a tuple has at most {COLUMNS_MAX}")
         parameters = (self.byte_order, self.packed, self.alignment)

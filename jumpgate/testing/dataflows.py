@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc
 import pyarrow.parquet
 
 from jumpgate.dataflow import formats as declared
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     MEASURES,
     NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
@@ -160,7 +159,7 @@ class Generator:
         return Project(node, expressions, tuple(f"p{i}" for i in range(len(expressions))))
 
     def join(self, left: Operator, right: Operator) -> Operator:
-        type = self.random.choice(JOIN_TYPES)
+        type = self.random.choice(tuple(JoinType))
         pairs = [
             (i, j)
             for i, a in enumerate(left.schema)

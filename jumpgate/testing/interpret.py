@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     DISTINCT,
     MOMENTS,
@@ -169,16 +170,16 @@ class Interpreter:
                 if node.residual is None or self.value(node.residual, row + right[i]) is True
             ]
             matched.update(found)
-            match node.type:
-                case "semi" | "anti":
-                    out += [row] * ((len(found) > 0) == (node.type == "semi"))
-                case "mark":
+            match node.type.output:
+                case Output.LEFT:
+                    out += [row] * (node.type.matched if found else node.type.unmatched)
+                case Output.MARK:
                     out.append((*row, True if found else self._undecided(node, key, row, right)))
-                case _:
+                case Output.PAIRS:
                     out += [row + right[i] for i in found]
-                    if not found and node.type in ("left", "full"):
+                    if not found and node.type.unmatched:
                         out.append(row + nothing_right)
-        if node.type in ("right", "full"):
+        if node.type.unmatched_right:
             out += [nothing_left + r for i, r in enumerate(right) if i not in matched]
         return out
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     DISTINCT,
     MOMENTS,
@@ -91,7 +92,7 @@ MEASURES = {
 
 
 def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
-    """One SELECT for the whole dataflow, with columns c0, c1, …; reads of ORC name tables orc_0, … (see oracle)."""
+    """One SELECT for the whole dataflow, with columns c0, c1, …; reads that DuckDB has no reader for name tables."""
     return Translator(dialect).statement(root)
 
 
@@ -212,11 +213,11 @@ class Translator:
             terms.append(self.expression(node.residual, side))
         condition = " AND ".join(terms) or "TRUE"
         outputs = [f"l.c{i}" for i in range(width)]
-        if node.type in ("semi", "anti"):
-            no = "NOT " if node.type == "anti" else ""
+        if node.type.output is Output.LEFT:
+            no = "" if node.type.matched else "NOT "
             exists = f"{no}EXISTS (SELECT 1 FROM {right} r WHERE {condition})"
             return f"SELECT {_numbered(outputs)} FROM {left} l WHERE {exists}"
-        if node.type == "mark":
+        if node.type.marks:
             pairs = f"(SELECT {condition} AS m FROM {right} r)"  # a step of its own: the aggregates are over the pairs
             mark = (
                 "(SELECT CASE WHEN bool_or(p.m) THEN TRUE WHEN count(*) FILTER (p.m IS NULL) > 0 THEN NULL "

@@ -18,9 +18,10 @@ from jumpgate.errors import ConfigError
 from jumpgate.nca.conformance import Report, breaks, check, compare
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS
-from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
+from jumpgate.nca.speeds import Speeds
 from jumpgate.testing.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
 from jumpgate.testing.plans import host
 from jumpgate.testing.rig import LocalRig
@@ -120,7 +121,8 @@ def test_a_changing_answer_is_found() -> None:
 
 
 def test_an_impossible_cost_is_found() -> None:
-    assert "is no estimate" in findings(Filters("free", cost_of=Cost(throughput=0.0), runs=Runs()))
+    assert "are no times" in findings(Filters("free", speeds_of=Speeds(setup_s=-1.0), runs=Runs()))
+    assert "nobody counts: juggle" in findings(Filters("odd", speeds_of=Speeds({"juggle": 1.0}), runs=Runs()))
 
 
 def test_claiming_unknown_devices_is_found() -> None:

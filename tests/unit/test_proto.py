@@ -17,10 +17,10 @@ from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_ty
 from jumpgate.dataflow.dialect import CHOICES, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.functions import FUNCTIONS, bind, cast_to
+from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.named import col, count, f, sum_
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     Aggregate,
     Distinct,
     Emit,
@@ -110,7 +110,7 @@ def calls(draw: st.DrawFn, first: Expression, second: Expression) -> Expression:
     """A call of some function that takes these arguments, in one of several shapes; else the first argument."""
     shapes = ((first,), (first, first), (first, second), (first, Literal(int32.with_nullable(False), 1)))
     found = []
-    for name in FUNCTIONS:
+    for name in BUILT_IN:
         for shape in shapes:
             try:
                 found.append(bind(name, shape))
@@ -155,7 +155,7 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
         keys = (key, cast_to(draw(literals(key.type)), key.type))
         both = Schema((*schema, *other.schema))
         return Join(
-            below, other, draw(st.sampled_from(JOIN_TYPES)), keys[:1], keys[1:], draw(st.none() | conditions(both))
+            below, other, draw(st.sampled_from(tuple(JoinType))), keys[:1], keys[1:], draw(st.none() | conditions(both))
         )
     if kind == "aggregate":
         keys_found = tuple(draw(st.lists(expressions(schema), max_size=2)))

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import barriers, floats, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -34,11 +34,13 @@ DATA = "data:"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A node that could be cut out, and the dataflow that it is; `uses` counts its places in the plan."""
+    """A node that could be cut out, and the dataflow that it is; `uses` counts its places in the plan; `is_whole`:
+    there is nothing else."""
 
     operator: Operator
     operators: int
     uses: int
+    is_whole: bool = False
 
 
 @dataclass
@@ -112,13 +114,15 @@ class _Splitter:
     def split(self) -> Split:
         root, found = self._root, self._found
         mapped = self._relation(root)
-        if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1)) is None:
+        if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1, is_whole=True)) is None:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)
         self._count(root)
         self._visit(root, self._rest)
+        changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
+        common.rename(self._rest)
         return found if found.cuts or changed else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:

@@ -91,8 +91,24 @@ class DataFiles:
 
 def _type(field: pa.Field) -> DataType:
     type = field.type
-    if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
+    if type.num_fields and (nested := _nested(type)) is not None:
+        found = nested
+    elif pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
         found = t.decimal(type.precision, type.scale)
     else:
         found = _TYPES.get(type) or t.opaque(str(type))
     return found.with_nullable(field.nullable)
+
+
+def _nested(type: pa.DataType) -> DataType | None:
+    """None of what Jumpgate has no type for."""
+    try:
+        if pa.types.is_struct(type):
+            return t.struct(*(Field(f.name, _type(f)) for f in type))
+        if pa.types.is_map(type):
+            return t.map_(_type(type.key_field), _type(type.item_field))
+        if pa.types.is_list(type) or pa.types.is_large_list(type):
+            return t.list_(_type(type.value_field))
+    except ValueError:
+        return None
+    return None

@@ -22,6 +22,8 @@ JgType type_of(const std::string& name, int precision) {
 }
 
 std::vector<ColumnSpec> columns(element e, const char* name) {
+  static constexpr std::pair<const char*, Nesting> kNested[] = {
+      {"struct", Nesting::kStruct}, {"list", Nesting::kList}, {"map", Nesting::kMap}};
   std::vector<ColumnSpec> out;
   for (element c : list(e, name)) {
     ColumnSpec spec;
@@ -29,7 +31,16 @@ std::vector<ColumnSpec> columns(element e, const char* name) {
     spec.precision = static_cast<int>(number(c, "precision"));
     spec.scale = static_cast<int>(number(c, "scale"));
     spec.nullable = flag(c, "nullable", true);
-    spec.type = type_of(text(c, "type"), spec.precision);
+    std::string type = text(c, "type");
+    for (auto [name, nesting] : kNested) {
+      if (type != name) continue;
+      type = "binary";
+      spec.nesting = nesting;
+      spec.parts = columns(c, "parts");
+    }
+    spec.type = type_of(type, spec.precision);
+    element path;
+    if (!c["path"].get(path)) spec.path = texts(c, "path");
     out.push_back(std::move(spec));
   }
   return out;

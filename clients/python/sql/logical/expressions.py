@@ -11,7 +11,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import flat_name
 from jumpgate.client.sql.logical.types import UNSIGNED, is_unsigned, read_literal, read_type, unsigned_literal
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
-from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.types import DataType, Schema, bool_
@@ -197,9 +197,24 @@ class ExpressionReader:
     def _call(self, call: pb.Call) -> Expression:
         if call.HasField("definition"):
             raise Unmapped(f"function {call.name} is one of the session's")
+        if call.name == "get_field":
+            return self._field(call)
         found = tuple(self.read(a) for a in call.args)
         typed = [a.type for a in found if not _is_null(a)]
         return scalar(call.name, tuple(_as(a, typed[0]) if typed and _is_null(a) else a for a in found))
+
+    def _field(self, call: pb.Call) -> Expression:
+        """Fields of structs, one below the other."""
+        found = self.read(call.args[0])
+        for name in call.args[1:]:
+            kind = name.literal.WhichOneof("kind") if name.WhichOneof("kind") == "literal" else None
+            if kind not in ("utf8", "large_utf8", "utf8_view"):
+                raise Unmapped(f"{found.type.name}: an element by position or computed key is not known")
+            member = Member.of(found, str(getattr(name.literal, kind)))
+            if member is None:
+                raise Unmapped(f"an element of a {found.type.name} by key is not known")
+            found = member
+        return found
 
     def _subqueries(self, subquery: pb.Subquery) -> Expression:
         if self._subquery is None:

@@ -156,3 +156,12 @@ def subquery_exprs(plan: Plan) -> Iterator[Expr]:
             if field.message_type is None or field.message_type.GetOptions().map_entry:
                 continue
             stack.extend(v for v in (value if field.is_repeated else (value,)) if not isinstance(v, Plan))
+
+
+def below(plan: Plan) -> Iterator[Plan]:
+    """The plan and all plans below it, subqueries included; inner ones first."""
+    for inner in inputs(plan):
+        yield from below(inner)
+    for expr in subquery_exprs(plan):
+        yield from below(expr.subquery.plan.plan)
+    yield plan

@@ -67,7 +67,7 @@ class Full(_message.Message):
     def __init__(self, catalog: _Optional[str] = ..., schema: _Optional[str] = ..., table: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("null", "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "utf8", "binary", "date32", "timestamp", "decimal128", "large_binary", "large_utf8", "binary_view", "utf8_view")
+    __slots__ = ("null", "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "utf8", "binary", "date32", "timestamp", "decimal128", "list", "large_list", "struct", "large_binary", "large_utf8", "map", "binary_view", "utf8_view")
     NULL_FIELD_NUMBER: _ClassVar[int]
     BOOL_FIELD_NUMBER: _ClassVar[int]
     UINT8_FIELD_NUMBER: _ClassVar[int]
@@ -85,8 +85,12 @@ class Type(_message.Message):
     DATE32_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     DECIMAL128_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    LARGE_LIST_FIELD_NUMBER: _ClassVar[int]
+    STRUCT_FIELD_NUMBER: _ClassVar[int]
     LARGE_BINARY_FIELD_NUMBER: _ClassVar[int]
     LARGE_UTF8_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
     BINARY_VIEW_FIELD_NUMBER: _ClassVar[int]
     UTF8_VIEW_FIELD_NUMBER: _ClassVar[int]
     null: Empty
@@ -106,11 +110,15 @@ class Type(_message.Message):
     date32: Empty
     timestamp: Timestamp
     decimal128: Decimal128
+    list: List
+    large_list: List
+    struct: Struct
     large_binary: Empty
     large_utf8: Empty
+    map: Map
     binary_view: Empty
     utf8_view: Empty
-    def __init__(self, null: _Optional[_Union[Empty, _Mapping]] = ..., bool: _Optional[_Union[Empty, _Mapping]] = ..., uint8: _Optional[_Union[Empty, _Mapping]] = ..., int8: _Optional[_Union[Empty, _Mapping]] = ..., uint16: _Optional[_Union[Empty, _Mapping]] = ..., int16: _Optional[_Union[Empty, _Mapping]] = ..., uint32: _Optional[_Union[Empty, _Mapping]] = ..., int32: _Optional[_Union[Empty, _Mapping]] = ..., uint64: _Optional[_Union[Empty, _Mapping]] = ..., int64: _Optional[_Union[Empty, _Mapping]] = ..., float32: _Optional[_Union[Empty, _Mapping]] = ..., float64: _Optional[_Union[Empty, _Mapping]] = ..., utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary: _Optional[_Union[Empty, _Mapping]] = ..., date32: _Optional[_Union[Empty, _Mapping]] = ..., timestamp: _Optional[_Union[Timestamp, _Mapping]] = ..., decimal128: _Optional[_Union[Decimal128, _Mapping]] = ..., large_binary: _Optional[_Union[Empty, _Mapping]] = ..., large_utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary_view: _Optional[_Union[Empty, _Mapping]] = ..., utf8_view: _Optional[_Union[Empty, _Mapping]] = ...) -> None: ...
+    def __init__(self, null: _Optional[_Union[Empty, _Mapping]] = ..., bool: _Optional[_Union[Empty, _Mapping]] = ..., uint8: _Optional[_Union[Empty, _Mapping]] = ..., int8: _Optional[_Union[Empty, _Mapping]] = ..., uint16: _Optional[_Union[Empty, _Mapping]] = ..., int16: _Optional[_Union[Empty, _Mapping]] = ..., uint32: _Optional[_Union[Empty, _Mapping]] = ..., int32: _Optional[_Union[Empty, _Mapping]] = ..., uint64: _Optional[_Union[Empty, _Mapping]] = ..., int64: _Optional[_Union[Empty, _Mapping]] = ..., float32: _Optional[_Union[Empty, _Mapping]] = ..., float64: _Optional[_Union[Empty, _Mapping]] = ..., utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary: _Optional[_Union[Empty, _Mapping]] = ..., date32: _Optional[_Union[Empty, _Mapping]] = ..., timestamp: _Optional[_Union[Timestamp, _Mapping]] = ..., decimal128: _Optional[_Union[Decimal128, _Mapping]] = ..., list: _Optional[_Union[List, _Mapping]] = ..., large_list: _Optional[_Union[List, _Mapping]] = ..., struct: _Optional[_Union[Struct, _Mapping]] = ..., large_binary: _Optional[_Union[Empty, _Mapping]] = ..., large_utf8: _Optional[_Union[Empty, _Mapping]] = ..., map: _Optional[_Union[Map, _Mapping]] = ..., binary_view: _Optional[_Union[Empty, _Mapping]] = ..., utf8_view: _Optional[_Union[Empty, _Mapping]] = ...) -> None: ...
 
 class Timestamp(_message.Message):
     __slots__ = ("unit", "zone")
@@ -119,6 +127,26 @@ class Timestamp(_message.Message):
     unit: int
     zone: str
     def __init__(self, unit: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
+
+class List(_message.Message):
+    __slots__ = ("element",)
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    element: Field
+    def __init__(self, element: _Optional[_Union[Field, _Mapping]] = ...) -> None: ...
+
+class Struct(_message.Message):
+    __slots__ = ("fields",)
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    fields: _containers.RepeatedCompositeFieldContainer[Field]
+    def __init__(self, fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
+
+class Map(_message.Message):
+    __slots__ = ("entries", "sorted")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    SORTED_FIELD_NUMBER: _ClassVar[int]
+    entries: Field
+    sorted: bool
+    def __init__(self, entries: _Optional[_Union[Field, _Mapping]] = ..., sorted: _Optional[bool] = ...) -> None: ...
 
 class Decimal128(_message.Message):
     __slots__ = ("precision", "scale")

@@ -7,6 +7,7 @@ import datetime
 import pyarrow as pa
 import pyarrow.types as at
 
+from jumpgate.client.sql.logical.plan_pb2 import Field as WrittenField
 from jumpgate.client.sql.logical.plan_pb2 import Scalar, Schema, Type
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.casts import from_unscaled
@@ -57,13 +58,29 @@ def write_schema(target: Schema, schema: pa.Schema) -> None:
     """Fills `target`; of types that `agree` accepts. A schema without columns is there, too."""
     target.SetInParent()
     for column in schema:
-        field, type = target.fields.add(name=column.name, nullable=True), column.type
-        if at.is_decimal(type):
-            field.type.decimal128.precision, field.type.decimal128.scale = type.precision, type.scale
-        elif at.is_timestamp(type):
-            field.type.timestamp.unit = _UNITS.index(type.unit)
-        else:
-            getattr(field.type, _ARROW_NAMES.get(str(type), str(type))).SetInParent()
+        _write_type(target.fields.add(name=column.name, nullable=True).type, column.type)
+
+
+def _write_type(target: Type, type: pa.DataType) -> None:
+    if at.is_decimal(type):
+        target.decimal128.precision, target.decimal128.scale = type.precision, type.scale
+    elif at.is_timestamp(type):
+        target.timestamp.unit = _UNITS.index(type.unit)
+    elif at.is_struct(type):
+        target.struct.SetInParent()
+        for field in type:
+            _write_field(target.struct.fields.add(), field)
+    elif at.is_map(type):
+        _write_field(target.map.entries, type.field(0))
+    elif at.is_list(type) or at.is_large_list(type):
+        _write_field((target.list if at.is_list(type) else target.large_list).element, type.field(0))
+    else:
+        getattr(target, _ARROW_NAMES.get(str(type), str(type))).SetInParent()
+
+
+def _write_field(target: WrittenField, field: pa.Field) -> None:
+    target.name, target.nullable = field.name, field.nullable
+    _write_type(target.type, field.type)
 
 
 def is_unsigned(type: pa.DataType) -> bool:
@@ -74,6 +91,8 @@ def agree(ours: DataType, theirs: pa.DataType) -> bool:
     """Whether equal values are equal in both types: widths may differ, digits of decimals and timestamps not."""
     if ours.is_opaque:
         return False
+    if ours.is_nested:
+        return _agree_nested(ours, theirs)
     if ours.is_integer:
         return bool(at.is_integer(theirs))
     if ours.kind == "decimal":
@@ -88,6 +107,17 @@ def agree(ours: DataType, theirs: pa.DataType) -> bool:
         "string": lambda type: at.is_string(type) or at.is_large_string(type) or at.is_string_view(type),
         "binary": lambda type: at.is_binary(type) or at.is_large_binary(type) or at.is_binary_view(type),
     }[ours.kind](theirs) is True  # fmt: skip
+
+
+def _agree_nested(ours: DataType, theirs: pa.DataType) -> bool:
+    if ours.kind == "struct":
+        names = [field.name for field in theirs] if at.is_struct(theirs) else None
+        found = [field.type for field in theirs] if names == [p.name for p in ours.parts] else []
+    elif ours.kind == "map":
+        found = [theirs.key_type, theirs.item_type] if at.is_map(theirs) else []
+    else:
+        found = [theirs.value_type] if at.is_list(theirs) or at.is_large_list(theirs) else []
+    return len(found) == len(ours.parts) and all(agree(p.type, f) for p, f in zip(ours.parts, found, strict=True))
 
 
 def read_literal(scalar: Scalar) -> Literal:
