@@ -291,12 +291,11 @@ class Program:
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)
 
-<<<<<<< HEAD
     def parameter(self, param: dict[str, Any]) -> int:
         """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""
         self.params.append(param)
         return len(self.params) - 1
-=======
+
 
 def step_expressions(step: Step | None) -> tuple[Expression, ...]:
     if isinstance(step, FilterStep):
@@ -326,4 +325,3 @@ def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
 def leaves(e: Expression) -> list[Expression]:
     """All sub-expressions, also the state fields below a Finished."""
     return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
->>>>>>> cost

@@ -136,8 +136,8 @@ def _aggregates(lab: Lab) -> Found:
         least = {"lo": min_("v"), "hi": max_("v"), "c": count("v"), "n": count()}
         yield f"of {type} by a group", flow.aggregate(by=["g"], **least), ""
         yield f"by {type}", flow.aggregate(by=["v"], n=count(), m=max_("n")), ""
-        yield f"of {type}, all", flow.aggregate(**least), ""
-        yield f"of {type}, no rows", _none(flow).aggregate(**least), ""
+        yield f"of {type}, all", flow.aggregate(by=(), **least), ""
+        yield f"of {type}, no rows", _none(flow).aggregate(by=(), **least), ""
         yield f"of {type}, no rows and so no groups", _none(flow).aggregate(by=["g"], **least), ""
         yield f"distinct {type}", flow.aggregate(by=["g"], d=count_distinct("v")), ""
         if not numeric:

@@ -27,6 +27,7 @@ from jumpgate.nca.interface import (
     WireInput,
 )  # fmt: skip
 from jumpgate.nca.speeds import Speeds
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 
