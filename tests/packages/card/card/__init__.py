@@ -27,7 +27,6 @@ from jumpgate.nca.interface import (
     WireInput,
 )  # fmt: skip
 from jumpgate.nca.speeds import Speeds
-from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 
