@@ -6,12 +6,17 @@ from functools import cached_property
 
 from jumpgate.codegen.support import unsupported
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Filter, Operator, Project
-from jumpgate.nca.interface import DATAGRAMS, Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
 #: adjacent matches of this domain on one host become one generated program
 FUSION = "cpp"
+#: what the data path sends and receives over (runtime/src/channels.cpp)
+CHANNELS = ("tcp", "udp")
 
 
 def absorb(node: Operator) -> tuple[tuple[Operator, ...], Operator]:
@@ -24,14 +29,12 @@ def absorb(node: Operator) -> tuple[tuple[Operator, ...], Operator]:
 
 
 class SoftwareNCA:
-    """A generated C++ program on a host. Subclasses say which operator they run (`accepts`) and how fast.
+    """A generated C++ program on a host. Subclasses say which operator they run (`accepts`).
 
-    A match is one operator with all filters and projections above it: they cost nothing extra in the same pass.
+    A match is one operator with all filters and projections above it: they run in the same pass.
     """
 
     name = ""
-    #: input bytes a second and core, measured order of magnitude
-    throughput = 1e9
     #: the operator holds state between rows (a hash table, a heap)
     stateful = False
 
@@ -49,14 +52,14 @@ class SoftwareNCA:
         """Whether `node`, no filter or projection, is this NCA's operator."""
         raise NotImplementedError
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        if transport == DATAGRAMS:
-            if ntf == Descriptor.row(ntf.schema, byte_order="big", packed=True):
-                return None
-            return Unsupported("over datagrams software NCAs read packed rows in network order", "layout")
-        if transport != "tcp":
-            return Unsupported(f"software NCAs receive over tcp or udp, not {transport}", "transport")
-        if ntf.layout not in ("columnar", "row"):
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        if transport.channel not in CHANNELS:
+            return Unsupported(
+                f"software NCAs receive over {', '.join(CHANNELS)}, not {transport.channel}", "transport"
+            )
+        if not transport.carries(ntf):
+            return Unsupported(f"{transport.name} does not carry these {ntf.layout} tuples", "layout")
+        if ntf.layout not in (Layout.COLUMNAR, Layout.ROW):
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None
 
@@ -76,12 +79,8 @@ class SoftwareNCA:
                 return reason
         return Match(self.name, taken, Completeness.FULL, taken[0].schema, FUSION, self.stateful)
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
-        return Descriptor.of(match.schema, layout), "tcp"
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
+        return Descriptor.of(match.schema, layout), TCP
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return Cost(throughput=self.throughput, memory_bytes=self.memory_bytes(inputs))
-
-    def memory_bytes(self, inputs: tuple[Statistics, ...]) -> float:
-        """What the operator holds between rows."""
-        return 0.0
+    def speeds(self, device: Device) -> Speeds:
+        return Speeds()

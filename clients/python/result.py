@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jumpgate import debug, extras
 from jumpgate.client import notebook
-from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
+from jumpgate.errors import Cancelled, CapacityExceeded, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
@@ -64,17 +64,28 @@ class Result:
 
     Batches are handed out as they arrive; iterating ends normally only after every producer's end frame matched *and*
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
+    Where a device was full before anything came, `again` runs the dataflow without it: `job` is then that one.
     """
 
     def __init__(
-        self, job: str, schema: pa.Schema, stream: Stream, execution: Execution, cancel: Callable[[], None]
+        self,
+        job: str,
+        schema: pa.Schema,
+        stream: Stream,
+        execution: Execution,
+        cancel: Callable[[], None],
+        restore: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+        again: Callable[[str], Result] | None = None,
     ) -> None:
+        """`restore` makes batches of `schema` of what the stream delivers."""
         self.job = job
         self.schema = schema
         self._stream = stream
         self._execution = execution
         self._iterated = False
         self._table: pa.Table | None = None
+        self._restore = restore
+        self._again = again
         self._release = weakref.finalize(self, _release, stream, execution, cancel)
 
     @property
@@ -89,19 +100,35 @@ class Result:
         if self._iterated:
             raise ValueError("a result can be iterated once; use to_arrow() to read it again")
         self._iterated = True
-        try:
-            for number, batch in enumerate(self._stream):
-                if number == 0 and debug.level() >= 5:
-                    debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
-                yield batch
-            self._execution.ended.wait()
-        except JumpgateError as broken:
-            self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
-            raise (self._execution.error or broken) from None
-        finally:
-            self._release()
-        if self._execution.error is not None:
-            raise self._execution.error
+        delivered = 0
+        while True:
+            failure: JumpgateError | None = None
+            try:
+                for received in self._stream:
+                    batch = received if self._restore is None else self._restore(received)
+                    if delivered == 0 and debug.level() >= 5:
+                        debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
+                    delivered += 1
+                    yield batch
+                self._execution.ended.wait()
+            except JumpgateError as broken:
+                self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
+                failure = broken
+            finally:
+                self._release()
+            failure = self._execution.error or failure
+            if failure is None:
+                return
+            full = failure.fields.get("device") if isinstance(failure, CapacityExceeded) else None
+            if delivered or full is None or self._again is None:
+                raise failure from None
+            self._begin_again(self._again(str(full)))
+
+    def _begin_again(self, other: Result) -> None:
+        """Goes on as a run of the same dataflow without the device that was full."""
+        self.job, self._stream, self._execution = other.job, other._stream, other._execution
+        self._again, self._release = other._again, other._release
+        self._other = other  # which would cancel its job if it were dropped
 
     def to_arrow(self) -> pa.Table:
         """The whole result; raises the job's error if it failed."""

@@ -1,6 +1,8 @@
-"""C++ names of types: the filters that templates use."""
+"""C++ of types and values: names, constants, comparison, and what an expression has become."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from jumpgate.dataflow.types import DataType
 
@@ -13,10 +15,22 @@ _TYPES = {
     "float32": "float",
     "float64": "double",
     "date": "int32_t",
-    "timestamp": "int64_t",
-    "string": "JgStr",
-    "binary": "JgStr",
+    **dict.fromkeys(("timestamp", "time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), "int64_t"),
 }
+
+
+@dataclass(frozen=True)
+class Value:
+    """C++ texts: the value, valid unless `null` (None: never NULL) holds."""
+
+    text: str
+    null: str | None = None
+
+
+def any_null(*values: Value) -> str | None:
+    """The condition that one of the values is NULL."""
+    found = list(dict.fromkeys(v.null for v in values if v.null is not None))
+    return " || ".join(found) if found else None
 
 
 def cpp_type(type: DataType) -> str:
@@ -27,7 +41,7 @@ def cpp_type(type: DataType) -> str:
     """
     if type.kind == "decimal":
         return "int64_t" if type.precision <= 18 else "jg_i128"
-    return _TYPES[type.kind]
+    return "JgStr" if type.is_text else _TYPES[type.kind]
 
 
 def constant(value: int, type: str = "int64_t") -> str:

@@ -12,9 +12,8 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import compare, cpp_type, equal, hash_of
-from jumpgate.codegen.expressions import ExpressionWriter, Value, any_null
-from jumpgate.codegen.lower import leaves, sink_expressions, source_columns, step_expressions
+from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
+from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.program import (
     AppendSink,
     EmitSink,
@@ -30,11 +29,17 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    leaves,
+    sink_expressions,
+    source_columns,
+    step_expressions,
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.functions import BUILT_IN
 from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
+from jumpgate.errors import InternalError
 
 
 @functools.cache
@@ -48,23 +53,29 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(cpp_type=cpp_type)
+    env.globals.update(unknown=_unknown)
     return env
+
+
+def _unknown(what: object) -> str:
+    """Ends a template's choice that must be complete."""
+    raise InternalError(f"no template knows {what!r}")
 
 
 def shape_key(program: Program, dialect: Dialect) -> str:
     """Content key of the generated text, computed without rendering it."""
-    shape = repr(
-        (program.tables, [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines], dialect)
-    )
-    return hashlib.sha256(f"{__version__}\n{_templates_key()}\n{shape}".encode()).hexdigest()[:32]
+    pipelines = [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines]
+    shape = repr((program.tables, pipelines, sorted(program.installed.items()), dialect))
+    return hashlib.sha256(f"{__version__}\n{_generator_key()}\n{shape}".encode()).hexdigest()[:32]
 
 
 @functools.cache
-def _templates_key() -> str:
-    """Generator and templates are part of every key: a changed generator makes new artifacts."""
+def _generator_key() -> str:
+    """Generator, templates and the functions' C++ are part of every key: a changed generator makes new artifacts."""
     here = Path(__file__).parent
     files = [*sorted(here.glob("*.py")), *sorted((Path(jumpgate.templates.__file__).parent / "cpp").glob("*.j2"))]
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
+    functions = repr([(f.name, f.cpp, f.strict, f.fallible, f.shape) for f in BUILT_IN.values()])
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files) + functions.encode()).hexdigest()
 
 
 @dataclass
@@ -94,11 +105,15 @@ class Loop:
 
 def render(program: Program, dialect: Dialect) -> str:
     """The C++ source. Fills `program.sites` with the texts of expressions that can fail, for error messages."""
-    pipelines = [PipelineRenderer(program, p, dialect).context() for p in program.pipelines]
     return (
         environment()
         .get_template("program.cpp.j2")
-        .render(version=__version__, tables=[_table(t, program) for t in program.tables], pipelines=pipelines)
+        .render(
+            version=__version__,
+            installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
+            tables=[_table(t, program) for t in program.tables],
+            pipelines=[PipelineRenderer(program, p, dialect).context() for p in program.pipelines],
+        )
     )
 
 
@@ -168,10 +183,8 @@ class PipelineRenderer:
     def _after(self, live: Live, step: Step, needed: tuple[set[int], set[int], bool], number: int) -> Live:
         pointers, marks, columns = needed
         late = bool(self.early) and not all(self.early)
-        added = (
-            {step.pointer} if isinstance(step, ProbeStep) and step.kind in ("inner", "left", "right", "full") else set()
-        )
-        mark = {step.mark} if isinstance(step, ProbeStep) and step.kind == "mark" else set()
+        added = {step.pointer} if isinstance(step, ProbeStep) and step.passes_pairs else set()
+        mark = {step.mark} if isinstance(step, ProbeStep) and step.type.marks else set()
         return Live(
             number,
             False,
@@ -238,7 +251,8 @@ class PipelineRenderer:
             writer,
             table=table.id,
             keyed=bool(step.keys),
-            join=step.kind,
+            join=step.type,
+            passes="nothing" if step.notes else step.type.output.value,
             hash=hash_keys(keys, types),
             match=match_,
             null=any_null(*keys),

@@ -129,7 +129,8 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         output = work / "program.so"
         command = [
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
-            "-I", str(include), "-x", "c++", "-", "-o", str(output),
+            "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
+            "-x", "c++", "-", "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
         try:

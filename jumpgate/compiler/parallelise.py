@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.plan import Exchange, Plan, Site
-from jumpgate.compiler.tree import project, references
+from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import (
     DISTINCT,
@@ -28,7 +28,6 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
 )
-from jumpgate.nca.interface import DATAGRAMS
 from jumpgate.nca.matching import final_phase, partial_phase
 
 
@@ -108,8 +107,7 @@ class _Parallel:
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
         """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
         no hash: then an instance in between spreads the rows."""
-        is_stream = isinstance(node, Exchange) and node.transport != DATAGRAMS
-        if isinstance(node, Exchange) and is_stream and (node.site.fusion or partitioning.kind != "hash"):
+        if isinstance(node, Exchange) and node.transport is None and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
 
@@ -124,7 +122,7 @@ class _Parallel:
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
         """Rows from another accelerator."""
-        if node.transport == DATAGRAMS:
+        if node.transport is not None:
             return self._device(node), SINGLE
         below = self.widen(node.site)
         input, spread = self.visit(node.input, below)
@@ -152,10 +150,10 @@ class _Parallel:
         right, right_spread = self.visit(node.right, site)
         if left_spread.single and right_spread.single:
             return _over(node, left, right), SINGLE
-        whole_build = node.type == "mark"  # whether it is NULL depends on all of the build side
+        whole_build = node.type.marks  # whether it is NULL depends on all of the build side
         keyless = not node.left_keys
         small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
-        if node.type not in ("right", "full") and (whole_build or keyless or small):
+        if not node.type.unmatched_right and (whole_build or keyless or small):
             if left_spread.single:
                 return _over(node, left, self.gather(right, right_spread, site)), SINGLE
             everywhere = Partitioning("broadcast", count=site.count)
@@ -175,8 +173,7 @@ class _Parallel:
         shift = len(left.schema) - width
         residual = node.residual
         if residual is not None and shift:
-            schema = replace(node, left=left, right=right, type="inner").schema
-            refs = references(schema)
+            refs = pair_references(left.schema, right.schema)
             residual = residual.remap(lambda i: refs[i if i < width else i + shift])
         joined = replace(
             node,
@@ -187,10 +184,8 @@ class _Parallel:
             residual=residual,
         )
         keys: tuple[int, ...] | None = left_keys
-        if node.type == "right":
-            keys = tuple(k + len(left.schema) for k in right_keys)
-        elif node.type == "full":
-            keys = None
+        if node.type.extends_left:  # NULL, not the hashed value, stands in the left keys
+            keys = None if node.type.extends_right else tuple(k + len(left.schema) for k in right_keys)
         wanted = [*range(width)]
         if len(node.schema) > width:
             wanted += range(len(left.schema), len(left.schema) + right_width)

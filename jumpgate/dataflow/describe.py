@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jumpgate.dataflow.dialect import CHOICES
-from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.functions_math import MATH
-from jumpgate.dataflow.functions_text import TEXT
-from jumpgate.dataflow.functions_time import TIME
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import SECTIONS
 from jumpgate.dataflow.operators import DISTINCT, MOMENTS
-from jumpgate.dataflow.signatures import Function
 
 _INTRODUCTION = """\
 # Functions
@@ -26,10 +23,16 @@ _SQL = """\
 ## In SQL
 
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
-stays with DataFusion otherwise. Among what stays: regular expressions, `initcap`, `cbrt`, ILIKE with a pattern beyond
-ASCII, patterns that are no literals, functions of 32-bit floats that are computed in 32 bits, `log` and `/` of
-decimals, `date_trunc` to milliseconds, intervals of nanoseconds, aggregates with an order or two arguments, medians
-and percentiles.
+stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are no literals, functions of 32-bit
+floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of nanoseconds,
+aggregates with an order or two arguments, medians and percentiles.
+
+Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
+Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
+^ and $, with the flags i and s (and g). What stays: word boundaries, \\p{…}, classes of classes, the flags m, x and U,
+what `regexp_match` captures, replacements that name groups, SIMILAR TO, and patterns whose automaton has more than
+131072 entries, as sequences of several \\w have.
+
 Where DataFusion answers what no type here holds, an accelerator fails with a typed error: integers that overflow,
 dates beyond the years 1 to 9999, texts that `repeat`, `replace`, `lpad`, `rpad` or `translate` make longer than 256
 MiB.
@@ -55,14 +58,9 @@ _AGGREGATES = {
 
 def page() -> str:
     """The whole text."""
-    known = {f.name for f in (*MATH, *TEXT, *TIME)}
-    first = [f for f in FUNCTIONS.values() if f.name not in known and not f.internal]
     parts = (
         _INTRODUCTION,
-        _section("Comparison, logic, arithmetic, text and dates", first),
-        _section("Numbers", MATH),
-        _section("Text", TEXT),
-        _section("Dates and timestamps", TIME),
+        *(_section(title, functions) for title, functions in SECTIONS.items()),
         _table("Aggregates", ("function", "value"), _AGGREGATES.items()),
         _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
@@ -71,12 +69,13 @@ def page() -> str:
 
 
 def _section(title: str, functions: Iterable[Function]) -> str:
-    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions))
+    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions if not f.internal))
 
 
 def _signature(function: Function) -> str:
     """
-    >>> _signature(FUNCTIONS["round"]), _signature(FUNCTIONS["coalesce"])
+    >>> from jumpgate.dataflow.functions import BUILT_IN
+    >>> _signature(BUILT_IN["round"]), _signature(BUILT_IN["coalesce"])
     ('round(a[, b])', 'coalesce(a, …)')
     """
     least, most = function.arity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,10 +13,9 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.nca.speeds import Speeds, Work
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
-
-#: the transport of edges to and from a device that reads and writes datagrams
-DATAGRAMS = "udp"
 
 
 class Completeness(enum.Enum):
@@ -49,7 +48,7 @@ class WireInput:
 
 @dataclass(frozen=True)
 class Wire:
-    """How a match's rows travel, where a device reads and writes datagrams of a layout of its own.
+    """How a match's rows travel, where a device reads and writes columns, and a transport, of its own.
 
     `body` is what the device runs; its leaves are Receives of edges "0", "1", …: the `inputs`, of which several may
     come of one leaf (rows that are sent twice). `from_wire` are expressions over the body's output, computed by who
@@ -59,6 +58,7 @@ class Wire:
     inputs: tuple[WireInput, ...]
     body: Operator
     from_wire: tuple[Expression, ...]
+    transport: Transport = TCP
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,9 @@ class Match:
 
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused). `wire`: it is reached by datagrams. `claims` names
-    what of the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows. `note` is
-    shown by explain.
+    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
+    the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
+    all or one for each. `note` is shown by explain.
     """
 
     nca: str
@@ -82,38 +82,46 @@ class Match:
     note: str = ""
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
-    rows_max: float = math.inf
-
-
-@dataclass(frozen=True)
-class Cost:
-    """An estimate. `throughput` in input bytes a second and core; money only where a device charges."""
-
-    setup_s: float = 0.0
-    throughput: float = 1e9
-    parallel: bool = True
-    memory_bytes: float = 0.0
-    money: float = 0.0
+    rows_max: float | tuple[float, ...] = math.inf
 
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """Estimates about a column of files; None means unknown. `low` and `high` are numbers, days, microseconds."""
+    """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
+    is that of a condition."""
 
     distinct: float | None = None
     low: float | None = None
     high: float | None = None
     null_fraction: float | None = None
+    true_fraction: float | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a filter chooses of a table: of `seen` rows `chosen`; `whole`: these are all of its rows. `left` numbers the
+    filter's conjuncts that were not tried. `column` is what is known of the values in the columns that were asked for:
+    where all is known of those that are left, else of the whole table."""
+
+    seen: int
+    chosen: int
+    whole: bool
+    left: tuple[int, ...] = ()
+    column: ColumnStatistics = field(default_factory=ColumnStatistics)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known about an operator's output; None means unknown. `column(name, type)` looks into a column of files,
-    when it is asked."""
+    """What is known about an operator's output; None means unknown. Of files, `column(name, type)` looks into a column
+    when it is asked, and `select(filter, names)` tries a Filter over their Read and looks into these columns
+    together."""
 
     rows: float | None = None
     bytes: float | None = None
     column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
+    select: Callable[[Operator, tuple[str, ...]], Selection | None] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 #: a value in jumpgate.toml
@@ -161,8 +169,8 @@ class OperatorInterface(Protocol):
     #: unique registry name
     name: str
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        """None if the NCA can read this layout over this transport (tcp, udp, memory)."""
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        """None if the NCA can read this layout over this transport."""
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -170,11 +178,11 @@ class OperatorInterface(Protocol):
         """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
         not mine, a reason = mine, but I cannot."""
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        """What running the match would take, given what is known about its inputs."""
+    def speeds(self, device: Device) -> Speeds:
+        """How the device differs from a core of a host; the compiler counts the work and computes what it takes."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +196,7 @@ class Edge:
     producers: tuple[str, ...]
     consumers: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
-    transport: str = "tcp"
+    transport: Transport = TCP
 
 
 @dataclass(frozen=True)
@@ -217,6 +225,27 @@ class InstancePlan:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """What is expected of one operator: the rows and bytes that it hands on (a Read: bytes of its files), the factor by
+    which the rows may be off either way, its seconds, and its work, from which these are computed."""
+
+    rows: float
+    bytes: float
+    doubt: float
+    seconds: float
+    work: Work
+
+
+@dataclass(frozen=True)
+class JobFigures:
+    """What is expected of a job: of its operators by fragment and number, and the seconds of all of it, None if there
+    is an operator of which too little is known."""
+
+    operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class JobPlan:
     """What the compiler hands to the orchestrator. `stages` is the number of barriers-separated stages (≥ 1)."""
 
@@ -225,6 +254,7 @@ class JobPlan:
     stages: int
     result: str  #: id of the edge to the client
     explain: dict[str, Any] = field(default_factory=dict, compare=False)
+    figures: JobFigures = field(default_factory=JobFigures, compare=False, repr=False)
     #: of the files that it reads, as they were before anything of it was planned; without those that were not there
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
@@ -288,10 +318,11 @@ class JobContext:
     drivers: dict[str, Driver] = field(default_factory=dict)
     #: instance id → "host:port" where it accepts edges; filled by allocate
     addresses: dict[str, str] = field(default_factory=dict)
-    #: (instance id, edge id) → "host:port" of the instance's end of an edge over datagrams; filled by allocate
-    datagrams: dict[tuple[str, str], str] = field(default_factory=dict)
-    #: edge id → instance id → what that end of an edge over datagrams must know; filled by the device's allocate
-    paths: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    #: (instance id, edge id) → "host:port" of that end of an edge, where the edge's channel has one for each; filled by
+    #: allocate
+    sockets: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: edge id → instance id → what the edge's channel must know at that end; filled by the device's allocate
+    ends: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     timeout_ms: int = 30_000
     #: names of the hosts that have the service's own files, not copies of them
     here: frozenset[str] = frozenset()

@@ -126,7 +126,7 @@ def _flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def _flipped_footer(chance: random.Random, data: bytes) -> bytes:
-    """In the last tenth, where Parquet and ORC say what there is."""
+    """In the last tenth, where columnar formats say what there is."""
     start = len(data) - len(data) // 10
     return data[:start] + _flipped(chance, data[start:])
 

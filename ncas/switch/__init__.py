@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
-from jumpgate.nca.interface import DATAGRAMS, Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Device, InstancePlan, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
+from jumpgate.nca.transport import Transport
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.task import Task
+from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
-#: input bytes a second: of a switch, and of a software switch that shares the machine with everybody else
-THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
-#: to clear registers and to write the entries of a job
-SETUP_S = 0.05
+#: rows are worked on as they pass; set up: to clear registers and to write the entries of a job
+SPEEDS = Speeds(factor=0.0, receive_s=1 / 5e9, setup_s=0.05)
+#: a software switch, which shares the machine with everybody else
+SOFTWARE_SPEEDS = replace(SPEEDS, receive_s=1 / 20e6)
 
 
 class SwitchNCA:
@@ -38,21 +42,16 @@ class SwitchNCA:
         """What the instance asks of the switch."""
         raise NotImplementedError
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         if transport != DATAGRAMS:
-            return Unsupported(f"a switch reads datagrams, not {transport}", "transport")
-        if ntf != _network(ntf):
+            return Unsupported(f"a switch reads datagrams, not {transport.name}", "transport")
+        if not transport.carries(ntf):
             return Unsupported("a switch reads packed rows in network order", "layout")
         return None
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         schema = match.schema if match.wire is None else match.wire.body.schema
-        return Descriptor.row(schema, byte_order="big", packed=True), DATAGRAMS
+        return packed(schema), DATAGRAMS
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        own = SWITCH.value(device, "p4runtime") is None
-        return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
-
-
-def _network(ntf: Descriptor) -> Descriptor:
-    return Descriptor.row(ntf.schema, byte_order="big", packed=True)
+    def speeds(self, device: Device) -> Speeds:
+        return SOFTWARE_SPEEDS if SWITCH.value(device, "p4runtime") is None else SPEEDS

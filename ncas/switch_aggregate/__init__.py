@@ -18,10 +18,13 @@ from jumpgate.ncas.switch import SwitchNCA
 from jumpgate.ncas.switch.kind import BUCKETS, SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Task
+from jumpgate.ncas.switch.transport import DATAGRAMS, TupleFormat
 from jumpgate.ncas.switch.wire import converted, wide_type
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
 
 PROGRAM = "aggregate"
+#: (key, value)
+TUPLES = TupleFormat((64, 64))
 MEASURES = ("sum", "count", "count_star", "min", "max", "avg")
 
 
@@ -52,7 +55,7 @@ class SwitchAggregate(SwitchNCA):
         assert isinstance(body, Aggregate)
         sizes = PROGRAMS[PROGRAM]
         assert isinstance(sizes, AggregateSizes)
-        return Task("aggregate", (Input(),), (BUCKETS,), ("",), sizes.bucket_bits, tuple(outputs(body)))
+        return Task("aggregate", TUPLES, (Input(),), (BUCKETS,), ("",), sizes.bucket_bits, tuple(outputs(body)))
 
 
 def _refusal(node: Aggregate, dialect: Dialect) -> Unsupported | None:
@@ -116,7 +119,7 @@ def _wire(node: Aggregate, value: Expression) -> Wire:
     body = Aggregate(arriving, (column(schema, 0),), node.key_names, measures, "partial")
     wanted = partial_phase(node).schema
     back = tuple(converted(column(body.schema, i), f.type) for i, f in enumerate(wanted))
-    return Wire((WireInput(0, tuple(expressions), schema, (0,)),), body, back)
+    return Wire((WireInput(0, tuple(expressions), schema, (0,)),), body, back, DATAGRAMS)
 
 
 def _over_wire(m: Measure, arriving: Receive) -> Measure:

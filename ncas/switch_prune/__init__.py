@@ -16,6 +16,7 @@ from jumpgate.ncas.switch import SwitchNCA
 from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Row, Task
+from jumpgate.ncas.switch.transport import TupleFormat
 from jumpgate.ncas.switch_prune.distinct import prune_distinct
 from jumpgate.ncas.switch_prune.groupby import prune_groupby
 from jumpgate.ncas.switch_prune.having import prune_having, threshold_of
@@ -26,6 +27,8 @@ from jumpgate.ncas.switch_prune.topn import prune_topn, wanted
 from jumpgate.p4.programs.join import masks
 from jumpgate.p4.programs.render import CODES, PROGRAMS, PruneSizes
 
+#: (key, a, b), then the row that is pruned
+TUPLES = TupleFormat((64, 32, 32), has_rows=True)
 KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having, prune_skyline)
 #: algorithm → how its registers' names begin, and the size that is log2 of their rows
 REGISTERS = {
@@ -79,7 +82,7 @@ class SwitchPrune(SwitchNCA):
         )
         prefix, rows = REGISTERS[algorithm]
         return Task(
-            "prune", inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
+            "run", TUPLES, inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
             constants=_masks() if algorithm == "join_rbf" else (),
         )  # fmt: skip
 

@@ -19,10 +19,11 @@ import pytest
 
 from jumpgate.client import col, read
 from jumpgate.client.session import Session
-from jumpgate.converters import footers, orc_footer
+from jumpgate.converters.orc import footer as orc_footer
+from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import JumpgateError, MalformedData, SchemaMismatch
+from jumpgate.errors import JumpgateError, MalformedData, Overflow, SchemaMismatch
 from jumpgate.testing import probe
 from jumpgate.testing.orc_tail import BYTES, Message, OrcFile, packed
 
@@ -199,17 +200,25 @@ def test_instants_are_utc(tmp_path: Path) -> None:
     file = written(tmp_path / "t.orc", pa.array([0, 5], pa.timestamp("us")))
     change_type(file, kind=INSTANT)
     file.stripes[0].footer.put(3, b"Mars/Olympus")
-    assert scan(file.write(tmp_path / "t.orc"), t.timestamp) == [0, 5]
-    assert footers.orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamp
+    assert scan(file.write(tmp_path / "t.orc"), t.timestamptz()) == [0, 5]
+    assert orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamptz()
 
 
-def test_digits_below_microseconds_are_cut_towards_1970(tmp_path: Path) -> None:
+def test_digits_below_microseconds_are_kept_or_refused(tmp_path: Path) -> None:
     nanos = [0, 1, 999, 1000, 1001, 1_999_999, -1, -999, -1000, -1001, -1_999_999, -(10**9), -(10**9) - 1, None]
     nanos += [n * 1_000_000_007 + 13 for n in range(-50, 50)]
     written(tmp_path / "t.orc", pa.array(nanos, pa.timestamp("ns")))
     stored = orc.read_table(tmp_path / "t.orc").column(0)  # fractions of the second before 1970 are lost in writing
-    expected = stored.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
-    assert scan(tmp_path / "t.orc", t.timestamp) == expected
+    assert scan(tmp_path / "t.orc", t.timestamp_ns) == stored.cast(pa.int64()).to_pylist()
+    with pytest.raises(SchemaMismatch, match="digits below a microsecond; declare the column timestamp_ns"):
+        scan(tmp_path / "t.orc", t.timestamp)
+
+
+def test_years_that_nanoseconds_do_not_hold(tmp_path: Path) -> None:
+    written(tmp_path / "t.orc", pa.array([datetime.datetime(2300, 1, 1)], pa.timestamp("us")))
+    assert scan(tmp_path / "t.orc", t.timestamp) == [10413792000000000]
+    with pytest.raises(Overflow, match="does not fit 64 bits in nanoseconds"):
+        scan(tmp_path / "t.orc", t.timestamp_ns)
 
 
 # Decimals
@@ -237,7 +246,7 @@ def hive11(path: Path, values: Sequence[tuple[int, int]]) -> str:
 def test_decimals_of_hive_11(tmp_path: Path) -> None:
     values = [(123456786547456, 7), (5, 0), (-25, 1), (10**20 + 3, 3), (1500000000000, 12)]
     path = hive11(tmp_path / "t.orc", values)
-    (field,) = footers.orc_schema([path])
+    (field,) = orc_schema([path])
     assert field.type == t.decimal(38, 10)
     exact = [decimal.Decimal(d).scaleb(-s) for d, s in values]
     assert [decimal.Decimal(v).scaleb(-10) for v in scan(path, field.type)] == exact
@@ -258,7 +267,7 @@ def test_decimals_of_64_bits(tmp_path: Path, kind: int, declared: DataType) -> N
         stripe.footer.put(2, root, column.put(1, kind))
     path = file.write(tmp_path / "t.orc")
     assert scan(path, declared) == values
-    assert footers.orc_schema([path])[0].type == t.decimal(12, 2)
+    assert orc_schema([path])[0].type == t.decimal(12, 2)
 
 
 @pytest.mark.parametrize("kind", [CHAR, VARCHAR])
@@ -266,7 +275,7 @@ def test_char_and_varchar(tmp_path: Path, kind: int) -> None:
     file = written(tmp_path / "t.orc", pa.array(["ab ", None, "å  "]))
     change_type(file, kind=kind, maximum_length=3)
     path = file.write(tmp_path / "t.orc")
-    assert footers.orc_schema([path])[0].type == t.string
+    assert orc_schema([path])[0].type == t.string
     assert scan(path, t.string) == [b"ab ", None, "å  ".encode()]
 
 
@@ -277,7 +286,7 @@ def test_magic_in_front_only(tmp_path: Path) -> None:
     file = written(tmp_path / "t.orc", pa.array([1, 2], pa.int64()))
     file.postscript.put(8000)
     path = file.write(tmp_path / "t.orc")
-    assert footers.orc_schema([path])[0].type == t.int64
+    assert orc_schema([path])[0].type == t.int64
     assert scan(path, t.int64) == [1, 2]
 
 
@@ -288,7 +297,7 @@ def test_no_block_size(tmp_path: Path, compression: str) -> None:
     data = path.read_bytes()
     script = Message.parse(data[-1 - data[-1] : -1]).put(3).encode()
     path.write_bytes(data[: -1 - data[-1]] + script + bytes([len(script)]))
-    assert footers.orc_schema([str(path)])[0].type == t.int64
+    assert orc_schema([str(path)])[0].type == t.int64
     assert scan(path, t.int64) == [1, 2] * 5000
 
 
@@ -298,7 +307,7 @@ def test_what_is_refused_says_what_it_is(tmp_path: Path) -> None:
     original = path.read_bytes()
 
     def refused(why: str) -> None:
-        for look in (lambda: footers.orc_schema([str(path)]), lambda: scan(path, t.int64)):
+        for look in (lambda: orc_schema([str(path)]), lambda: scan(path, t.int64)):
             with pytest.raises(SchemaMismatch, match=why) as e:
                 look()
             assert str(path) in e.value.message
@@ -337,7 +346,7 @@ def test_columns_without_a_type_are_opaque(tmp_path: Path, local: Session, compr
     data = pa.table({"n": pa.array([None, None], NESTED), "a": [1, 2], "u": union, "b": ["x", "y"]})
     path = str(tmp_path / "t.orc")
     orc.write_table(data, path, compression=compression)
-    assert [(f.name, str(f.type)) for f in footers.orc_schema([path])] == [
+    assert [(f.name, str(f.type)) for f in orc_schema([path])] == [
         ("n", "struct<l list<int64>, m map<string, struct<x decimal(5, 2), y bool>>>?"),
         ("a", "int64?"),
         ("u", "union<int32, string>?"),
@@ -384,7 +393,7 @@ def test_damaged_footers_are_typed_errors(tmp_path: Path, compression: str) -> N
     orc.write_table(pa.table({n: pa.array([1], NESTED if n[14] == "3" else pa.int64()) if n[14] != "3" else
                               pa.array([None], NESTED) for n in names}), path, compression=compression)  # fmt: skip
     whole = path.read_bytes()
-    assert footers.orc_schema([str(path)]).names == tuple(names)
+    assert orc_schema([str(path)]).names == tuple(names)
     refused = 0
     for i in range(300):
         data = bytearray(whole)

@@ -21,12 +21,13 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import DATAGRAMS, InstancePlan, JobContext, Property
+from jumpgate.nca.interface import InstancePlan, JobContext, Property
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.switch.driver import SwitchDriver
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.task import Task
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import SwitchAggregate
 from jumpgate.ncas.switch_prune import SwitchPrune
 from jumpgate.service import embedded
@@ -140,7 +141,7 @@ def passed(session: Session) -> tuple[int, int]:
     """Rows that the last job sent to switches, and rows that came from them."""
     record = session.describe(session.jobs()[0].id).record
     assert record is not None
-    arriving = {e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS}
+    arriving = {e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS.name}
     sent = sum(s["rows"] for c in record["counters"].values() for s in c["sinks"] if s["edge"] in arriving)
     got = sum(s["rows"] for c in record["counters"].values() for s in c["sources"] if s["name"] in arriving)
     return sent, got
@@ -211,17 +212,17 @@ class Lossy(SwitchLifecycle):
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         live = await super().allocate(instance, context)
         for edge in (*instance.inputs, instance.output):
-            for end, told in context.paths[edge].items():
+            for end, told in context.ends[edge].items():
                 relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
                 self.relays[end, edge] = relay
                 for path in (*told["paths"], *told.get("drains", ())):
-                    path["switch"] = f"127.0.0.1:{relay.port}"
+                    path["address"] = f"127.0.0.1:{relay.port}"
         return live
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
         for end, relay in self.relays.items():
-            relay.end = int(context.datagrams[end].rpartition(":")[2])
-            context.datagrams[end] = f"127.0.0.1:{relay.far_port}"
+            relay.end = int(context.sockets[end].rpartition(":")[2])
+            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
             relay.start()
         await super().configure(handle, instance, artifact, context)
 

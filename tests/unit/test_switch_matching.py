@@ -21,9 +21,10 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.types import parse_type
-from jumpgate.nca.interface import DATAGRAMS, Device, JobPlan, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Device, JobPlan, Match, Statistics, Unsupported
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch.kind import SWITCH
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
 from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, word

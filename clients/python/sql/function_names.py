@@ -1,9 +1,9 @@
 """DataFusion's functions and operators as Jumpgate's: those that mean the same, with the differences written out.
 
-A name stands for a Jumpgate function of the same arguments, or for an *adapter* that makes an expression of them. Types
-are DataFusion's: what counts or finds is an int32 there. What is not here, or raises TypeMismatch, stays in DataFusion:
-among it regular expressions, ILIKE patterns beyond ASCII, cbrt (C rounds it otherwise), and floats of 32 bits where it
-computes in 32 bits.
+Declarations say which of DataFusion's names mean the same of the same arguments (`Function.sql`); an *adapter* here
+makes an expression of the arguments of another. Types are DataFusion's: what counts or finds is an int32 there. What
+neither knows, or raises TypeMismatch, stays in DataFusion: among it regular expressions that regex/syntax.py does not
+know, cbrt (C rounds it otherwise), and floats of 32 bits where it computes in 32 bits.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.expressions import Expression, Literal
-from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.expressions import Call, Expression, Literal
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import bind, built_in, cast_to, known
 from jumpgate.dataflow.literals import as_literal
-from jumpgate.dataflow.types import DataType, bool_, int32, int64, string, timestamp
+from jumpgate.dataflow.signatures import to_float64
+from jumpgate.dataflow.types import bool_, int32, int64, string, timestamp
 
 Arguments = tuple[Expression, ...]
 Adapter = Callable[[Arguments], Expression]
@@ -38,23 +40,32 @@ PARTS = {
     "millisecond": "millisecond",
     "microsecond": "microsecond",
 }
-_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "nanosecond", "epoch")
 #: milliseconds before 1970 go towards 1970 there
 _TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "microsecond")
 
 
 def scalar(name: str, arguments: Sequence[Expression]) -> Expression:
     """The call of DataFusion's function or operator `name`. Raises TypeMismatch where Jumpgate has none like it."""
-    if name not in SCALARS:
+    if name in ADAPTERS:
+        return ADAPTERS[name](tuple(arguments))
+    function = known(name, "sql")
+    if function is None:
         raise TypeMismatch(f"function {name} is not known")
-    known = SCALARS[name]
-    return bind(known, tuple(arguments)) if isinstance(known, str) else known(tuple(arguments))
+    found = _call(function, tuple(arguments))
+    return found if function.sql_type is None else cast_to(found, function.sql_type)
+
+
+def _call(function: Function, arguments: Arguments) -> Call:
+    if function.operands is to_float64 and any(a.type.kind == "float32" for a in arguments):
+        raise TypeMismatch(f"{function.name} of 32-bit floats is computed in 32 bits")
+    return bind(function.name, arguments)
 
 
 def add_interval(value: Expression, months: int, days: int, nanoseconds: int) -> Expression:
     """A date or timestamp and an interval of Arrow's three parts; to subtract one, negate them all."""
     microseconds, rest = divmod(nanoseconds, _MICROSECOND_NS)
-    if rest and value.type.kind == "timestamp":
+    if rest and value.type.kind != "date":
         raise TypeMismatch("an interval of nanoseconds: timestamps have microseconds")
     if rest:  # of dates only whole days count
         microseconds = int(nanoseconds / _MICROSECOND_NS)
@@ -62,20 +73,6 @@ def add_interval(value: Expression, months: int, days: int, nanoseconds: int) ->
         return bind("date_add_days", (value, Literal(int32.with_nullable(False), days + microseconds // _DAY_US)))
     parts = (Literal(int64.with_nullable(False), part) for part in (months, days, microseconds))
     return bind("add_interval", (value, *parts))
-
-
-def _typed(type: DataType, function: str) -> Adapter:
-    """The function's value as the type that DataFusion gives it."""
-    return lambda arguments: cast_to(bind(function, arguments), type)
-
-
-def _in_float64(function: str) -> Adapter:
-    def adapter(arguments: Arguments) -> Expression:
-        if any(a.type.kind == "float32" for a in arguments):
-            raise TypeMismatch(f"{function} of 32-bit floats is computed in 32 bits")
-        return bind(function, arguments)
-
-    return adapter
 
 
 def _logarithm(arguments: Arguments) -> Expression:
@@ -88,7 +85,9 @@ def _truncate(arguments: Arguments) -> Expression:
     """Without digits, -0 becomes 0."""
     if len(arguments) == 1 and arguments[0].type.kind == "float64":
         arguments = (bind("add", (*arguments, as_literal(0.0))),)
-    return _in_float64("truncate")(arguments)
+    if arguments[0].type.kind == "float32":
+        raise TypeMismatch("trunc of 32-bit floats is computed in 32 bits")
+    return bind("truncate", arguments)
 
 
 def _whole(function: str) -> Adapter:
@@ -120,12 +119,29 @@ def _like(function: str, negated: bool = False) -> Adapter:
         value, pattern = arguments
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
             raise TypeMismatch(f"{function}: the pattern must be a literal")
+        if function == "ilike" and not pattern.value.isascii():
+            return _negated(negated, bind("regexp_like", (value, _text(_as_regexp(pattern.value)))))
         escaped = _escaped(pattern.value)
         escape = () if "\\" not in escaped else (_text("\\"),)
-        found = bind(function, (value, _text(escaped), *escape))
-        return bind("not", (found,)) if negated else found
+        return _negated(negated, bind(function, (value, _text(escaped), *escape)))
 
     return adapter
+
+
+def _negated(negated: bool, found: Expression) -> Expression:
+    return bind("not", (found,)) if negated else found
+
+
+def _as_regexp(pattern: str) -> str:
+    """An ILIKE pattern as a regular expression."""
+    found, characters = ["(?is)^"], iter(pattern)
+    for c in characters:
+        if c in "%_":
+            found.append(".*" if c == "%" else ".")
+        else:
+            plain = next(characters, "\\") if c == "\\" else c
+            found.append(f"\\x{{{ord(plain):x}}}")
+    return "".join((*found, "$"))
 
 
 def _escaped(pattern: str) -> str:
@@ -138,6 +154,56 @@ def _escaped(pattern: str) -> str:
         plain = next(characters, "\\")
         found.append("\\" + plain if plain in "%_\\" else plain)
     return "".join(found)
+
+
+def _said(argument: Expression, what: str) -> str:
+    """The text of a literal."""
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        raise TypeMismatch(f"{what} must be a literal")
+    return argument.value
+
+
+def _pattern(arguments: Arguments, flags: int, also: str = "") -> tuple[str, str]:
+    """The second argument, a regular expression, with the flags of argument number `flags` written before it, and those
+    of `also`."""
+    pattern = _said(arguments[1], "a regular expression")
+    letters = _said(arguments[flags], "the flags of a regular expression") if len(arguments) > flags else ""
+    own = "".join(letter for letter in letters if letter not in also)
+    if set(own) - {"i", "s"}:
+        raise TypeMismatch(f"the flags {letters!r} of a regular expression are not known")
+    return (f"(?{own}){pattern}" if own else pattern), letters
+
+
+def _matched(fold: bool = False, negated: bool = False) -> Adapter:
+    """regexp_like, ~, ~* and their negations."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        pattern, _ = _pattern(arguments, 2)
+        pattern = f"(?i){pattern}" if fold else pattern
+        return _negated(negated, bind("regexp_like", (arguments[0], _text(pattern))))
+
+    return adapter
+
+
+def _counted(function: str, flags: int) -> Adapter:
+    """Of the whole text and its first match: other numbers around the flags than the defaults are not known."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        pattern, _ = _pattern(arguments, flags)
+        said = [a.value if isinstance(a, Literal) else None for a in arguments]
+        if any(v != 1 for v in said[2:flags]) or any(v != 0 for v in said[flags + 1 :]) or pattern == "":
+            raise TypeMismatch(f"{function} from a place on, of another match than the first, or of nothing")
+        return bind(function, (arguments[0], _text(pattern)))
+
+    return adapter
+
+
+def _replaced(arguments: Arguments) -> Expression:
+    pattern, letters = _pattern(arguments, 3, also="g")
+    by = _said(arguments[2], "what a match is replaced by")
+    if "$" in by or "\\" in by:
+        raise TypeMismatch("replacing by what groups matched")
+    return bind("regexp_replace_all" if "g" in letters else "regexp_replace", (arguments[0], _text(pattern), _text(by)))
 
 
 def _text(value: str) -> Literal:
@@ -161,15 +227,15 @@ def _trim(function: str) -> Adapter:
 def _date_part(arguments: Arguments) -> Expression:
     unit, value = arguments
     part = unit.value.lower() if isinstance(unit, Literal) and isinstance(unit.value, str) else None
+    if value.type.kind == "date" and part in _OF_THE_CLOCK:
+        value = cast_to(value, timestamp)
     if part == "epoch":
-        return bind("epoch", (cast_to(value, timestamp),))
+        return bind("epoch", (value,))
     if part == "nanosecond":
         thousand = Literal(int64.with_nullable(False), _MICROSECOND_NS)
-        return bind("multiply", (bind("microsecond", (cast_to(value, timestamp),)), thousand))
+        return bind("multiply", (bind("microsecond", (value,)), thousand))
     if part not in PARTS:
         raise TypeMismatch(f"date_part of {part!r} is not known")
-    if part in _OF_THE_CLOCK:
-        value = cast_to(value, timestamp)
     return cast_to(bind(PARTS[part], (value,)), int32)
 
 
@@ -201,87 +267,35 @@ AGGREGATES: Mapping[str, str] = {
     "var": "variance",
     "var_pop": "variance_pop",
 }
-#: functions by their name, operators by that of their kind
-SCALARS: Mapping[str, str | Adapter] = {
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "Eq": "eq",
-    "NotEq": "ne",
-    "Lt": "lt",
-    "LtEq": "le",
-    "Gt": "gt",
-    "GtEq": "ge",
-    "IsDistinctFrom": "is_distinct",
-    "IsNotDistinctFrom": "is_not_distinct",
-    "IsNull": "is_null",
-    "IsNotNull": "is_not_null",
+#: what is no function of the same arguments; before `Function.sql`
+ADAPTERS: Mapping[str, Adapter] = {
     "IsTrue": _compared_with(True, negated=False),
     "IsNotTrue": _compared_with(True, negated=True),
     "IsFalse": _compared_with(False, negated=False),
     "IsNotFalse": _compared_with(False, negated=True),
-    "IsUnknown": "is_null",
-    "IsNotUnknown": "is_not_null",
-    "Plus": "add",
     "Minus": _minus,
-    "Multiply": "multiply",
     "Divide": _divide,
-    "Modulo": "modulo",
-    "Negative": "negate",
-    "BitwiseAnd": "bit_and",
-    "BitwiseOr": "bit_or",
-    "BitwiseXor": "bit_xor",
-    "BitwiseShiftLeft": "shift_left",
-    "BitwiseShiftRight": "shift_right",
-    "StringConcat": "concat",
     "LikeMatch": _like("like"),
     "NotLikeMatch": _like("like", negated=True),
     "ILikeMatch": _like("ilike"),
     "NotILikeMatch": _like("ilike", negated=True),
-    **{
-        name: _in_float64(name)
-        for name in (
-            *("exp", "ln", "log2", "log10", "power", "sqrt", "degrees", "radians"),
-            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
-        )
-    },
+    "RegexMatch": _matched(),
+    "RegexIMatch": _matched(fold=True),
+    "RegexNotMatch": _matched(negated=True),
+    "RegexNotIMatch": _matched(fold=True, negated=True),
+    "regexp_like": _matched(),
+    "regexp_count": _counted("regexp_count", 3),
+    "regexp_instr": _counted("regexp_position", 4),
+    "regexp_replace": _replaced,
     "log": _logarithm,
-    "signum": _in_float64("sign"),
     "trunc": _truncate,
-    "isnan": "is_nan",
-    "abs": "abs",
-    "round": "round",
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),
-    "least": "least",
-    "greatest": "greatest",
-    "coalesce": "coalesce",
-    "nullif": "null_if",
-    "left": "left",
-    "right": "right",
-    "lpad": "lpad",
-    "rpad": "rpad",
-    "repeat": "repeat",
-    "replace": "replace",
-    "reverse": "reverse",
-    "split_part": "split_part",
-    "translate": "translate",
-    "chr": "chr",
     "concat": _concat,
-    "concat_ws": "concat_ws",
-    "substr": "substring",
-    "upper": "upper",
-    "lower": "lower",
     "btrim": _trim("trim"),
     "ltrim": _trim("ltrim"),
     "rtrim": _trim("rtrim"),
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-    "contains": "contains",
-    "ascii": _typed(int32, "ascii"),
-    "strpos": _typed(int32, "position"),
-    "character_length": _typed(int32, "char_length"),
-    "octet_length": _typed(int32, "octet_length"),
     "date_part": _date_part,
     "date_trunc": _date_trunc,
 }
+assert not ADAPTERS.keys() & built_in("sql").keys(), "a function of SQL has one meaning"

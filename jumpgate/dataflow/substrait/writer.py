@@ -22,9 +22,8 @@ from substrait.type_pb2 import NamedStruct, Type
 from jumpgate.dataflow import operators as op
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.substrait.expressions import FUNCTIONS
+from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.substrait.files import TEXT, write_text
-from jumpgate.dataflow.substrait.joins import TYPES
 from jumpgate.dataflow.substrait.types import write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import InvalidDataflow
@@ -32,13 +31,8 @@ from jumpgate.errors import InvalidDataflow
 #: the version of Substrait that the plans are written for
 MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
-_NAMES = {ours: theirs for theirs, ours in reversed(FUNCTIONS.items())} | {
-    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like", "substring")
-}
 _MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
-_NAMES["int_divide"] = "divide"
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
-_JOINS = {ours: theirs for theirs, ours in TYPES.items()}
 
 
 def to_plan(root: op.Operator, tables: Mapping[str, op.Read] | None = None) -> Plan:
@@ -58,10 +52,14 @@ class _Writer:
         relation = plan.relations.add().root
         relation.input.CopyFrom(self.rel(root))
         relation.names.extend(root.schema.names)
-        plan.extension_urns.add(extension_urn_anchor=1, urn=URN)
-        for name, anchor in self._anchors.items():
+        urns = {URN: 1}
+        for full_name, anchor in self._anchors.items():
+            urn, _, name = full_name.rpartition(":")
             function = plan.extensions.add().extension_function
-            function.extension_urn_reference, function.function_anchor, function.name = 1, anchor, name
+            function.extension_urn_reference = urns.setdefault(urn or URN, len(urns) + 1)
+            function.function_anchor, function.name = anchor, name
+        for urn, anchor in urns.items():
+            plan.extension_urns.add(extension_urn_anchor=anchor, urn=urn)
         return plan
 
     def rel(self, node: op.Operator) -> Rel:
@@ -114,7 +112,7 @@ class _Writer:
         rel.join.common.direct.SetInParent()
         rel.join.left.CopyFrom(self.rel(node.left))
         rel.join.right.CopyFrom(self.rel(node.right))
-        rel.join.type = JoinRel.JoinType.Value(_JOINS[node.type])
+        rel.join.type = JoinRel.JoinType.Value(node.type.substrait)
         both = Schema((*node.left.schema, *node.right.schema))
         terms = [
             self._call("equal", (a, b.remap(lambda i: op.column(both, width + i))), None)
@@ -223,9 +221,10 @@ class _Writer:
             interval = Rex()
             interval.literal.interval_day_to_second.days = args[1].value
             return self._scalar("add", [self.expression(args[0]), interval], type)
-        if name not in _NAMES:
+        names = ("divide",) if name == "int_divide" else find(name).substrait
+        if not names:
             raise InvalidDataflow(f"Substrait has no function for {name}")
-        return self._call(_NAMES[name], args, type)
+        return self._call(names[0], args, type)
 
     def _call(self, name: str, args: tuple[Expression, ...], type: DataType | None) -> Rex:
         return self._scalar(name, [self.expression(a) for a in args], type)
