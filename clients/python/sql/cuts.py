@@ -137,7 +137,7 @@ class _Splitter:
         if isinstance(mapped, Operator):
             candidate = Candidate(mapped, node.operators, self._places[id(mapped)])
             reason = self._decide(candidate)
-            if reason is None or floats.drifts(node):
+            if reason is None:
                 self._cut(node, mapped, candidate.operators, place)
                 return
         else:

@@ -28,29 +28,6 @@ _ORDERED = _EXTREMES | {
 }  # fmt: skip
 
 
-#: aggregate functions that add up floats, of which DataFusion takes away again what leaves a frame
-_SUMS = frozenset(
-    ("sum", "avg", "stddev", "stddev_pop", "var", "var_samp", "var_pop", "covar_samp", "covar_pop", "corr")
-)
-
-
-def drifts(node: Node) -> bool:
-    """Whether DataFusion's answer is wrong once an infinity, a NaN or a number that is far larger than the others has
-    left a window's frame: it subtracts that from the sum."""
-    if node.kind != "window":
-        return False
-    types = Types(node)
-    calls = [m for m in within(node.plan.window) if isinstance(m, pb.WindowCall) and m.aggregate in _SUMS]
-    moving = [call for call in calls if call.frame.start.kind != pb.Bound.PRECEDING or _offset(call.frame.start)]
-    return any(types.of_float(arg) is not None for call in moving for arg in call.args)
-
-
-def _offset(bound: pb.Bound) -> bool:
-    """Whether a bound is so many rows away, and not unbounded."""
-    kind = bound.offset.WhichOneof("kind")
-    return kind is not None and kind != "null"
-
-
 def normalise(node: Node, plan: pb.Plan) -> bool:
     """Changes `plan`, a copy of the node's, in place, with all below it; whether there was anything to change."""
     return mend(node, plan, _change)
