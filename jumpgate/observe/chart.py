@@ -161,14 +161,11 @@ def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float
 
 
 def _ticks(part: Span, scale: float) -> tuple[Tick, ...]:
-    """Five to ten round times since the submission."""
+    """Five to ten round times since the part's start."""
     raw = max(part.seconds, 1e-9) / 8
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
-    first, last = math.ceil(part.start_s / step - 1e-9), math.floor(part.end_s / step + 1e-9)
-    return tuple(
-        Tick(LABEL_WIDTH + (i * step - part.start_s) * scale, duration(i * step)) for i in range(first, last + 1)
-    )
+    return tuple(Tick(LABEL_WIDTH + i * step * scale, duration(i * step)) for i in range(int(part.seconds / step) + 1))
 
 
 @dataclass(frozen=True)

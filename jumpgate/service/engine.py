@@ -26,6 +26,7 @@ from jumpgate.nca.interface import Device, Driver, Host, JobContext, JobPlan, Re
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
+from jumpgate.service import calibration
 
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
@@ -134,6 +135,7 @@ class Engine:
             threads=options.threads,
             dialect=dialect,
             statistics=estimate,
+            speeds=calibration.load("host"),
             prefer=options.prefer,
             trace=trace or debug.level() >= 3,
         )

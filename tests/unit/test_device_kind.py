@@ -18,9 +18,10 @@ from jumpgate.dataflow.operators import Filter, Operator
 from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import parse
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds, Key
-from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
+from jumpgate.nca.speeds import Speeds
 from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.plans import host
@@ -131,7 +132,7 @@ def test_more_senders_than_ports_are_planned_without_the_device(flow: Dataflow) 
 
 
 def test_money_per_hour_is_part_of_the_cost(flow: Dataflow) -> None:
-    registry = Registry([*default_registry(), Boards("boards", "board", cost_of=Cost(setup_s=1800))])
+    registry = Registry([*default_registry(), Boards("boards", "board", speeds_of=Speeds(setup_s=1800))])
     devices = (host("h"), BOARD.device("b", money_per_hour=2))
     options = CompileOptions(prefer=("boards",), statistics=lambda *_: Statistics(9, 36))
     plan = compile_dataflow(flow.root, devices, registry, options)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from jumpgate.dataflow.operators import Operator, Receive
-from jumpgate.nca.interface import NCA, Device, Match, Statistics, Unsupported
+from jumpgate.nca.interface import NCA, Device, Match, Unsupported
 from jumpgate.nca.matching import malformed, match_inputs
+from jumpgate.nca.speeds import HOST
 
 #: a device that no accelerator knows
 NOWHERE = Device("nowhere", "a kind that does not exist")
@@ -39,6 +40,11 @@ def ask(
     return problems
 
 
+def operator_of(matched: str) -> str:
+    """The operator in a key of `matched` that filters and projections were taken along with."""
+    return matched.split(" ", 1)[1].split(" ← ")[-1]
+
+
 def _nodes(root: Operator) -> Iterator[Operator]:
     """Every node, and each operator over an input that arrives from elsewhere."""
     for node in root.walk():
@@ -55,12 +61,12 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
         yield wrong.reason
         return
     inputs = match_inputs(match)
-    for rows in (None, 0.0, 1e9):
-        known = tuple(Statistics(rows, None if rows is None else rows * 8) for _ in inputs)
-        cost = nca.operators.cost(match, known, device)
-        numbers = (cost.setup_s, cost.memory_bytes, cost.money)
-        if not cost.throughput > 0 or not all(math.isfinite(n) and n >= 0 for n in numbers):
-            yield f"its cost for inputs of {rows} rows is no estimate: {cost}"
+    speeds = nca.operators.speeds(device)
+    numbers = (*speeds.seconds.values(), speeds.factor, speeds.receive_s, speeds.setup_s, speeds.money)
+    if not all(math.isfinite(n) and n >= 0 for n in numbers):
+        yield f"its speeds on {device.name} are no times: {speeds}"
+    if strange := sorted(set(speeds.seconds) - set(HOST)):
+        yield f"its speeds name work that nobody counts: {', '.join(strange)}"
     descriptor, transport = nca.operators.match_output(match, 1)
     emitted = match.schema if match.wire is None else match.wire.body.schema
     if descriptor.schema.types != emitted.types:
