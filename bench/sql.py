@@ -19,6 +19,10 @@ from typing import Any
 
 import click
 import datafusion
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import jumpgate
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
@@ -43,6 +47,14 @@ AUTO_RUNS, AUTO_SECONDS_MAX, AUTO_SETTLED = 31, 8.0, 3
 Run = Callable[[], Any]
 #: literals that a second run of a query changes
 LITERALS = re.compile(r"\b(d_year|d_moy|i_manufact_id|i_manager_id|hd_dep_count)(\s*=\s*)(\d+)\b", re.IGNORECASE)
+#: columns of TPC-DS and regular expressions that filter them
+PATTERNS = (
+    ("c_email_address", r"^[A-Z][a-z]+\.[A-Z][a-z]{3,6}@"),
+    ("c_email_address", r"\.(com|org)$"),
+    ("i_item_desc", r"(?i)(good|great|nice) +\w"),
+    ("i_item_desc", r"[aeiou]{3,}.*, "),
+)
+PATTERN_ROWS = 2_000_000
 
 
 class Bench:
@@ -123,6 +135,35 @@ class Bench:
                 raise SystemExit(f"query {number} from {format}: {error}") from error
             ratios.append(found[other] / found["jumpgate"])
             remark(f"  {format} query {number}: jumpgate {found['jumpgate']:.3f} s, {other} {found[other]:.3f} s")
+        return geometric_mean(ratios)
+
+    def matching(self, other: str) -> float:
+        """Filters by regular expressions: another engine's time ÷ Jumpgate's."""
+        file = self._data / "patterns.parquet"
+        if not file.exists():
+            folder = self.directory(TPCDS, "parquet")
+            columns = {}
+            for column, table in (("c_email_address", "customer"), ("i_item_desc", "item")):
+                values = pq.read_table(path(folder, table, "parquet"), columns=[column]).column(0).combine_chunks()
+                columns[column] = values.take(pa.array(np.arange(PATTERN_ROWS) % len(values)))
+            pq.write_table(pa.table(columns), file)
+        connection = self._stack.enter_context(jumpgate.connect(offload="always"))
+        connection.register("t", file)
+        plain = datafusion.SessionContext(datafusion.SessionConfig().with_target_partitions(THREADS))
+        plain.register_parquet("t", file.as_uri())
+        duck = self._stack.enter_context(duckdb.connect(config={"threads": THREADS}))
+        duck.sql(f"CREATE VIEW t AS FROM '{file}'")
+        ratios = []
+        for column, pattern in PATTERNS:
+            text = f"SELECT count(*) AS n FROM t WHERE regexp_like({column}, '{pattern}')"
+            others: dict[str, Run] = {
+                "duckdb": lambda: duck.sql(text.replace("regexp_like", "regexp_matches")).fetchall(),  # noqa: B023
+                "datafusion": lambda: plain.sql(text).to_arrow_table(),  # noqa: B023  called in this round
+            }
+            contenders = {"jumpgate": lambda: connection.sql(text).to_arrow(), other: others[other]}  # noqa: B023
+            found = medians(alternate(contenders, RUNS, SECONDS_MAX))
+            ratios.append(found[other] / found["jumpgate"])
+            remark(f"  {pattern}: jumpgate {found['jumpgate']:.3f} s, {other} {found[other]:.3f} s")
         return geometric_mean(ratios)
 
     def estimate_error_p90(self) -> float:
@@ -228,6 +269,12 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         ),
         "orc_vs_parquet": lambda: Figure(
             "orc_vs_parquet", bench.ratio("orc", "parquet"), 0.75, "higher", f"Jumpgate on Parquet ÷ on ORC: {speed}"
+        ),
+        "regex_vs_datafusion": lambda: Figure(
+            "regex_vs_datafusion", bench.matching("datafusion"), 0.8, "higher", f"{len(PATTERNS)} filters, Parquet"
+        ),
+        "regex_vs_duckdb": lambda: Figure(
+            "regex_vs_duckdb", bench.matching("duckdb"), 1.0, "higher", f"{len(PATTERNS)} filters, Parquet"
         ),
         "peak_memory_gb": lambda: Figure(
             "peak_memory_gb", max(q.peak_bytes for q in bench.parquet.queries) / 1e9, 8.0, "lower",

@@ -87,13 +87,21 @@ def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
     for name, path in plugins.installed(GROUP):
         try:
             function = _complete(name, path, plugins.load_value("function", name, path))
-            for names in ("name", "sql", "substrait"):
-                by_name((*BUILT_IN.values(), *found, function), names)
+            _require_own_names((*BUILT_IN.values(), *found, function), f"function '{name}' ({path})")
         except ConfigError as error:
             problems[name] = error
         else:
             found.append(function)
     return tuple(found), problems
+
+
+def _require_own_names(functions: tuple[Function, ...], where: str) -> None:
+    """Raises ConfigError, which says where it is from, if two of the functions share a name of any kind."""
+    try:
+        for names in ("name", "sql", "substrait"):
+            by_name(functions, names)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}") from None
 
 
 def _complete(name: str, path: str, function: object) -> Function:

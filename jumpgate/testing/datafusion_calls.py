@@ -109,7 +109,11 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
                (f"{name}({{0}}, {{1}}, {{2}})", ("string", "int8", "string"))]
         for name in ("lpad", "rpad")
     },
-    **{name: [(f"{name}({{0}})", ("string",))] for name in ("btrim", "ltrim", "rtrim")},
+    **{
+        name: [(f"{name}({{0}})", ("string",)),
+               *((f"{name}({{0}}, {{1}})", ("string", c)) for c in ("' '", "'a'", "' ba]'", "'Σé😀^'"))]
+        for name in ("btrim", "ltrim", "rtrim")
+    },
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
     "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],

@@ -141,7 +141,7 @@ REFUSED = [
     ("regexp_replace", ("string", "'a'", "string"), "what a match is replaced by must be a literal"),
     ("date_part", ("'century'", "date"), "date_part of 'century' is not known"),
     ("date_trunc", ("'millisecond'", "timestamp"), "date_trunc to 'millisecond' is not known"),
-    ("btrim", ("string", "'x'"), "trim takes 1 arguments, not 2"),
+    ("btrim", ("string", "string"), "trim takes 1 arguments, not 2"),
 ]
 
 

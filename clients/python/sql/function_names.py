@@ -215,11 +215,17 @@ def _concat(arguments: Arguments) -> Expression:
     return bind("concat", tuple(bind("coalesce", (a, _text(""))) if a.type.nullable else a for a in arguments))
 
 
-def _trim(function: str) -> Adapter:
+def _trim(function: str, pattern: str) -> Adapter:
+    """Spaces by a function of its own, other literal characters by a regular expression in which {0} matches them."""
+
     def adapter(arguments: Arguments) -> Expression:
-        if len(arguments) == 2 and isinstance(arguments[1], Literal) and arguments[1].value == " ":
-            arguments = arguments[:1]
-        return bind(function, arguments)
+        characters = arguments[1].value if len(arguments) == 2 and isinstance(arguments[1], Literal) else None
+        if not isinstance(characters, str) or not characters:
+            return bind(function, arguments)
+        if not characters.strip(" "):
+            return bind(function, arguments[:1])
+        run = "".join(rf"\x{{{ord(c):x}}}" for c in characters)
+        return bind("regexp_replace_all", (arguments[0], _text(pattern.format(f"[{run}]+")), _text("")))
 
     return adapter
 
@@ -292,9 +298,9 @@ ADAPTERS: Mapping[str, Adapter] = {
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),
     "concat": _concat,
-    "btrim": _trim("trim"),
-    "ltrim": _trim("ltrim"),
-    "rtrim": _trim("rtrim"),
+    "btrim": _trim("trim", "^{0}|{0}$"),
+    "ltrim": _trim("ltrim", "^{0}"),
+    "rtrim": _trim("rtrim", "{0}$"),
     "date_part": _date_part,
     "date_trunc": _date_trunc,
 }

@@ -7,8 +7,6 @@
 namespace jg::regex {
 namespace {
 
-constexpr uint64_t kTextBytesMax = 1 << 28;
-
 struct Header {
   uint32_t text_begins, later, searching, waits_for, width, states;
 };
@@ -131,48 +129,48 @@ char* copied(char* at, const char* from, uint64_t n) {
 }  // namespace
 }  // namespace jg::regex
 
-using namespace jg::regex;
+using namespace jg;
 
-int jg_regexp_like(JgStr s, JgStr pattern) { return matches(Automaton(pattern.data), s); }
+int jg_regexp_like(JgStr s, JgStr pattern) { return regex::matches(regex::Automaton(pattern.data), s); }
 
 int64_t jg_regexp_count(JgStr s, JgStr pattern) {
   int64_t found = 0;
-  each_match(Finder(pattern), s, [&](Match) { ++found; });
+  regex::each_match(regex::Finder(pattern), s, [&](regex::Match) { ++found; });
   return found;
 }
 
 int64_t jg_regexp_position(JgStr s, JgStr pattern) {
-  Match m;
-  return Finder(pattern).find(s, 0, &m) ? jg_char_length({s.data, m.begin}) + 1 : 0;
+  regex::Match m;
+  return regex::Finder(pattern).find(s, 0, &m) ? jg_char_length({s.data, m.begin}) + 1 : 0;
 }
 
 int jg_regexp_replace(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out) {
-  Match m;
+  regex::Match m;
   *out = s;
-  if (!Finder(pattern).find(s, 0, &m)) return JG_OK;
+  if (!regex::Finder(pattern).find(s, 0, &m)) return JG_OK;
   char* p;
   uint64_t size;
-  if (int failure = replaced(task, s, by, 1, m.end - m.begin, &p, &size)) return failure;
-  copied(copied(copied(p, s.data, m.begin), by.data, by.size), s.data + m.end, s.size - m.end);
+  if (int failure = regex::replaced(task, s, by, 1, m.end - m.begin, &p, &size)) return failure;
+  regex::copied(regex::copied(regex::copied(p, s.data, m.begin), by.data, by.size), s.data + m.end, s.size - m.end);
   *out = {p, size};
   return JG_OK;
 }
 
 int jg_regexp_replace_all(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out) {
-  const Finder finder(pattern);
+  const regex::Finder finder(pattern);
   uint64_t count = 0, dropped = 0;
-  each_match(finder, s, [&](Match m) { ++count, dropped += m.end - m.begin; });
+  regex::each_match(finder, s, [&](regex::Match m) { ++count, dropped += m.end - m.begin; });
   *out = s;
   if (count == 0) return JG_OK;
   char* p;
   uint64_t size, from = 0;
-  if (int failure = replaced(task, s, by, count, dropped, &p, &size)) return failure;
+  if (int failure = regex::replaced(task, s, by, count, dropped, &p, &size)) return failure;
   char* at = p;
-  each_match(finder, s, [&](Match m) {
-    at = copied(copied(at, s.data + from, m.begin - from), by.data, by.size);
+  regex::each_match(finder, s, [&](regex::Match m) {
+    at = regex::copied(regex::copied(at, s.data + from, m.begin - from), by.data, by.size);
     from = m.end;
   });
-  copied(at, s.data + from, s.size - from);
+  regex::copied(at, s.data + from, s.size - from);
   *out = {p, size};
   return JG_OK;
 }
