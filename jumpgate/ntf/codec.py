@@ -17,7 +17,7 @@ from jumpgate.ntf.descriptor import Descriptor
 _ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
     "float32": pa.float32(), "float64": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
-    "string": pa.string(), "binary": pa.binary(),
+    "string": pa.string(), "binary": pa.binary(), "time": pa.time64("us"), "timestamp_ns": pa.timestamp("ns"),
 }  # fmt: skip
 
 
@@ -25,12 +25,27 @@ def arrow_type(type: DataType) -> pa.DataType:
     """The type of a result's column; raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
-    if type.is_nested:
-        parts = [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
-        if type.kind == "struct":
-            return pa.struct(parts)
-        return pa.list_(parts[0]) if type.kind == "list" else pa.map_(parts[0].type, parts[1])
-    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
+    match type.kind:
+        case "struct":
+            return pa.struct(_parts(type))
+        case "list":
+            return pa.list_(_parts(type)[0])
+        case "map":
+            key, value = _parts(type)
+            return pa.map_(key.type, value)
+        case "decimal":
+            return pa.decimal128(type.precision, type.scale)
+        case "timestamptz":
+            return pa.timestamp("us", type.zone)
+        case "timestamptz_ns":
+            return pa.timestamp("ns", type.zone)
+        case "duration":
+            return pa.duration(type.unit)
+    return _ARROW[type.kind]
+
+
+def _parts(type: DataType) -> list[pa.Field]:
+    return [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:

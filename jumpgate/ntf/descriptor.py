@@ -147,7 +147,12 @@ class Descriptor:
             dataflow_pb2.Field(
                 name=f.name,
                 type=dataflow_pb2.Type(
-                    kind=f.type.kind, precision=f.type.precision, scale=f.type.scale, required=not f.type.nullable
+                    kind=f.type.kind,
+                    precision=f.type.precision,
+                    scale=f.type.scale,
+                    required=not f.type.nullable,
+                    zone=f.type.zone,
+                    unit=f.type.unit,
                 ),
             )
             for f in self.schema
@@ -164,7 +169,10 @@ class Descriptor:
         from jumpgate.v1.ntf_pb2 import NetworkTupleFormat as Message
 
         types = [
-            DataType(f.type.kind, f.type.precision, f.type.scale, not f.type.required) for f in message.schema.fields
+            DataType(
+                f.type.kind, f.type.precision, f.type.scale, not f.type.required, zone=f.type.zone, unit=f.type.unit
+            )
+            for f in message.schema.fields
         ]
         names = [f.name for f in message.schema.fields]
         descriptor = cls(

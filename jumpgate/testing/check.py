@@ -42,4 +42,4 @@ def check_nca(
             directed=directed, own=own,
         ) as rig,
     ):  # fmt: skip
-        return report.with_more(check(nca, rig, cases))
+        return check(nca, rig, cases, report)

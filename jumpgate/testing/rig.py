@@ -153,7 +153,10 @@ class LocalRig:
 
     def directed(self) -> Iterator[Case]:
         if self._directed is None:
-            self._directed = [*directed(Path(self._folder.name) / "directed", self._limit), *self._own]
+            found = directed(Path(self._folder.name) / "directed", self._limit)
+            if self._interprets and not self._computes:
+                found = (case for case in found if not any(isinstance(o, Window) for o in case.root.walk()))
+            self._directed = [*found, *self._own]
         return iter(self._directed)
 
     def dataflow(self, seed: int) -> Operator:

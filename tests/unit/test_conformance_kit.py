@@ -54,7 +54,7 @@ class Runs:
 
 def checked(nca: NCA, cases: int = CASES) -> Report:
     others = [n for n in default_registry() if n.name != nca.name]
-    with LocalRig(Registry([*others, nca]), (host("a"), SWITCH), formats=("parquet", "csv"), directed=3) as rig:
+    with LocalRig(Registry([*others, nca]), (host("a"), SWITCH), formats=("parquet", "csv"), directed=6) as rig:
         return check(nca, rig, cases)
 
 
@@ -136,7 +136,7 @@ def test_claiming_unknown_devices_is_found() -> None:
 def test_a_wrong_result_is_found() -> None:
     nca = Filters("filters", runs=Runs())
     registry = Registry([*default_registry(), nca])
-    with LocalRig(registry, (host("a"), SWITCH), formats=("parquet",), directed=3) as rig:
+    with LocalRig(registry, (host("a"), SWITCH), formats=("parquet",), directed=6) as rig:
         right = rig.run
         rig.run = lambda plan, root: right(plan, root).slice(1)  # type: ignore[method-assign]
         report = check(nca, rig, CASES)

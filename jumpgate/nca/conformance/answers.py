@@ -40,9 +40,9 @@ def ask(
     return problems
 
 
-def operators_of(matched: str) -> list[str]:
-    """The operators in a key of `matched`."""
-    return matched.split(" ", 1)[1].split(" ← ")
+def operator_of(matched: str) -> str:
+    """The operator in a key of `matched` that filters and projections were taken along with."""
+    return matched.split(" ", 1)[1].split(" ← ")[-1]
 
 
 def _nodes(root: Operator) -> Iterator[Operator]:

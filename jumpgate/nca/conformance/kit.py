@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace, JumpgateError
-from jumpgate.nca.conformance.answers import ask, operators_of
+from jumpgate.nca.conformance.answers import ask, operator_of
 from jumpgate.nca.conformance.breaks import LIMIT_S, ROUND_TRIPS, WAYS, LiveHosts, break_off
 from jumpgate.nca.interface import NCA, Device, JobPlan
 
@@ -50,8 +50,8 @@ class Report:
     """What the kit saw. An accelerator passes when nothing was found, and it was run and broken off.
 
     asked: dataflows about whose nodes it was asked; matched and refused count its answers. compared: results that it
-    took part in; `operators` by what it took over in them. broken_off: life-cycles of its instances that did not come
-    to their end.
+    took part in; `operators` by the operator below what else it took over. broken_off: life-cycles of its instances
+    that did not come to their end.
     """
 
     nca: str
@@ -66,18 +66,6 @@ class Report:
     @property
     def passed(self) -> bool:
         return not self.findings and self.compared > 0 and self.broken_off > 0
-
-    def with_more(self, other: Report) -> Report:
-        """Both together."""
-        both = Report(self.nca, self.asked + other.asked, compared=self.compared + other.compared)
-        both.broken_off = self.broken_off + other.broken_off
-        both.findings = [*self.findings, *other.findings]
-        for name in ("matched", "refused", "operators"):
-            counts = dict(getattr(self, name))
-            for what, times in getattr(other, name).items():
-                counts[what] = counts.get(what, 0) + times
-            setattr(both, name, counts)
-        return both
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -117,16 +105,17 @@ class Rig(Protocol):
         """Hosts of all devices that have one, for driving life-cycles; they end with the context."""
 
 
-def check(nca: NCA, rig: Rig, cases: int = 50) -> Report:
-    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1."""
-    report = compare(nca, rig, cases)
+def check(nca: NCA, rig: Rig, cases: int = 50, before: Report | None = None) -> Report:
+    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1. What was
+    seen `before`, on another rig, is part of the report."""
+    report = compare(nca, rig, cases, before=before)
     asyncio.run(_break_off(nca, rig, cases, report))
     return report
 
 
-def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False) -> Report:
-    """The kit but for life-cycles. `stop`: at the first finding."""
-    report = Report(nca.name)
+def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Report | None = None) -> Report:
+    """The kit but for life-cycles. `stop`: at the first finding. `before` as for `check`."""
+    report = before or Report(nca.name)
     wrong = 0
     for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
         matched: dict[str, int] = {}
@@ -138,7 +127,7 @@ def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False) -> Report:
         plan = _planned(nca, rig, case.root)
         if plan is not None and nca.name in plan.explain["ncas"]:
             wrong += _compare(rig, case, plan, report)
-            for kind in {kind for name in matched for kind in operators_of(name)}:
+            for kind in {operator_of(name) for name in matched}:
                 report.operators[kind] = report.operators.get(kind, 0) + 1
         if wrong >= WRONG_MAX or (stop and report.findings):
             return report
@@ -153,7 +142,7 @@ def _thin(report: Report) -> Iterator[Finding]:
         said = f"; what it said most: {'; '.join(reasons)}" if reasons else ""
         yield Finding("coverage", "all dataflows", f"no result that it took part in was compared{said}. {MORE}")
         return
-    for kind in sorted({kind for name in report.matched for kind in operators_of(name)}):
+    for kind in sorted({operator_of(name) for name in report.matched}):
         if (compared := report.operators.get(kind, 0)) < COMPARED_MIN:
             yield Finding("coverage", kind, f"compared {compared} times, at least {COMPARED_MIN} are needed. {MORE}")
 

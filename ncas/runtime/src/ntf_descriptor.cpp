@@ -33,10 +33,23 @@ std::optional<int> number(std::string_view word) {
 
 bool parse_type(std::string_view word, ColumnSpec* column) {
   static constexpr std::pair<std::string_view, JgType> KINDS[] = {
-      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},     {"int32", JG_I32},
-      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},   {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY},
+      {"bool", JG_BOOL},
+      {"int8", JG_I8},
+      {"int16", JG_I16},
+      {"int32", JG_I32},
+      {"int64", JG_I64},
+      {"float32", JG_F32},
+      {"float64", JG_F64},
+      {"date", JG_DATE},
+      {"timestamp", JG_TIMESTAMP},
+      {"string", JG_STRING},
+      {"binary", JG_BINARY},
+      {"time", JG_TIME},
+      {"timestamp_ns", JG_TIMESTAMP_NS},
   };
+  static constexpr std::pair<std::string_view, JgType> OF_A_ZONE_OR_UNIT[] = {
+      {"timestamptz(", JG_TIMESTAMP}, {"timestamptz_ns(", JG_TIMESTAMP_NS}, {"duration(", JG_I64}};
+
   column->nullable = word.ends_with('?');
   if (column->nullable) word.remove_suffix(1);
   if (word.starts_with("decimal(") && word.ends_with(')')) {
@@ -49,6 +62,12 @@ bool parse_type(std::string_view word, ColumnSpec* column) {
     column->scale = *scale;
     column->type = *precision <= 18 ? JG_DEC64 : JG_DEC128;
     return true;
+  }
+  for (const auto& [name, type] : OF_A_ZONE_OR_UNIT) {
+    if (word.starts_with(name) && word.ends_with(')') && word.size() > name.size() + 1) {
+      column->type = type;
+      return true;
+    }
   }
   for (const auto& [name, type] : KINDS) {
     if (word == name) {

@@ -8,8 +8,9 @@ from typing import Any
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import Aggregate, Operator, Sort, expressions_of
-from jumpgate.nca.interface import Completeness, Cost, Device, InstancePlan, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
 from jumpgate.nca.lifecycle import WorkerLifecycle
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -67,8 +68,8 @@ class ArrowEngine:
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.columnar(match.schema), TCP
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return Cost(setup_s=0.5, throughput=0.2e9, memory_bytes=2.0 * (inputs[0].bytes or 0.0))
+    def speeds(self, device: Device) -> Speeds:
+        return Speeds(factor=5.0, setup_s=0.5)
 
 
 def _aggregate(node: Aggregate, dialect: Dialect) -> Unsupported | None:
