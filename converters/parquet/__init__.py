@@ -80,6 +80,7 @@ PARQUET = Format(
     converted=False,
     substrait="parquet",
     speeds=Speeds(number=8e-9, decimal=6e-9, text=30e-9),
+    datafusion=Speeds(number=7e-9, decimal=12e-9, text=21e-9),
     infer_schema=_schema,
     rows=_rows,
     sample=_sample,

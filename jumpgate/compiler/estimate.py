@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from jumpgate.compiler.columns import between, met, overlap, remaining, thinned, united
 from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
@@ -27,6 +28,8 @@ from jumpgate.dataflow.expressions import (
     conjunction,
     conjuncts,
 )
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -162,7 +165,7 @@ class Estimator:
                 width = len(node.left.schema)
                 if index < width:
                     node = node.left
-                elif node.type == "mark":
+                elif node.type.marks:
                     return
                 else:
                     node, key = node.right, ColumnRef(key.type, index - width)
@@ -247,11 +250,11 @@ class Estimator:
         width = len(node.left.schema)
         ours = index < width
         side = node.left if ours else node.right
-        if node.type == "mark" and not ours:
+        if node.type.marks and not ours:
             _, true = self._pairs(node, self.rows(node.left), self.rows(node.right))
             return ColumnStatistics(2.0, true_fraction=true)
         at, rows = index if ours else index - width, self.rows(node)
-        if node.type not in ("inner", "semi"):
+        if node.type.unmatched or node.type.unmatched_right:
             return thinned(self._at(side, at), self.rows(side), rows)
         looked_at = self._met_by(node, side, at)
         if looked_at is not None:
@@ -300,7 +303,7 @@ class Estimator:
     def _rows(self, node: Operator) -> tuple[float | None, float]:
         """Rows, and by which factor they may be off."""
         if isinstance(node, Read):
-            return self.files(node).rows, 1.0 if node.format in ("parquet", "orc") else SAMPLED
+            return self.files(node).rows, 1.0 if formats()[node.format].self_describing else SAMPLED
         if isinstance(node, Mapped):
             return self._mapped(node), self.doubt(node.match.operators[0])
         if isinstance(node, Receive):
@@ -401,20 +404,15 @@ class Estimator:
             chosen = selectivity(node.residual, about)
             found *= min(1.0, chosen * max(1.0, matched / max(1.0, left * found)))
             matched *= chosen
-        match node.type:
-            case "left":
-                return max(matched, left)
-            case "right":
-                return max(matched, right)
-            case "full":
-                return max(matched, left, right)
-            case "semi":
-                return left * found
-            case "anti":
-                return left * max(1.0 - found, UNMATCHED if node.left_keys else 0.0)
-            case "mark":
+        match node.type.output:
+            case Output.PAIRS:
+                return max(matched, left * node.type.unmatched, right * node.type.unmatched_right)
+            case Output.LEFT:
+                lacking = max(1.0 - found, UNMATCHED if node.left_keys else 0.0)
+                return left * (found * node.type.matched + lacking * node.type.unmatched)
+            case Output.MARK:
                 return left
-        return matched
+        assert_never(node.type.output)
 
     def _pairs(self, node: Join, left: float, right: float) -> tuple[float, float]:
         """How many pairs of rows have equal keys, and of the left rows the fraction that has a partner."""
@@ -443,7 +441,7 @@ class Estimator:
         return pairs, partners
 
     def _join_doubt(self, node: Join) -> float:
-        if not node.left_keys or node.type == "mark":
+        if not node.left_keys or node.type.marks:
             return 1.0 if node.residual is None else GUESSED
         known = all(
             self.column(side, key).distinct is not None
@@ -486,7 +484,7 @@ class Estimator:
         least = math.inf
         above: Operator | None = None
         for place, _ in self._path(node, key):
-            if isinstance(above, Join) and above.type in ("inner", "semi"):
+            if isinstance(above, Join) and not (above.type.unmatched or above.type.unmatched_right):
                 least = min(least, self._partners(above, place))
             least, above = min(least, self.rows(place)), place
         return max(1.0, least)

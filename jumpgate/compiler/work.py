@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -117,7 +118,7 @@ def _join(node: Join, left: float, right: float, output: float) -> Work:
         **by_size("build", built, built),
         **by_size("probe", probing, built),
         "filter": pairs,
-        "expression": output if node.type not in ("semi", "anti") else 0.0,
+        "expression": 0.0 if node.type.output is Output.LEFT else output,
     }
 
 

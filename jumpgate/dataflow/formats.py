@@ -115,6 +115,7 @@ class Format:
     converted: bool = True  #: DataFusion has no reader that gives the same values: it gets what Jumpgate read
     substrait: str = ""  #: Substrait's name: a member of ReadRel.LocalFiles.FileOrFiles.file_format
     speeds: Speeds = Speeds()
+    datafusion: Speeds | None = None  #: the same of DataFusion, by Jumpgate's reader if `converted`
 
     #: the schema that files share. Raises SchemaMismatch if they cannot be one table
     infer_schema: Callable[[tuple[str, ...], Mapping[str, str]], Schema]

@@ -17,6 +17,7 @@ from typing import Any
 from jumpgate.client import avg, col, count, count_distinct, lit, max_, min_, stddev, sum_
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Frame, Operator, SortKey, Window, WindowFunction, column, window_type
 from jumpgate.dataflow.types import DataType, int64, parse_type
 from jumpgate.nca.conformance.kit import Case
@@ -109,7 +110,7 @@ def _joins(lab: Lab) -> Found:
                 table(lab, type, nulls),
                 table(lab, type, nulls, 2).select(g2=col("g"), v2=col("v"), n2=col("n")),
             )
-            for how in ("inner", "left", "semi", "anti", "right", "full", "mark") if nulls else ("inner",):
+            for how in (t for t in JoinType if nulls or t.any_order):
                 joined = left.join(right, left_on="v", right_on="v2", how=how)
                 yield f"{how} on {type}{'' if nulls else ' without NULLs'}", joined, ""
         left, right = table(lab, type), table(lab, type, copies=1).select(g2=col("g"), v2=col("v"), n2=col("n"))
@@ -117,7 +118,7 @@ def _joins(lab: Lab) -> Found:
         yield f"on {type} with an empty probe side", _none(left).join(right, left_on="v", right_on="v2"), ""
         yield f"of a table of {type} with itself", left.join(left, left_on="v", right_on="v", suffix="_r"), ""
     left, right = table(lab, "int32"), table(lab, "int32").select(g2=col("g"), v2=col("v"), n2=col("n"))
-    for how in ("inner", "left", "semi", "anti"):
+    for how in (t for t in JoinType if not t.unmatched_right and not t.marks):
         joined = left.join(right, left_on="v", right_on="v2", how=how, where=col("n") < col("n2"))
         yield f"{how} with a further condition", joined, ""
     big = many(lab)

@@ -28,17 +28,14 @@ RUNS = 5
 FACT_ROWS, ITEMS, TINY_ROWS = 600_000, 1_000, 10
 #: no kind of work is believed to be so many times faster or slower than assumed
 FACTOR_MAX = 20.0
-#: where DataFusion differs from generated programs, before anything was measured; what it reads through Jumpgate's
-#: converters (all but Parquet) is a job for each table
+#: where DataFusion differs from generated programs, before anything was measured
 DATAFUSION = {
-    "job": 1.5e-3, "open": 3e-4, "open json": 1.1e-2, "open csv": 1.1e-2, "open orc": 1e-2,
-    "scan parquet number": 7e-9, "scan parquet decimal": 12e-9, "scan parquet text": 21e-9,
-    "scan json number": 20e-9, "scan json decimal": 45e-9, "scan json text": 42e-9,
-    "scan csv number": 17e-9, "scan csv decimal": 35e-9, "scan csv text": 47e-9,
-    "scan orc number": 10e-9, "scan orc decimal": 20e-9, "scan orc text": 36e-9,
+    "job": 1.5e-3, "open": 3e-4,
     "filter": 1e-9, "expression": 4e-9, "probe": 40e-9, "probe large": 40e-9, "build": 50e-9, "build large": 80e-9,
     "group": 10e-9, "group large": 60e-9, "measure": 4e-9, "sort": 13e-9, "window": 60e-9,
 }  # fmt: skip
+#: seconds for a table that it reads through Jumpgate's converters: a job
+OPEN_CONVERTED = 1.1e-2
 
 
 @dataclass(frozen=True)
@@ -78,9 +75,20 @@ OPERATORS = (
 )  # fmt: skip
 
 
+def assumed() -> dict[str, float]:
+    """What is assumed of DataFusion, with what each format declares of its scans there."""
+    found = {**calibration.assumed(), **DATAFUSION}
+    for name, format in formats().items():
+        if format.converted:
+            found[f"open {name}"] = OPEN_CONVERTED
+        if format.datafusion is not None:
+            found |= {f"scan {name} {kind}": getattr(format.datafusion, kind) for kind in ("number", "decimal", "text")}
+    return found
+
+
 def load() -> dict[str, float]:
     """How fast DataFusion is on this host as it was measured, else as it is assumed to be."""
-    return {**calibration.assumed(), **DATAFUSION, **calibration.load("datafusion")}
+    return {**assumed(), **calibration.load("datafusion")}
 
 
 Progress = Callable[[str, int, int], None]
@@ -91,7 +99,7 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
 
     Returns seconds of a core by kind of work, of `host` and of `datafusion`.
     """
-    found = {"host": calibration.assumed(), "datafusion": {**calibration.assumed(), **DATAFUSION}}
+    found = {"host": calibration.assumed(), "datafusion": assumed()}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
         all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
         for number, format in enumerate(all_of_them):
