@@ -181,6 +181,16 @@ class Session:
         data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
 
+    def explain_job(self, job: str = "latest", *, verbose: bool = False) -> str:
+        """The plan of a job that was executed: what each operator was expected to take, and what it took. Raises
+        NotFound."""
+        return str(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job, verbose=verbose)).text)
+
+    def explain_job_data(self, job: str = "latest") -> dict[str, Any]:
+        """What `explain_job` says, for programs: `measured` in each fragment, by the operator's number."""
+        data: dict[str, Any] = json.loads(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job)).json)
+        return data
+
     def estimate(
         self, dataflow: Dataflow, dialect: Dialect | None = None, *, elsewhere: Mapping[str, float], cores: int
     ) -> Estimate:

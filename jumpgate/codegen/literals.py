@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from jumpgate.codegen.program import InParameter, Null, Parameter, Program
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.expressions import Call, Expression, InList, Literal, Value
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import BUILT_IN, find
@@ -30,6 +31,8 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         return number * int(10**shift) if shift >= 0 else number // int(10**-shift)
     if isinstance(value, datetime.datetime):
         return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH).days
     if isinstance(value, str):

@@ -574,7 +574,7 @@ def _used_twice(root: Operator) -> frozenset[int]:
 def _ordered_alike(a: DataType, b: DataType) -> bool:
     """Whether the physical values of both are 64-bit integers that mean the same."""
     integers = a.is_integer and b.is_integer
-    same = a.kind == b.kind and a.kind in ("decimal", "date", "timestamp") and a.scale == b.scale
+    same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
     return (integers or same) and max(a.width, b.width) <= 8
 
 

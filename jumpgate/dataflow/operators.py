@@ -9,7 +9,9 @@ from typing import assert_never
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType, Output
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, float64, int64
+from jumpgate.errors import InvalidDataflow
 
 WINDOW_FUNCTIONS = (
     "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
@@ -390,7 +392,14 @@ class Send(Unary):
 
     endpoints: tuple[str, ...]
     partitioning: Partitioning = field(default_factory=Partitioning)
-    layout: str = "columnar"
+    layout: Layout = Layout.COLUMNAR
+
+    def __post_init__(self) -> None:
+        """Takes a layout's name, too. Raises InvalidDataflow for one that there is not."""
+        try:
+            object.__setattr__(self, "layout", Layout(self.layout))
+        except ValueError as unknown:
+            raise InvalidDataflow(f"send: {unknown}", operator="send") from None
 
 
 @dataclass(frozen=True)

@@ -286,7 +286,6 @@ def _partitioning(p: Partitioning, schema: Schema) -> list[str]:
 
 def _send(node: Send, schema: Schema) -> list[str]:
     found = _partitioning(node.partitioning, schema)
-    found += [] if node.layout in ("columnar", "row") else [f"unknown layout {node.layout!r}"]
     if len(node.endpoints) != node.partitioning.count:
         found.append(f"{len(node.endpoints)} endpoints for {node.partitioning.count} partitions")
     return found

@@ -89,7 +89,7 @@ def unit_seconds(name: str, seconds: Mapping[str, float]) -> float:
     """For one unit; of a format without a figure of its own that of all formats. Raises KeyError."""
     found = seconds.get(name)
     if found is None:
-        words = name.split()
+        words = name.split() or [name]
         general = words[0] if words[0] in FIXED else f"{words[0]} {words[-1]}" if len(words) > 2 else name
         found = seconds[general] if general in seconds else HOST[general]
     return found

@@ -13,11 +13,13 @@ import grpc
 
 from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
 from jumpgate.errors import ConfigError, InternalError, JumpgateError
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import estimate_of
 from jumpgate.service.plans import Plans
@@ -118,6 +120,9 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
+            if request.job_id:
+                return _analyzed(self.engine.describe(request.job_id), request.verbose)
+
             def planned() -> JobPlan:
                 options = _options(request.options)
                 if request.verbose:
@@ -161,6 +166,16 @@ async def serve(
         )
     await server.start()
     return server, engine, bound
+
+
+def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:
+    """The plan of a job that ran, with what was measured of its operators."""
+    fragments = {
+        name: {**fragment, "measured": {str(n): m for n, m in measured(record.counters, name).items()}}
+        for name, fragment in record.explain.get("fragments", {}).items()
+    }
+    text = explain_text(record.explain, verbose, record.counters) if fragments else ""
+    return pb.ExplainResponse(text=text, json=json.dumps({**record.explain, "fragments": fragments}))
 
 
 def _options(o: pb.Options) -> RunOptions:

@@ -125,7 +125,7 @@ class Interpreter:
         match node:
             case Read():
                 table = oracle.run(replace(node, predicate=None), self.dialect)
-                every = [*zip(*(c.to_pylist() for c in table.columns), strict=True)]
+                every = [*zip(*(oracle.values(c) for c in table.columns), strict=True)]
                 return every[self.instance.index :: self.instance.count]
             case Receive():
                 return self.inputs[node.edge]

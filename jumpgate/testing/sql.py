@@ -13,6 +13,7 @@ import decimal as pydecimal
 import math
 from collections.abc import Sequence
 
+from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
@@ -38,7 +39,7 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
 )
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, string
 
 TYPES = {
     "bool": "BOOLEAN",
@@ -49,7 +50,10 @@ TYPES = {
     "float32": "FLOAT",
     "float64": "DOUBLE",
     "date": "DATE",
+    "time": "TIME",
     "timestamp": "TIMESTAMP",
+    "timestamp_ns": "TIMESTAMP_NS",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
     "string": "VARCHAR",
     "binary": "BLOB",
 }
@@ -120,9 +124,11 @@ def literal(value: Value, type: DataType) -> str:
             text = repr(value) if math.isfinite(value) else f"'{value!r}'"
         case pydecimal.Decimal():
             text = f"'{value:f}'"
+        case int() if type.kind == "timestamp_ns":
+            text = f"'{cast_value(value, type, string)}'"
         case datetime.datetime():
-            text = f"'{value.isoformat(' ')}'"
-        case datetime.date():
+            text = f"'{value.isoformat(' ')}{'+00' if type.is_zoned else ''}'"
+        case datetime.date() | datetime.time():
             text = f"'{value.isoformat()}'"
         case _:
             text = repr(value)

@@ -134,18 +134,20 @@ class ListResponse(_message.Message):
     def __init__(self, jobs: _Optional[_Iterable[_Union[JobDescription, _Mapping]]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only")
+    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "job_id")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERBOSE_FIELD_NUMBER: _ClassVar[int]
     ELSEWHERE_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     options: Options
     verbose: bool
     elsewhere: Speeds
     estimate_only: bool
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ...) -> None: ...
+    job_id: str
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., job_id: _Optional[str] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
     __slots__ = ("text", "json", "estimate")

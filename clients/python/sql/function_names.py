@@ -40,7 +40,7 @@ PARTS = {
     "millisecond": "millisecond",
     "microsecond": "microsecond",
 }
-_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "nanosecond", "epoch")
 #: milliseconds before 1970 go towards 1970 there
 _TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "microsecond")
 
@@ -65,7 +65,7 @@ def _call(function: Function, arguments: Arguments) -> Call:
 def add_interval(value: Expression, months: int, days: int, nanoseconds: int) -> Expression:
     """A date or timestamp and an interval of Arrow's three parts; to subtract one, negate them all."""
     microseconds, rest = divmod(nanoseconds, _MICROSECOND_NS)
-    if rest and value.type.kind == "timestamp":
+    if rest and value.type.kind != "date":
         raise TypeMismatch("an interval of nanoseconds: timestamps have microseconds")
     if rest:  # of dates only whole days count
         microseconds = int(nanoseconds / _MICROSECOND_NS)
@@ -227,15 +227,15 @@ def _trim(function: str) -> Adapter:
 def _date_part(arguments: Arguments) -> Expression:
     unit, value = arguments
     part = unit.value.lower() if isinstance(unit, Literal) and isinstance(unit.value, str) else None
+    if value.type.kind == "date" and part in _OF_THE_CLOCK:
+        value = cast_to(value, timestamp)
     if part == "epoch":
-        return bind("epoch", (cast_to(value, timestamp),))
+        return bind("epoch", (value,))
     if part == "nanosecond":
         thousand = Literal(int64.with_nullable(False), _MICROSECOND_NS)
-        return bind("multiply", (bind("microsecond", (cast_to(value, timestamp),)), thousand))
+        return bind("multiply", (bind("microsecond", (value,)), thousand))
     if part not in PARTS:
         raise TypeMismatch(f"date_part of {part!r} is not known")
-    if part in _OF_THE_CLOCK:
-        value = cast_to(value, timestamp)
     return cast_to(bind(PARTS[part], (value,)), int32)
 
 

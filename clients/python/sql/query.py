@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import polars
 
     from jumpgate.client.result import Result
+    from jumpgate.client.session import Session
     from jumpgate.client.sql.connection import Connection
 
 #: jobs of one query that run at the same time; the others wait
@@ -157,6 +158,11 @@ class Query:
     def data_files(self) -> dict[str, str]:
         """Files that stand for tables of Arrow data, with the tables' names."""
         return self._connection.data_files()
+
+    @property
+    def session(self) -> Session:
+        """The session in which its jobs run."""
+        return self._connection.session
 
     def read_bytes(self) -> float:
         """Bytes of the rows that its jobs read, as columns in memory, as far as the files tell."""

@@ -135,8 +135,11 @@ int jg_contains(JgStr s, JgStr part);
 JgStr jg_int_to_text(JgTask* task, int64_t v);
 JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale);
 JgStr jg_bool_to_text(int v);
-JgStr jg_date_to_text(JgTask* task, int32_t days);
-JgStr jg_timestamp_to_text(JgTask* task, int64_t us);
+// zoned: moments, whose text ends with Z
+JgStr jg_date_to_text(JgTask* task, int32_t days, int zoned);
+JgStr jg_time_to_text(JgTask* task, int64_t us, int zoned);
+JgStr jg_timestamp_to_text(JgTask* task, int64_t us, int zoned);
+JgStr jg_timestamp_ns_to_text(JgTask* task, int64_t ns, int zoned);
 int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out);
 int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out);
 int jg_text_to_float(JgStr s, double* out);
@@ -146,7 +149,9 @@ int jg_text_to_timestamp(JgStr s, int64_t* out);
 // the same where a query casts text, which is read as DataFusion does
 int jg_cast_to_bool(JgStr s, uint8_t* out);
 int jg_cast_to_date(JgStr s, int32_t* out);
+int jg_cast_to_time(JgStr s, int64_t* out);
 int jg_cast_to_timestamp(JgStr s, int64_t* out);
+int jg_cast_to_timestamp_ns(JgStr s, int64_t* out);
 int jg_valid_utf8(JgStr s);
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
 double jg_round(double v, int digits);
