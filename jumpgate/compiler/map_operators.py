@@ -13,7 +13,7 @@ from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
-from jumpgate.nca.matching import final_phase, malformed, match_inputs, pruned_leaf
+from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of
 
 
@@ -126,16 +126,14 @@ class _Mapper:
             if nca.name in excluded:
                 continue
             for devices in self.classes:
-                answer = nca.operators.match_operations(node, devices[0], self.options.dialect)
-                if isinstance(answer, Match):
-                    no = _beyond_limits(answer, devices[0]) or malformed(answer, node)
-                    if no is None:
+                for answer in each(nca.operators.match_operations(node, devices[0], self.options.dialect)):
+                    if isinstance(answer, Unsupported):
+                        self._refuse(node, nca, devices[0], answer)
+                    elif (no := _beyond_limits(answer, devices[0]) or malformed(answer, node)) is not None:
+                        self._refuse(node, nca, devices[0], no)
+                    else:
                         matched = True
                         yield from self._take(nca, answer, devices, excluded)
-                        continue
-                    answer = no
-                if answer is not None:
-                    self._refuse(node, nca, devices[0], answer)
         if not matched:
             self._unmatched[id(node)] = node
             for child in node.inputs:

@@ -163,6 +163,10 @@ class Device:
         return own.get(name, dict(self.offer.capacities).get(name, math.inf))
 
 
+#: what an NCA says about a node on a device
+Answer = Match | Unsupported | None | tuple[Match | Unsupported, ...]
+
+
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often."""
 
@@ -172,11 +176,9 @@ class OperatorInterface(Protocol):
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         """None if the NCA can read this layout over this transport."""
 
-    def match_operations(
-        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
-    ) -> Match | Unsupported | None:
+    def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
         """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
-        not mine, a reason = mine, but I cannot."""
+        not mine, a reason = mine, but I cannot. Several answers, as full, partial or pruning: the planner chooses."""
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""

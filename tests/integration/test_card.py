@@ -117,7 +117,8 @@ def test_an_estimate_that_is_too_large_leaves_the_card_out(card: Callable[..., A
 def test_a_card_that_is_full_is_planned_without(card: Callable[..., Any]) -> None:
     """The estimate is far too low: the filter lets all rows pass."""
     found = card("""
-        build = items.filter((col("big") >= 0) & (col("label") >= "l") & (col("big") < 2**60))
+        odd = (col("big") + col("big") + 1) % 2 == 1
+        build = items.filter(odd & ((col("big") * 2 + 1) % 2 == 1) & ((col("big") * 4 + 1) % 2 == 1))
         flow = sales.join(build, left_on=col("item"), right_on=col("i"))
         said = session.explain(flow)
         result = session.run(flow)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from jumpgate.dataflow.operators import Operator, Receive
 from jumpgate.nca.interface import NCA, Device, Match, Unsupported
-from jumpgate.nca.matching import malformed, match_inputs
+from jumpgate.nca.matching import each, malformed, match_inputs
 from jumpgate.nca.speeds import HOST
 
 #: a device that no accelerator knows
@@ -29,14 +29,15 @@ def ask(
             answer = nca.operators.match_operations(node, device)
             if answer != nca.operators.match_operations(node, device):
                 problems.append(f"answers differently about {node.kind} when asked twice")
-            if isinstance(answer, Unsupported):
-                refused[answer.reason] = refused.get(answer.reason, 0) + 1
-                if not answer.reason:
-                    problems.append(f"refuses {node.kind} without a reason")
-            elif isinstance(answer, Match):
-                name = f"{answer.completeness.value} " + " ← ".join(o.kind for o in answer.operators)
+            for one in each(answer):
+                if isinstance(one, Unsupported):
+                    refused[one.reason] = refused.get(one.reason, 0) + 1
+                    if not one.reason:
+                        problems.append(f"refuses {node.kind} without a reason")
+                    continue
+                name = f"{one.completeness.value} " + " ← ".join(o.kind for o in one.operators)
                 matched[name] = matched.get(name, 0) + 1
-                problems += [f"{name}: {p}" for p in _unsound(nca, answer, node, device)]
+                problems += [f"{name}: {p}" for p in _unsound(nca, one, node, device)]
     return problems
 
 
