@@ -16,6 +16,7 @@ from jumpgate import client
 from jumpgate.client import col, f, lit
 from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import InvalidDataflow
 from jumpgate.testing import dataflows
 from jumpgate.testing.oracle import values
@@ -155,7 +156,7 @@ def test_every_format(local: Session, tmp_path: Path, format: str) -> None:
     schema, rows = SCHEMA.select(tuple(kept)), [[row[i] for i in kept] for row in VALUES]
     path = tmp_path / f"t.{format}"
     dataflows.write(path, format, schema, rows)
-    flow = client.read(path, schema=schema)
+    flow = client.read(path, schema=schema, **formats()[format].written_options)
     found = local.run(flow.sort("row")).to_arrow()
     assert [*map(list, zip(*map(values, found.columns), strict=True))] == rows
     assert found.schema.field("ny").type == pa.timestamp("us", NEW_YORK)
