@@ -172,7 +172,7 @@ def _convert_other(value: Value, source: DataType, target: DataType) -> Value:
     nanos = nanoseconds(value, source)
     if target.kind in ("timestamp_ns", "timestamptz_ns"):
         if not fits(nanos, int64):
-            raise Overflow(f"cannot cast {value} to {target.name}: nanoseconds hold the years 1678 to 2261")
+            raise Overflow(f"cannot cast {value!r} to {target.name}: nanoseconds hold the years 1678 to 2261")
         return nanos
     if target.kind in ("timestamp", "timestamptz"):
         return EPOCH + datetime.timedelta(microseconds=abs(nanos) // 1000 * (-1 if nanos < 0 else 1))
@@ -294,7 +294,8 @@ def _parse_clock(text: str) -> datetime.time:
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(text)
-    return datetime.time(*map(int, found.groups()[:3]), int((found[4] or "")[:6].ljust(6, "0")))
+    hour, minute, second = (int(found[i]) for i in (1, 2, 3))
+    return datetime.time(hour, minute, second, int((found[4] or "")[:6].ljust(6, "0")))
 
 
 def _parse_nanoseconds(text: str) -> int:

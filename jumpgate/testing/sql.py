@@ -125,7 +125,9 @@ def literal(value: Value, type: DataType) -> str:
         case pydecimal.Decimal():
             text = f"'{value:f}'"
         case int() if type.kind == "timestamp_ns":
-            text = f"'{cast_value(value, type, string)}'"
+            words = cast_value(value, type, string)
+            assert isinstance(words, str)
+            text = f"'{words}'"
         case datetime.datetime():
             text = f"'{value.isoformat(' ')}{'+00' if type.is_zoned else ''}'"
         case datetime.date() | datetime.time():

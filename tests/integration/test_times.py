@@ -16,6 +16,9 @@ from jumpgate import client
 from jumpgate.client import col, f, lit
 from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.operators import Frame, SortKey, Window, WindowFunction, column, window_type
 from jumpgate.errors import InvalidDataflow
 from jumpgate.testing import dataflows
 from jumpgate.testing.oracle import values
@@ -155,7 +158,7 @@ def test_every_format(local: Session, tmp_path: Path, format: str) -> None:
     schema, rows = SCHEMA.select(tuple(kept)), [[row[i] for i in kept] for row in VALUES]
     path = tmp_path / f"t.{format}"
     dataflows.write(path, format, schema, rows)
-    flow = client.read(path, schema=schema)
+    flow = client.read(path, schema=schema, **formats()[format].written_options)
     found = local.run(flow.sort("row")).to_arrow()
     assert [*map(list, zip(*map(values, found.columns), strict=True))] == rows
     assert found.schema.field("ny").type == pa.timestamp("us", NEW_YORK)
@@ -200,6 +203,15 @@ def test_what_needs_the_clocks_of_a_zone_is_refused(file: Path) -> None:
     with pytest.raises(InvalidDataflow, match="there is no cast"):
         flow.select(d=col("ny").cast("date"))
     assert flow.select(d=col("ny").cast("timestamptz(UTC)").cast("date")).schema.types[0].same(t.date)
+
+
+@pytest.mark.parametrize("name", ["clock", "took_s"])
+def test_windows_over_times(local: Session, file: Path, name: str) -> None:
+    flow = client.read(file).filter(col(name).is_not_null()).select(name)
+    rank = WindowFunction("rank", (), window_type("rank", ()), "r")
+    window = Window(flow.root, (), (SortKey(column(flow.schema, 0)),), (rank,), Frame())
+    found = local.run(Dataflow(window)).to_arrow().sort_by("r")
+    assert found["r"].to_pylist() == [1, 1, *range(3, ROWS)]
 
 
 def test_literals_of_another_zone(local: Session, file: Path) -> None:

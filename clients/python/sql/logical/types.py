@@ -178,7 +178,7 @@ def _value(kind: str, value: Any) -> tuple[DataType, Value]:
     if kind in _SIMPLE:
         if kind == "uint64" and isinstance(value, int) and value >= 1 << 63:
             raise Unmapped(f"the literal {value} does not fit int64")
-        return _SIMPLE[kind], value  # type: ignore[return-value]
+        return _SIMPLE[kind], value
     raise Unmapped(f"literals {kind.replace('_', ' ')} are not known")
 
 
