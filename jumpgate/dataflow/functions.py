@@ -120,6 +120,7 @@ def find(name: str) -> Function:
         raise TypeMismatch(f"unknown function {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     return function
 
+
 #: functions that do not look into a value
 _OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce"))
 
