@@ -178,7 +178,7 @@ def test_only_the_fields_that_are_named_are_read(table: Dataflow) -> None:
     assert reads(table.sort(a.desc()).limit(3).select("id")) == ["id, s.a"]
     other = table.select(k=col("id"), o=col("s"))
     joined = table.join(other, left_on="id", right_on="k", how="left", where=col("o").field("a") > a)
-    assert sorted(reads(joined.select("id", u=col("o").field("t").field("u")))) == ["id, s.a", "id, s.a, s.t.u"]
+    assert {*reads(joined.select("id", u=col("o").field("t").field("u")))} == {"id, s.a, s.t.u"}
     both = table.select("s").union_all(table.select("s")).select(a=a)
     assert reads(both) == ["s.a", "s.a"]
     chosen = table.select(s=when(col("id") > 1).then(col("s")).otherwise(None)).select(a=a)
