@@ -138,6 +138,7 @@ class _Column:
         kinds = {"object": self.fields is not None, "array": self.element is not None, "scalar": self.any}
         if sum(kinds.values()) > 1:
             return t.opaque(f"JSON {' or '.join(kind for kind, there in kinds.items() if there)}")
+        parts: tuple[Field, ...]
         if self.element is not None:
             parts = (Field("element", self.element.type()),)
         else:

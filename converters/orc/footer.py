@@ -176,7 +176,7 @@ def _nested(types: list[_Type], id: int, depth: int = 1) -> DataType | None:
         parts.append(part)
     if type_.kind == STRUCT:
         return t.struct(*map(Field, type_.names, parts))
-    return t.list_(*parts) if type_.kind == LIST else t.map_(*parts)
+    return t.list_(parts[0]) if type_.kind == LIST else t.map_(parts[0], parts[1])
 
 
 def _description(types: list[_Type], id: int, depth: int) -> str:

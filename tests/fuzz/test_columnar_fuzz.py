@@ -22,7 +22,7 @@ from jumpgate.testing.orc_tail import OrcFile, packed
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
-BUILD_SECONDS_MAX = 280
+BUILD_SECONDS_MAX = 580
 ROWS_TO_SEEK = 5000  # three batches, of which the fuzz target leaves out the second
 TYPES = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
