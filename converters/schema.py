@@ -135,7 +135,7 @@ class _Column:
         return self.candidates[0][0] if self.candidates else t.string
 
     def _nested(self) -> DataType:
-        kinds = {"object": self.fields is not None, "array": self.element is not None, "text or number": self.any}
+        kinds = {"object": self.fields is not None, "array": self.element is not None, "scalar": self.any}
         if sum(kinds.values()) > 1:
             return t.opaque(f"JSON {' or '.join(kind for kind, there in kinds.items() if there)}")
         parts: tuple[Field, ...]

@@ -75,7 +75,9 @@ class TypedLeaf final : public LeafCursor {
 
  protected:
   void open(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) override {
-    reader_ = parquet::ColumnReader::Make(found_, open_pages(file, place, *found_, pool_, &chunk_), pool_);
+    auto pages = open_pages(file, place, *found_, pool_, &chunk_);
+    pages->set_data_page_filter([](const parquet::DataPageStats& page) { return page.num_values == 0; });  // no end
+    reader_ = parquet::ColumnReader::Make(found_, std::move(pages), pool_);
   }
 
   int64_t read(int16_t* definitions, int16_t* repetitions) override {
