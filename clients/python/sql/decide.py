@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from jumpgate.client.session import Estimate
 from jumpgate.client.sql.cuts import Candidate, Decision
-from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.operators import Operator, numbered
 from jumpgate.errors import JumpgateError
 
 #: what a dataflow takes as a job, and in DataFusion
@@ -29,9 +29,8 @@ class _Auto:
 
     def __init__(self, ask: Ask, spool_s: float) -> None:
         self._ask, self._spool_s = ask, spool_s
-        self._known: dict[
-            int, tuple[Operator, Estimate | str]
-        ] = {}  # with the operator, whose id stays its own thereby
+        #: by identity of the operator, which is kept, so that its id stays its own
+        self._known: dict[int, tuple[Operator, Estimate | str]] = {}
         self._hopeless: dict[int, str] = {}  # below these nothing is worth a job
 
     def __call__(self, candidate: Candidate) -> str | None:
@@ -49,7 +48,7 @@ class _Auto:
             return None
         reason = f"offload = auto: as a job it would take {_ms(ours)}, in the client {_ms(theirs)}"
         if candidate.uses == 1 and found.gain_s <= found.overhead_s:
-            self._hopeless.update((id(node), reason) for node in operator.walk())
+            self._hopeless.update((id(node), reason) for node in numbered(operator))
         return reason
 
     def _estimate(self, operator: Operator) -> Estimate | str:
