@@ -13,14 +13,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from jumpgate.dataflow.casts import cast_value, of_day
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.partitions import from_option, values_of
-from jumpgate.dataflow.types import DataType
-from jumpgate.errors import JumpgateError
+from jumpgate.dataflow.types import DataType, string
+from jumpgate.errors import ComputeError, JumpgateError
 from jumpgate.nca.interface import ColumnStatistics
 
 _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
+#: kinds of times, moments and durations, which have a place by their count of units
+_COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
 
 Options = tuple[tuple[str, str], ...]
 
@@ -92,6 +95,20 @@ def distinct_of(present: Sequence[Any], rows: float) -> float:
     return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
 
 
+def _count(value: Any, type: DataType) -> float | None:
+    """A time, moment or duration, or its text, in its unit."""
+    if isinstance(value, str):
+        try:
+            value = int(value) if type.kind == "duration" else cast_value(value, string, type)
+        except (ValueError, ComputeError):
+            return None
+    if isinstance(value, datetime.time):
+        return float(of_day(value))
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH) / datetime.timedelta(microseconds=1)
+    return float(value)
+
+
 def position(value: Any, type: DataType) -> float | None:
     """A value, or its text in a file, as a number; None for what has no place on a line."""
     if type.is_numeric:
@@ -101,6 +118,10 @@ def position(value: Any, type: DataType) -> float | None:
         day = value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value[:10])
         return float(day.toordinal() - _DAY)
     if type.kind == "timestamp":
+        if isinstance(value, int):  # of a file whose unit is nanoseconds
+            return value / 1000
         moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
         return (moment.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(microseconds=1)
+    if type.kind in _COUNTED:
+        return _count(value, type)
     return None

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from jumpgate.codegen.support import unsupported
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Filter, Operator, Project
 from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
@@ -58,7 +59,7 @@ class SoftwareNCA:
             )
         if not transport.carries(ntf):
             return Unsupported(f"{transport.name} does not carry these {ntf.layout} tuples", "layout")
-        if ntf.layout not in ("columnar", "row"):
+        if ntf.layout not in (Layout.COLUMNAR, Layout.ROW):
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None
 

@@ -11,16 +11,19 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
+import pyarrow as pa
 
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
+from jumpgate.dataflow.types import Schema
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -118,11 +121,14 @@ class Session:
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
-        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting."""
-        return self._start(_without_send(dataflow.root), dialect or DEFAULT, ())
+    def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
+        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting.
 
-    def _start(self, root: Operator, dialect: Dialect, without: tuple[str, ...]) -> Result:
+        text: what a person wrote, for the job's report.
+        """
+        return self._start(_without_send(dataflow.root), dialect or DEFAULT, text, ())
+
+    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...]) -> Result:
         """One job; another one without the device that turns out to be too small for it."""
         options = pb.Options()
         options.CopyFrom(self._options)
@@ -130,7 +136,7 @@ class Session:
         endpoint = Endpoint.open(self._host)
         try:
             request = self._request(root, dialect, endpoint.address)
-            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options))
+            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options, text=text))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
                 job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
@@ -142,10 +148,10 @@ class Session:
         execution = Execution(_events(call, self.address), endpoint.close)
 
         def again(device: str) -> Result:
-            return self._start(root, dialect, (*without, device))
+            return self._start(root, dialect, text, (*without, device))
 
-        schema = arrow_schema(descriptor.schema)
-        result = Result(job.job_id, schema, endpoint, execution, call.cancel, again)
+        schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
+        result = Result(job.job_id, schema, endpoint, execution, call.cancel, restore, again)
         self._results.add(result)
         return result
 
@@ -246,6 +252,15 @@ class Session:
             return method(message)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
+
+
+def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
+    """The result's schema, and what makes its batches of those that arrive: nested columns arrive as bytes."""
+    if not any(f.type.is_nested for f in schema):
+        return edge, None
+    from jumpgate.ntf import nested
+
+    return nested.restored(edge, schema), partial(nested.restore, schema=schema)
 
 
 def _without_send(root: Operator) -> Operator:

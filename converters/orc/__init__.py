@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
+from jumpgate.converters.arrow_values import values
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
 from jumpgate.converters.orc.footer import read_footer
 from jumpgate.dataflow.formats import Format, Sample, Speeds
@@ -50,9 +51,9 @@ def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) ->
     if opened.nrows > ROWS_MAX or not opened.nstripes:
         return Sample()
     if opened.nrows <= SMALL_ROWS:
-        return Sample(opened.read(columns=[name]).column(0).to_pylist(), whole=True)
+        return Sample(values(opened.read(columns=[name]).column(0)), whole=True)
     stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
-    return Sample(stripe.slice(0, SAMPLED_MAX).to_pylist())
+    return Sample(values(stripe.slice(0, SAMPLED_MAX)))
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
@@ -72,6 +73,7 @@ ORC = Format(
     title="ORC",
     suffixes=(".orc",),
     self_describing=True,
+    nested=True,
     columnar=True,
     substrait="orc",
     speeds=Speeds(number=3e-9, decimal=3e-9, text=10e-9),
@@ -82,4 +84,5 @@ ORC = Format(
     write=_write,
     variants=len(writing.COMPRESSIONS),
     dataset="orc",
+    lacks=("time", "duration"),
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import writing
+from jumpgate.converters.arrow_values import values
 from jumpgate.converters.footers import parquet_footer, parquet_schema
 from jumpgate.dataflow.formats import Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Schema
@@ -41,13 +42,13 @@ def _values(file: str, name: str) -> tuple[list[Any], bool]:
 
     with pq.ParquetFile(file) as parquet:
         if parquet.metadata.num_rows <= SMALL_ROWS:
-            return parquet.read([name]).column(0).to_pylist(), True
-        values: list[Any] = []
+            return values(parquet.read([name]).column(0)), True
+        found: list[Any] = []
         groups = parquet.num_row_groups
         for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
             batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
-            values += [] if batch is None else batch.column(0).to_pylist()
-        return values, False
+            found += [] if batch is None else values(batch.column(0))
+        return found, False
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
@@ -74,6 +75,7 @@ PARQUET = Format(
     title="Parquet",
     suffixes=(".parquet", ".pq"),
     self_describing=True,
+    nested=True,
     columnar=True,
     converted=False,
     substrait="parquet",

@@ -20,12 +20,10 @@ from jumpgate.codegen.program import (
     FileSource,
     FilterStep,
     GroupSink,
-    InParameter,
     JoinFilter,
     LimitStep,
     MarkValue,
     Null,
-    Parameter,
     Pipeline,
     ProbeStep,
     Program,
@@ -39,8 +37,7 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import (
     DISTINCT,
     Aggregate,
@@ -109,31 +106,10 @@ class Lowering:
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        """The expression with literals turned into parameters (NULLs and what a function calls its shape stay)."""
-        if isinstance(e, Literal):
-            return (
-                Null(e.type)
-                if e.value is None
-                else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
-            )
-        if isinstance(e, InList):
-            values = tuple(o.value for o in e.options)
-            index = self._parameter(literals.members(values, e.input.type))
-            return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call):
-            function = find(e.function)
-            if function.name not in BUILT_IN:
-                self.program.installed[function.name] = function.cpp, function.cpp_source
-            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
-        return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
-
-    def _parameter(self, param: dict[str, object]) -> int:
-        """Each literal has a slot of its own, so that equal literals do not make another shape."""
-        self.program.params.append(param)
-        return len(self.program.params) - 1
+        return literals.parameterised(e, self.program)
 
     def integer(self, value: int) -> int:
-        return self._parameter({"type": "int", "value": str(value)})
+        return self.program.parameter({"type": "int", "value": str(value)})
 
     # ---- building blocks ----
 
@@ -167,7 +143,7 @@ class Lowering:
         for step in pipeline.steps:
             if isinstance(step, LimitStep):
                 return  # which rows it counts must not depend on what is skipped
-            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right", "touch"):
+            if not isinstance(step, ProbeStep) or (step.type.unmatched and not step.notes):
                 continue
             table = self.program.tables[step.table]
             for key, field_ in zip(step.keys, table.key_fields, strict=True):
@@ -332,8 +308,8 @@ class Lowering:
     def _join(self, node: Join) -> list[Stream]:
         if node.builds_left:
             return [self._found(node)]
-        table, where, built = self._build(node.right, node.right_keys, node.type in ("right", "full"))
-        if node.type not in ("semi", "anti", "mark") and node.right_keys:
+        table, where, built = self._build(node.right, node.right_keys, node.type.unmatched_right)
+        if node.type.pairs and node.right_keys:
             table.is_expanded = True
         streams = self.lower(node.left)
         for s in streams:
@@ -346,16 +322,16 @@ class Lowering:
                 both = [*s.env, *right]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.left_keys)
-            mark = pointer if node.type == "mark" else -1
+            mark = pointer if node.type.marks else -1
             s.step(ProbeStep(table.id, node.type, keys, residual, pointer, mark), f"{node.type} join")
-            if node.type == "mark":
+            if node.type.marks:
                 s.env = [*s.env, MarkValue(bool_, mark)]
-            elif node.type not in ("semi", "anti"):
-                if node.type in ("left", "full"):
+            elif node.type.pairs:
+                if node.type.extends_right:
                     nullable = self.fields(table, pointer, optional=True)
                     right = [nullable[where[i]] for i in range(len(node.right.schema))]
                 s.env = [*s.env, *right]
-        if node.type in ("right", "full"):
+        if node.type.unmatched_right:
             fields = self.fields(table, 0)
             nulls: list[Expression] = [Null(t.with_nullable(True)) for t in node.left.schema.types]
             env = [*nulls, *(fields[where[i]] for i in range(len(node.right.schema)))]
@@ -364,7 +340,7 @@ class Lowering:
         return streams
 
     def _found(self, node: Join) -> Stream:
-        """A semi or anti join whose right side looks for the rows of the left one, which wait in a table; then those
+        """A join whose right side looks for the rows of the left one, which wait in a table; then those
         that were found, or were not, are what is left."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
         fields = self.fields(table, 0)
@@ -380,9 +356,9 @@ class Lowering:
                 both = [*(found[w] for w in where), *s.env]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
-            s.step(ProbeStep(table.id, "touch", keys, residual, pointer), f"{node.type} join")
+            s.step(ProbeStep(table.id, node.type, keys, residual, pointer, notes=True), f"{node.type} join")
             self.finish(s, [], "note matches")
-        source = "matched" if node.type == "semi" else "unmatched"
+        source = "matched" if node.type.matched else "unmatched"
         return Stream((source, table.id), (), env, stage, f"{source} rows", pointers=1)
 
     # ---- aggregates ----
@@ -598,7 +574,7 @@ def _used_twice(root: Operator) -> frozenset[int]:
 def _ordered_alike(a: DataType, b: DataType) -> bool:
     """Whether the physical values of both are 64-bit integers that mean the same."""
     integers = a.is_integer and b.is_integer
-    same = a.kind == b.kind and a.kind in ("decimal", "date", "timestamp") and a.scale == b.scale
+    same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
     return (integers or same) and max(a.width, b.width) <= 8
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.types import DataType, Schema
 
 
@@ -155,15 +156,20 @@ class FilterStep:
 
 @dataclass(frozen=True)
 class ProbeStep:
-    """kind: a join type, or `touch`, which notes matches in the table and passes nothing on. `pointer` names the
-    matched row in the chunks that follow (inner, left, right, full)."""
+    """Looks up rows of a join's table and passes on what `type` says; with `notes` nothing, but the table keeps which
+    rows of it were found. `pointer` names the matched row in the chunks that follow, if there is one."""
 
     table: int
-    kind: str
+    type: JoinType
     keys: tuple[Expression, ...]
     residual: Expression | None
     pointer: int
     mark: int = -1
+    notes: bool = False
+
+    @property
+    def passes_pairs(self) -> bool:
+        return self.type.pairs and not self.notes
 
 
 @dataclass(frozen=True)
@@ -284,6 +290,11 @@ class Program:
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)
+
+    def parameter(self, param: dict[str, Any]) -> int:
+        """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""
+        self.params.append(param)
+        return len(self.params) - 1
 
 
 def step_expressions(step: Step | None) -> tuple[Expression, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
 from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
 from jumpgate.nca.transport import Transport
@@ -124,7 +125,7 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     """The edge out of a fragment in the layout that its producer offers; both ends' NCAs have their say."""
     body, site = producer.root.input, producer.site
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
-    layout = "columnar" if consumer else plan.root.layout
+    layout = Layout.COLUMNAR if consumer else plan.root.layout
     count = producer.root.partitioning.count
     if producer.transport is not None:
         transport = producer.transport

@@ -111,6 +111,7 @@ class Format:
     self_describing: bool  #: files know their columns' names and types; else these are guessed from some rows
     columnar: bool  #: a read takes the bytes of its columns alone from storage
     opaque: bool = True  #: files may have columns of types that Jumpgate does not have
+    nested: bool = False  #: its reader makes structs, lists and maps, and fields of structs by themselves
     converted: bool = True  #: DataFusion has no reader that gives the same values: it gets what Jumpgate read
     substrait: str = ""  #: Substrait's name: a member of ReadRel.LocalFiles.FileOrFiles.file_format
     speeds: Speeds = Speeds()

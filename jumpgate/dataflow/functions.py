@@ -25,6 +25,7 @@ from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.functions_core import CORE
 from jumpgate.dataflow.functions_math import MATH
+from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
 from jumpgate.dataflow.functions_time import TIME
 from jumpgate.dataflow.signatures import Exactly
@@ -37,6 +38,7 @@ SECTIONS = {
     "Comparison, logic, arithmetic, text and dates": CORE,
     "Numbers": MATH,
     "Text": TEXT,
+    "Regular expressions": REGEX,
     "Dates and timestamps": TIME,
 }
 
@@ -121,6 +123,10 @@ def find(name: str) -> Function:
     return function
 
 
+#: functions that do not look into a value
+_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce"))
+
+
 def bind(name: str, args: tuple[Expression, ...]) -> Call:
     """A well-typed call: implicit casts inserted, result type computed. Raises TypeMismatch with the reason."""
     function = find(name)
@@ -154,6 +160,9 @@ def cast_to(expression: Expression, target: DataType) -> Expression:
 
 
 def _check_shape(function: Function, args: tuple[Expression, ...]) -> None:
+    nested = next((a.type for a in args if a.type.is_nested), None)
+    if nested is not None and function.name not in _OF_NESTED:
+        raise TypeMismatch(f"{function.name} takes no {nested.name}; name fields of it")
     least, most = function.arity
     if not (least <= len(args) and (most is None or len(args) <= most)):
         wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"

@@ -65,10 +65,11 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            started_ns, options = time.time_ns(), _options(request.options)
+            started_ns, options, text = time.time_ns(), _options(request.options), request.text
+            request.ClearField("text")  # the same request in other words is the same request
             # on a thread: files on a slow disk must not keep other jobs waiting
             plan = await asyncio.to_thread(self._plan, request, options)
-            job = await self.engine.prepare(plan, options, started_ns)
+            job = await self.engine.prepare(plan, options, started_ns, text)
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
                 job_id=job.context.job,

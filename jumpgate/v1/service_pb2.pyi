@@ -27,14 +27,16 @@ class Options(_message.Message):
     def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("dataflow", "substrait", "options")
+    __slots__ = ("dataflow", "substrait", "options", "text")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     SUBSTRAIT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     substrait: SubstraitRequest
     options: Options
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ...) -> None: ...
+    text: str
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class SubstraitRequest(_message.Message):
     __slots__ = ("plan", "tables", "send", "dialect")

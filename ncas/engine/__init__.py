@@ -11,6 +11,7 @@ import importlib.util
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Operator, Sort, Window
 from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
@@ -38,7 +39,7 @@ class Engine:
         return EngineLifecycle()
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
-        if transport != TCP or ntf.layout != "columnar":
+        if transport != TCP or ntf.layout is not Layout.COLUMNAR:
             return Unsupported(
                 f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport.name}", "edge"
             )

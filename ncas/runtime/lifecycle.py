@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Schema
+from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import peers
 from jumpgate.nca.transport import TCP
@@ -267,7 +267,7 @@ def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) ->
     return {**_edge(edge, index, context), "channel": edge.transport.channel, "end": end}
 
 
-def columns(schema: Schema) -> list[dict[str, Any]]:
+def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
     return [
         {
             "name": f.name,
@@ -275,6 +275,8 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
             "precision": f.type.precision,
             "scale": f.type.scale,
             "nullable": f.type.nullable,
+            **({"parts": columns(f.type.parts)} if f.type.is_nested else {}),
+            **({"path": f.path} if f.path else {}),
         }
         for f in schema
     ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -177,3 +178,15 @@ def test_what_cannot_be_loaded_is_said_and_harms_nobody(card: Callable[..., Any]
         service.close()
     """)
     assert found[0] and "card_join" in found[1]
+
+
+def test_the_tutorial_quotes_what_is_there() -> None:
+    """Each indented block of docs/build-a-card.md after a file's name stands in that file; the package is as short."""
+    text = (CARD.parents[2] / "docs" / "build-a-card.md").read_text()
+    blocks = re.findall(r"From\s`(card/\w+\.py)`:\n\n((?:    [^\n]*\n|\n)+)", text)
+    assert len(blocks) >= 9
+    for name, block in blocks:
+        lines = [line[4:] for line in block.rstrip().splitlines()]
+        assert "\n".join(lines) in (CARD / name).read_text(), f"{name} does not hold:\n{block}"
+    files = [path for path in (CARD / "card").glob("*.py") if path.name != "device.py"]
+    assert sum(len(path.read_text().splitlines()) for path in files) < 350

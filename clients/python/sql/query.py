@@ -190,7 +190,7 @@ class Query:
             raise Cancelled("the query was closed")
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION)
+            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION, text=self.text)
         except (CannotPlace, InvalidDataflow) as error:
             raise _Refused(cut, error) from error
         self._results.append(result)

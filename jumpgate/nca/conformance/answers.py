@@ -40,6 +40,11 @@ def ask(
     return problems
 
 
+def operator_of(matched: str) -> str:
+    """The operator in a key of `matched` that filters and projections were taken along with."""
+    return matched.split(" ", 1)[1].split(" ← ")[-1]
+
+
 def _nodes(root: Operator) -> Iterator[Operator]:
     """Every node, and each operator over an input that arrives from elsewhere."""
     for node in root.walk():
