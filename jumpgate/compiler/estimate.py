@@ -162,7 +162,7 @@ class Estimator:
                 width = len(node.left.schema)
                 if index < width:
                     node = node.left
-                elif node.type == "mark":
+                elif node.type.marks:
                     return
                 else:
                     node, key = node.right, ColumnRef(key.type, index - width)
@@ -247,11 +247,11 @@ class Estimator:
         width = len(node.left.schema)
         ours = index < width
         side = node.left if ours else node.right
-        if node.type == "mark" and not ours:
+        if node.type.marks and not ours:
             _, true = self._pairs(node, self.rows(node.left), self.rows(node.right))
             return ColumnStatistics(2.0, true_fraction=true)
         at, rows = index if ours else index - width, self.rows(node)
-        if node.type not in ("inner", "semi"):
+        if not _keeps_matched_alone(node):
             return thinned(self._at(side, at), self.rows(side), rows)
         looked_at = self._met_by(node, side, at)
         if looked_at is not None:
@@ -401,20 +401,13 @@ class Estimator:
             chosen = selectivity(node.residual, about)
             found *= min(1.0, chosen * max(1.0, matched / max(1.0, left * found)))
             matched *= chosen
-        match node.type:
-            case "left":
-                return max(matched, left)
-            case "right":
-                return max(matched, right)
-            case "full":
-                return max(matched, left, right)
-            case "semi":
-                return left * found
-            case "anti":
-                return left * max(1.0 - found, UNMATCHED if node.left_keys else 0.0)
-            case "mark":
-                return left
-        return matched
+        type = node.type
+        if type.pairs:
+            return max(matched, left if type.unmatched else 0.0, right if type.unmatched_right else 0.0)
+        lonely = left * max(1.0 - found, UNMATCHED if node.left_keys else 0.0)
+        if type.matched:
+            return left if type.unmatched else left * found
+        return lonely
 
     def _pairs(self, node: Join, left: float, right: float) -> tuple[float, float]:
         """How many pairs of rows have equal keys, and of the left rows the fraction that has a partner."""
@@ -443,7 +436,7 @@ class Estimator:
         return pairs, partners
 
     def _join_doubt(self, node: Join) -> float:
-        if not node.left_keys or node.type == "mark":
+        if not node.left_keys or node.type.marks:
             return 1.0 if node.residual is None else GUESSED
         known = all(
             self.column(side, key).distinct is not None
@@ -486,7 +479,7 @@ class Estimator:
         least = math.inf
         above: Operator | None = None
         for place, _ in self._path(node, key):
-            if isinstance(above, Join) and above.type in ("inner", "semi"):
+            if isinstance(above, Join) and _keeps_matched_alone(above):
                 least = min(least, self._partners(above, place))
             least, above = min(least, self.rows(place)), place
         return max(1.0, least)
@@ -510,6 +503,11 @@ class Estimator:
         if node.match.completeness is not Completeness.PRUNE or result is None:
             return result
         return _pruned(self.of(pruned_leaf(node.match.operators)).rows, result)
+
+
+def _keeps_matched_alone(node: Join) -> bool:
+    """Whether rows without a partner, of either side, are not in the result."""
+    return node.type.matched and not (node.type.unmatched or node.type.unmatched_right)
 
 
 def _pruned(before: float | None, needed: float | None) -> float | None:

@@ -117,7 +117,7 @@ def _join(node: Join, left: float, right: float, output: float) -> Work:
         **by_size("build", built, built),
         **by_size("probe", probing, built),
         "filter": pairs,
-        "expression": output if node.type not in ("semi", "anti") else 0.0,
+        "expression": output if node.type.pairs else 0.0,
     }
 
 
