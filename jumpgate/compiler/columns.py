@@ -47,6 +47,8 @@ def united(members: list[ColumnStatistics]) -> ColumnStatistics:
     most = float(len(values)) if max(values) <= 1.0 else max(values)
     low = None if None in lows else min(b for b in lows if b is not None)
     high = None if None in highs else max(b for b in highs if b is not None)
+    if low is not None and low == high:
+        most = 1.0
     return ColumnStatistics(most, low, high)
 
 
@@ -55,6 +57,8 @@ def overlap(a: ColumnStatistics, b: ColumnStatistics) -> float:
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return 1.0
     low, high = max(a.low, b.low), min(a.high, b.high)
+    if a.high <= a.low:  # one value
+        return 1.0 if low <= high else 0.0
     step = 1.0 if a.distinct is None or a.high - a.low >= a.distinct - 1 else 0.0
     return min(1.0, max(0.0, high - low + step) / max(a.high - a.low + step, 1e-9))
 

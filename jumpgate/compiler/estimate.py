@@ -254,7 +254,7 @@ class Estimator:
             _, true = self._pairs(node, self.rows(node.left), self.rows(node.right))
             return ColumnStatistics(2.0, true_fraction=true)
         at, rows = index if ours else index - width, self.rows(node)
-        if node.type.unmatched or node.type.unmatched_right:
+        if not _keeps_matched_alone(node):
             return thinned(self._at(side, at), self.rows(side), rows)
         looked_at = self._met_by(node, side, at)
         if looked_at is not None:
@@ -484,7 +484,7 @@ class Estimator:
         least = math.inf
         above: Operator | None = None
         for place, _ in self._path(node, key):
-            if isinstance(above, Join) and not (above.type.unmatched or above.type.unmatched_right):
+            if isinstance(above, Join) and _keeps_matched_alone(above):
                 least = min(least, self._partners(above, place))
             least, above = min(least, self.rows(place)), place
         return max(1.0, least)
@@ -508,6 +508,11 @@ class Estimator:
         if node.match.completeness is not Completeness.PRUNE or result is None:
             return result
         return _pruned(self.of(pruned_leaf(node.match.operators)).rows, result)
+
+
+def _keeps_matched_alone(node: Join) -> bool:
+    """Whether rows without a partner, of either side, are not in the result."""
+    return node.type.matched and not (node.type.unmatched or node.type.unmatched_right)
 
 
 def _pruned(before: float | None, needed: float | None) -> float | None:

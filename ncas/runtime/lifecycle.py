@@ -154,7 +154,8 @@ def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
     """Up to which step rows may be missing that a later step would have dropped."""
     limits = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, LimitStep)]
     kind, source = pipeline.source
-    if kind != "files" or not counters["sources"][source]["pruned_bytes"]:
+    is_read_whole = not counters["sources"][source]["pruned_bytes"] if kind == "files" else True
+    if is_read_whole and counters["pipelines"][pipeline.id]["entered"][0]:  # a build without rows needs no others
         return max(limits, default=0)
     tables = {f.table for f in pipeline.filters}
     probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]

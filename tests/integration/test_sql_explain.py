@@ -106,6 +106,9 @@ def test_a_result_that_the_client_goes_on_with_has_its_price(flow: Dataflow) -> 
     assert decide.decision(asked, spool_s=1e-8)(candidate(flow)) is None
     why = str(decide.decision(asked, spool_s=1e-8)(candidate(flow, is_whole=False)))
     assert "as a job it would take 130.0 ms" in why
+    part = candidate(flow, is_whole=False)
+    assert decide.decision(Asked(0.03, 0.04), begin_s=0.005)(part) is None
+    assert "in the client 20.0 ms" in str(decide.decision(Asked(0.03, 0.04), begin_s=0.02)(part))
 
 
 def test_what_is_not_known_stays_with_the_client(flow: Dataflow) -> None:

@@ -111,6 +111,9 @@ def test_values_that_are_left() -> None:
     assert met(a, b).low == 50 and met(a, b).high == 99
     assert united([ColumnStatistics(1.0), ColumnStatistics(1.0)]).distinct == 2
     assert united([a, b]) == ColumnStatistics(100.0, 0, 199)
+    one = ColumnStatistics(1.0, 7, 7)
+    assert united([one, one]) == one
+    assert overlap(one, a) == 1 and overlap(one, b) == 0 and overlap(a, one) == 0.01
 
 
 def test_times_are_work_times_speeds() -> None:

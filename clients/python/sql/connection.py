@@ -308,7 +308,7 @@ class Connection:
         def ask(operator: Operator) -> Estimate:
             return self.session.estimate(Dataflow(operator), DATAFUSION, elsewhere=speeds, cores=cores)
 
-        return decide.decision(ask, speeds["spool"])
+        return decide.decision(ask, speeds["spool"], speeds["job"])
 
     def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
         if not self._refused:

@@ -9,29 +9,28 @@ from collections.abc import Callable
 
 from jumpgate.client.session import Estimate
 from jumpgate.client.sql.cuts import Candidate, Decision
-from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.operators import Operator, numbered
 from jumpgate.errors import JumpgateError
 
 #: what a dataflow takes as a job, and in DataFusion
 Ask = Callable[[Operator], Estimate]
 
 
-def decision(ask: Ask | None, spool_s: float = 0.0) -> Decision:
-    """For offload = auto by what `ask` estimates, and the seconds for a byte of a result that DataFusion goes on with;
-    None: for offload = always."""
+def decision(ask: Ask | None, spool_s: float = 0.0, begin_s: float = 0.0) -> Decision:
+    """For offload = auto by what `ask` estimates; None: for offload = always. spool_s: seconds for a byte of a result
+    that DataFusion goes on with; begin_s: what DataFusion takes for any query, which is part of all estimates."""
     if ask is None:
         return lambda candidate: None
-    return _Auto(ask, spool_s)
+    return _Auto(ask, spool_s, begin_s)
 
 
 class _Auto:
     """Decides on one plan, from its root down; each operator is asked about once."""
 
-    def __init__(self, ask: Ask, spool_s: float) -> None:
-        self._ask, self._spool_s = ask, spool_s
-        self._known: dict[
-            int, tuple[Operator, Estimate | str]
-        ] = {}  # with the operator, whose id stays its own thereby
+    def __init__(self, ask: Ask, spool_s: float, begin_s: float) -> None:
+        self._ask, self._spool_s, self._begin_s = ask, spool_s, begin_s
+        #: by identity of the operator, which is kept, so that its id stays its own
+        self._known: dict[int, tuple[Operator, Estimate | str]] = {}
         self._hopeless: dict[int, str] = {}  # below these nothing is worth a job
 
     def __call__(self, candidate: Candidate) -> str | None:
@@ -43,13 +42,15 @@ class _Auto:
             return found
         if found.seconds is None:
             return "offload = auto: too little is known of what it reads"
-        ours = found.seconds + (0.0 if candidate.is_whole else found.bytes * self._spool_s)
-        theirs = candidate.uses * found.elsewhere_s
+        ours, theirs = found.seconds, candidate.uses * found.elsewhere_s
+        if not candidate.is_whole:  # DataFusion does the rest
+            ours += found.bytes * self._spool_s
+            theirs = candidate.uses * max(0.0, found.elsewhere_s - self._begin_s)
         if ours <= theirs:
             return None
         reason = f"offload = auto: as a job it would take {_ms(ours)}, in the client {_ms(theirs)}"
         if candidate.uses == 1 and found.gain_s <= found.overhead_s:
-            self._hopeless.update((id(node), reason) for node in operator.walk())
+            self._hopeless.update((id(node), reason) for node in numbered(operator))
         return reason
 
     def _estimate(self, operator: Operator) -> Estimate | str:
