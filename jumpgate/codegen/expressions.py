@@ -10,13 +10,12 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jumpgate.codegen import calls, literals
+from jumpgate.codegen import calls, literals, measures
 from jumpgate.codegen.cpp import compare, constant, cpp_type, equal, hash_of
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
 from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -140,36 +139,8 @@ class ExpressionWriter:
         return Value(value, f"(!{row} || {null})" if null else f"(!{row})")
 
     def _finished(self, e: Finished) -> Value:
-        s = [self.write(f) for f in e.states]
-        match e.function:
-            case "sum" if e.type.is_integer:  # held in 128 bits
-                return self._guarded(
-                    e,
-                    f"!{s[1].text}",
-                    lambda out, fail: [f"{out} = (int64_t){s[0].text};", fail(f"{s[0].text} != {out}", "JG_OVERFLOW")],
-                    False,
-                )
-            case "sum" if e.type.kind == "decimal":
-                return self._guarded(
-                    e,
-                    f"!{s[1].text}",
-                    lambda out, fail: [
-                        f"{out} = {s[0].text};",
-                        fail(f"!jg_fits({out}, {e.type.precision})", "JG_OVERFLOW"),
-                    ],
-                    False,
-                )
-            case "sum" | "min" | "max":
-                return self._local(e.type, s[0].text, f"!{s[1].text}")
-            case "avg":
-                total = f"(double){s[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
-                return self._local(e.type, f"{s[1].text} ? {total} / (double){s[1].text} : 0", f"{s[1].text} == 0")
-            case function if function in MOMENTS:
-                missing = 0 if function.endswith("_pop") else 1
-                value = f"{s[2].text} / (double)({s[0].text} - {missing})"
-                value = f"jg_sqrt({value})" if function.startswith("stddev") else value
-                return self._local(e.type, f"{s[0].text} > {missing} ? {value} : 0", f"{s[0].text} <= {missing}")
-        raise TypeError(e.function)
+        writing = measures.Writing(self._local, self._guarded)
+        return measures.STATES[e.function].value(e, [self.write(f) for f in e.states], writing)
 
     # ---- composites ----
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
-from jumpgate.codegen.measures import finished, measure_of, partial_output, state_types
+from jumpgate.codegen.measures import finished, held, measure_of, partial_output, state_types
 from jumpgate.codegen.program import (
     AppendSink,
     EdgeSource,
@@ -21,6 +21,7 @@ from jumpgate.codegen.program import (
     FilterStep,
     Finished,
     GroupSink,
+    Held,
     InParameter,
     JoinFilter,
     LimitStep,
@@ -41,7 +42,6 @@ from jumpgate.codegen.program import (
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
 from jumpgate.dataflow.functions import FUNCTIONS
 from jumpgate.dataflow.operators import (
-    DISTINCT,
     Aggregate,
     Distinct,
     Emit,
@@ -376,13 +376,14 @@ class Lowering:
         table.fields = [k.type for k in node.keys]
         streams = self.lower(node.input)
         outputs: list[list[int]] = []
+        lists: dict[object, int] = {}
         for m in node.measures:
-            argument = m.argument.type if m.argument is not None else None
-            table.measures.append((DISTINCT.get(m.function, m.function), len(table.fields), argument))
+            options = tuple(f"t->params[{p.index}].{literals.member(p.type)}" for p in map(self.literal, m.options))
+            table.measures.append(held(m, table, lists, options))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
             table.fields.extend(states)
-        distinct = [i for i, m in enumerate(node.measures) if m.function in DISTINCT]
+        distinct = [i for i, m in enumerate(node.measures) if m.declaration.distinct_of]
         for s in streams:
             self.finish(s, self._group_sinks(node, table, s, distinct), f"aggregate ({node.phase})")
         stage = max(s.stage for s in streams)
@@ -408,8 +409,7 @@ class Lowering:
                 updates.append((i, True, tuple(s.env[at : at + count])))
                 at += count
             elif i not in distinct:
-                arguments = () if m.argument is None else (self.literal(s.resolve(m.argument)),)
-                updates.append((i, False, arguments))
+                updates.append((i, False, tuple(self.literal(s.resolve(e)) for e in _row_expressions(m))))
         sinks.append(GroupSink(table.id, keys, tuple(updates)))
         for i in distinct:
             argument = node.measures[i].argument
@@ -429,7 +429,8 @@ class Lowering:
         pairs = self._distinct_of(table)[measure]
         fields = self.fields(pairs, 0)
         stream = self.drain(pairs, list(fields), stage, "distinct values")
-        updates = ((measure, False, (fields[keys],)),)
+        held = table.measures[measure]
+        updates = ((measure, False, (fields[keys],) * (1 + len(held.order))),)
         self.finish(stream, [GroupSink(table.id, tuple(fields[:keys]), updates)], "count")
 
     # ---- order ----
@@ -457,7 +458,7 @@ class Lowering:
         partition = tuple(SortKey(e) for e in node.partition_by)
         table, where = self._sorted(node, (*partition, *node.order_by))
         ranks: list[tuple[str, int]] = []
-        states: list[tuple[str, int, DataType | None, int]] = []
+        states: list[tuple[Held, int]] = []
         outputs: list[tuple[Measure | None, list[int]]] = []
         for f in node.functions:
             first = len(table.fields)
@@ -468,8 +469,7 @@ class Lowering:
                 continue
             measure = measure_of(f)
             argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
-            type = None if measure.argument is None else measure.argument.type
-            states.append((f.function, first, type, argument))
+            states.append((Held(f.function, first, measure.row_types[0]), argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
         frame = node.frame
@@ -613,6 +613,11 @@ def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
 def leaves(e: Expression) -> list[Expression]:
     """All sub-expressions, also the state fields below a Finished."""
     return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
+
+
+def _row_expressions(m: Measure) -> tuple[Expression, ...]:
+    """What a measure needs of each row: its values and the order's keys."""
+    return (*m.values, *(k.expression for k in m.order))
 
 
 def _is_column(e: Expression, index: int) -> bool:

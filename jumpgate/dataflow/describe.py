@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.dialect import CHOICES
 from jumpgate.dataflow.functions import FUNCTIONS
 from jumpgate.dataflow.functions_math import MATH
 from jumpgate.dataflow.functions_text import TEXT
 from jumpgate.dataflow.functions_time import TIME
-from jumpgate.dataflow.operators import DISTINCT, MOMENTS
 from jumpgate.dataflow.signatures import Function
 
 _INTRODUCTION = """\
@@ -28,8 +28,8 @@ _SQL = """\
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
 stays with DataFusion otherwise. Among what stays: regular expressions, `initcap`, `cbrt`, ILIKE with a pattern beyond
 ASCII, patterns that are no literals, functions of 32-bit floats that are computed in 32 bits, `log` and `/` of
-decimals, `date_trunc` to milliseconds, intervals of nanoseconds, aggregates with an order or two arguments, medians
-and percentiles.
+decimals, `date_trunc` to milliseconds, intervals of nanoseconds, `array_agg`, `approx_*`, first_value, last_value and
+string_agg without an order.
 Where DataFusion answers what no type here holds, an accelerator fails with a typed error: integers that overflow,
 dates beyond the years 1 to 9999, texts that `repeat`, `replace`, `lpad`, `rpad` or `translate` make longer than 256
 MiB.
@@ -43,14 +43,6 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 | `strftime(t, format)` | t as text: %a %A %b %B %d %f %G %H %I %j %m %M %p %S %u %U %V %w %W %y %Y %%, and %-d %-H … |
 | `strptime(text, format)` | a timestamp: %a %A %b %B %d %f %H %I %m %M %p %S %y %Y %%; else an error |
 | `time_bucket(interval, t)` | the start of t's bucket; of months since 2000-01, else since Monday 2000-01-03 |"""
-_AGGREGATES = {
-    "count, count_star": "how many values are not NULL, how many rows there are",
-    "sum": "exact in 128 bits; int64, decimal(38, s) or float64: what does not fit is an error",
-    "avg": "float64",
-    "min, max": "of any type; NaN is the largest number; of booleans they are AND and OR",
-    ", ".join(MOMENTS): "float64, by Welford; `_pop` of the population, the others of a sample",
-    ", ".join(DISTINCT): "of the values that differ",
-}
 
 
 def page() -> str:
@@ -63,11 +55,21 @@ def page() -> str:
         _section("Numbers", MATH),
         _section("Text", TEXT),
         _section("Dates and timestamps", TIME),
-        _table("Aggregates", ("function", "value"), _AGGREGATES.items()),
+        _table("Aggregates", ("function", "value"), map(_aggregate, AGGREGATES.values())),
         _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _aggregate(function: AggregateFunction) -> tuple[str, str]:
+    """
+    >>> _aggregate(AGGREGATES["string_agg_distinct"])
+    ('`string_agg_distinct(a, string, order by …)`', 'string_agg of the values that differ')
+    """
+    parts = ["a", "b"][: function.arity] if function.arity < 2 else ["y", "x"]
+    parts += [o.name for o in function.options] + ["order by …"] * function.ordered
+    return f"`{function.name}({', '.join(parts)})`", function.doc
 
 
 def _section(title: str, functions: Iterable[Function]) -> str:

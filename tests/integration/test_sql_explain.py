@@ -15,7 +15,8 @@ from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.cuts import Candidate
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.named import col, count, sum_
+from jumpgate.dataflow.measures import count, sum_
+from jumpgate.dataflow.named import col
 
 Golden = Callable[[str, str], None]
 TWICE = (

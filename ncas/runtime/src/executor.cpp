@@ -284,7 +284,8 @@ Status TableWork::run(int) {
     }
   }
   JgTask task{};
-  for (int i; (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
+  task.params = executor->config.params.data();
+  for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
   return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
 }
 
@@ -515,6 +516,8 @@ Status Executor::failure_status(const JgTask& task, const Status& detail) {
       return {"invalid_cast", "text that cannot be cast", where};
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
+    case JG_TEXT:
+      return {"compute", "string_agg makes a text of more than 256 MiB: group by more columns, or drop rows before it", where};
     case JG_MEMORY:
       return {"memory", budget.explain()};
     default:
@@ -615,6 +618,10 @@ void jg_offer(JgTask* task, int table, const JgRow* row) {
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
   auto* w = worker_of(task);
   return w->executor->tables[table]->new_group(w->parts[table], hash);
+}
+
+JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
+  return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
 }
 
 JgStr jg_keep(JgTask* task, int table, JgStr s) { return worker_of(task)->parts[table]->arena.copy(s); }
