@@ -316,7 +316,10 @@ class Comoments(State):
         how = COMOMENTS[e.function]
         names = ("n", "y", "x", "yy", "xx", "yx")
         state = dict(zip(names, (v.text for v in states), strict=True))
-        null = " || ".join([f"{state['n']} < {how.least}", *(f"{state[v + v]} == 0" for v in how.varying)])
+        null = " || ".join(
+            [f"{state['n']} < {how.least}", *(f"{state[v + v]} == 0" for v in how.varying)]
+            + [f"{state[v + v]} != {state[v + v]}" for v in how.varying if how.finite]
+        )
         used = set(re.findall(r"\w+", _COMOMENTS[e.function])) & set(names)
         known = [f"const double {n} = (double){state[n]};" for n in names if n in used]
         return w.guarded(e, null, lambda out, fail: [*known, f"{out} = {_COMOMENTS[e.function]};"], False)

@@ -276,18 +276,21 @@ def _merged_comoments(states: Rows) -> Row:
 @dataclass(frozen=True)
 class Comoment:
     """`value(count, ȳ, x̄, syy, sxx, sxy)`; NULL for fewer than `least` pairs, and where one of `varying` (y, x) is the
-    same in all of them."""
+    same in all of them; `finite`: also where one is not finite."""
 
     doc: str
     value: Callable[[int, float, float, float, float, float], Any]
     least: int = 1
     varying: str = ""
+    finite: bool = False
 
 
 COMOMENTS = {
     "covar_pop": Comoment("population covariance", lambda n, y, x, yy, xx, xy: xy / n),
     "covar_samp": Comoment("sample covariance", lambda n, y, x, yy, xx, xy: xy / (n - 1), 2),
-    "corr": Comoment("Pearson's correlation", lambda n, y, x, yy, xx, xy: xy / math.sqrt(yy) / math.sqrt(xx), 2, "yx"),
+    "corr": Comoment(
+        "Pearson's correlation", lambda n, y, x, yy, xx, xy: xy / math.sqrt(yy) / math.sqrt(xx), 2, "yx", True
+    ),
     "regr_slope": Comoment("slope of the line through the pairs", lambda n, y, x, yy, xx, xy: xy / xx, 2, "x"),
     "regr_intercept": Comoment("where that line has x = 0", lambda n, y, x, yy, xx, xy: y - xy / xx * x, 2, "x"),
     "regr_r2": Comoment("coefficient of determination", lambda n, y, x, yy, xx, xy: xy * xy / (xx * yy), 2, "yx"),
@@ -301,8 +304,9 @@ COMOMENTS = {
 
 def _of_pairs(comoment: Comoment) -> States:
     def value(s: Row) -> Any:
-        constant = ("y" in comoment.varying and s[3] == 0) or ("x" in comoment.varying and s[4] == 0)
-        return None if s[0] < comoment.least or constant else comoment.value(*s)
+        squares = [s[3 if v == "y" else 4] for v in comoment.varying]
+        none = any(q == 0 or comoment.finite and q != q for q in squares)
+        return None if s[0] < comoment.least or none else comoment.value(*s)
 
     types = (_COUNT, *[_NUMBER] * 5)
     return States(lambda arguments, order: types, _comoments, _merged_comoments, value)

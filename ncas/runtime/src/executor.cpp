@@ -517,7 +517,7 @@ Status Executor::failure_status(const JgTask& task, const Status& detail) {
     case JG_COMPUTE:
       return {"compute", "a function is not defined for this value", where};
     case JG_TEXT:
-      return {"compute", "string_agg makes a text of more than 256 MiB: group by more columns, or drop rows before it", where};
+      return {"compute", "string_agg would make a text of more than 256 MiB: group by more columns, or drop rows before it", where};
     case JG_MEMORY:
       return {"memory", budget.explain()};
     default:

@@ -92,7 +92,8 @@ def _whose_first(call: pb.AggregateCall, arguments: Expressions, order: tuple[So
 
 def _share(arguments: Expressions, order: tuple[SortKey, ...]) -> Expressions:
     """The arguments of percentile_cont, of which an order that descends counts from the other end."""
-    if len(order) > 1 or any(k.expression != arguments[0] for k in order) or len(arguments) != 2:
+    value = arguments[0]
+    if len(order) > 1 or len(arguments) != 2 or any(k.expression not in (value, *value.children[:1]) for k in order):
         raise Unmapped("percentile_cont of several values is not known")
     share = arguments[1]
     if order and order[0].descending and isinstance(share, Literal) and share.value is not None:
