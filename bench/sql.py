@@ -23,12 +23,13 @@ import jumpgate
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report
 from jumpgate.client.sql.connection import Connection
 from jumpgate.codegen import cache
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.study import stays, suites
 from jumpgate.study.report import Study
 from jumpgate.study.runs import study
-from jumpgate.tpcds.data import FORMATS, generate, path
+from jumpgate.tpcds.data import generate, path
 from jumpgate.tpcds.suite import TPCDS, Suite
 from jumpgate.tpch import TPCH
 
@@ -93,7 +94,7 @@ class Bench:
     def right(self, suite: Suite) -> float:
         """Answers that are DuckDB's, over the four formats."""
         right = 0
-        for format in FORMATS:
+        for format in formats():
             connection, oracle = self.engines(suite, format)
             for outcome in stays.outcomes(connection, suite, oracle, "always"):
                 right += outcome.verdict == "right"

@@ -27,7 +27,8 @@ from jumpgate import client
 from jumpgate.client import count, max_, min_, sum_
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import DATAGRAMS, Device
+from jumpgate.ncas.switch.kind import SWITCH
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch import library
@@ -191,7 +192,7 @@ def store_sales_reduction() -> Figure:
     flow = table.aggregate(
         by=["ss_item_sk"], sum=sum_(price), count=count(price), least=min_(price), greatest=max_(price)
     )
-    switch = Device("switch", "switch", properties=(("program", "aggregate"),))
+    switch = SWITCH.device("switch", program="aggregate")
     service = embedded.start(Config(local_hosts(1).hosts, (switch,)))
     try:
         with Session(service.address, prefer=("switch_aggregate",)) as session:
@@ -203,7 +204,7 @@ def store_sales_reduction() -> Figure:
         if answer.sort_by("ss_item_sk") != session.run(flow).to_arrow().sort_by("ss_item_sk"):
             raise SystemExit("the answer through the switch differs")
     assert record is not None
-    to_switch, to_host = (e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS)
+    to_switch, to_host = (e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS.name)
     counters = record["counters"].values()
     sent = sum(s["bytes"] for c in counters for s in c["sinks"] if s["edge"] == to_switch)
     arrived = sum(s["bytes"] for c in counters for s in c["sources"] if s["name"] == to_host)

@@ -1,4 +1,4 @@
-"""What the footers of Parquet and ORC files tell: schema, rows, bytes and value ranges of columns. Reads no data.
+"""What footers of files tell: schema, rows, bytes and value ranges of columns; here those of Parquet. Reads no data.
 
 Footers are cached by path, modification time and size; pyarrow is imported on first use only.
 """
@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from jumpgate.converters.orc_footer import read_footer
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
@@ -64,25 +63,16 @@ def parquet_schema(files: Sequence[str]) -> Schema:
     that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (lists, structs,
     times …) are opaque. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
-    return _common_schema([parquet_footer(path) for path in files])
-
-
-def orc_schema(files: Sequence[str]) -> Schema:
-    """As `parquet_schema`, of ORC files, whose columns are all nullable."""
-    return _common_schema([orc_footer(path) for path in files])
+    return common_schema([parquet_footer(path) for path in files])
 
 
 def parquet_footer(path: str) -> Footer:
     """The footer of one Parquet file. Raises FileUnreadable or MalformedData."""
-    return _cached(path, _read_parquet)
+    return cached(path, _read_parquet)
 
 
-def orc_footer(path: str) -> Footer:
-    """The footer of one ORC file. Raises FileUnreadable or MalformedData."""
-    return _cached(path, _read_orc)
-
-
-def _common_schema(footers: list[Footer]) -> Schema:
+def common_schema(footers: Sequence[Footer]) -> Schema:
+    """See `parquet_schema`."""
     if not footers:
         raise SchemaMismatch("a read of no files has no schema: name at least one file")
     if len(footers) == 1:
@@ -127,7 +117,8 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
     return None
 
 
-def _cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
+def cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
+    """What `read` says of a file by its path, time of change and size. Raises FileUnreadable, and what that does."""
     try:
         status = os.stat(path)
     except OSError as e:
@@ -153,7 +144,7 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     except pa.ArrowInvalid as e:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
     except (OSError, pa.ArrowException) as e:
-        raise _unreadable("Parquet", path, e) from None
+        raise unreadable("Parquet", path, e) from None
     columns = _columns(metadata.schema, arrow)
     schema = Schema(tuple(f for f, _ in columns))
     if metadata.serialized_size != length:  # a signature follows: some columns are encrypted, and pyarrow dies of those
@@ -273,16 +264,7 @@ def _physical(value: Any, type_: DataType) -> Any:
     return value if isinstance(value, (int, float, bytes)) else None
 
 
-@lru_cache(maxsize=FOOTERS_CACHED_MAX)
-def _read_orc(path: str, _mtime_ns: int, _size: int) -> Footer:
-    try:
-        rows, columns = read_footer(path)
-    except OSError as e:
-        raise _unreadable("ORC", path, e) from None
-    return Footer(path, Schema(tuple(Field(n, type_) for n, type_ in columns)), rows, {}, lambda _name: Range())
-
-
-def _unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:
+def unreadable(format_: str, path: str, error: Exception) -> FileUnreadable | MalformedData:
     """The system's refusals carry an errno; anything else is about the bytes."""
     if isinstance(error, OSError) and error.errno is not None:
         return FileUnreadable(f"cannot read {format_} file '{path}': {error.strerror or error}", file=path)

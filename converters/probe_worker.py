@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import importlib
 import os
 import resource
 import signal
@@ -19,6 +20,7 @@ from typing import Any
 
 from jumpgate.converters import probe_wire as wire
 from jumpgate.converters import samples, schema, statistics
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
 #: a request may take so much memory more than the process has when it begins
@@ -49,8 +51,9 @@ def main(descriptor: int) -> None:
 
 def _warm_up() -> None:
     """Loads what the first request would load."""
-    import pyarrow.orc
-    import pyarrow.parquet  # noqa: F401
+    for found in formats().values():
+        for library in found.libraries:
+            importlib.import_module(library)
 
 
 def _limit_resources() -> None:

@@ -1,34 +1,24 @@
 """What a look at some rows tells about a column: distinct values, bounds, NULLs. For estimates only.
 
-Parquet's bounds come from its footer, its values from several row groups; those of ORC from one stripe, of JSON and CSV
-from lines at several offsets. What cannot be read is unknown: reading the data will say why.
+Which rows these are is the format's choice. What cannot be read is unknown: reading the data will say why.
 """
 
 from __future__ import annotations
 
 import datetime
 import functools
-import json
 import math
 import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from jumpgate.converters.footers import parquet_footer
-from jumpgate.converters.text_files import beginning, is_plain
-from jumpgate.converters.text_rows import CsvField, csv_line_end, csv_rows, json_rows
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType
-from jumpgate.errors import JumpgateError, MalformedData
+from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import ColumnStatistics
 
-#: of text files: pieces at so many offsets, of so many bytes
-PIECES, PIECE_BYTES = 8, 32 << 10
-#: of Parquet, from each of some row groups; files of no more rows than SMALL_ROWS are read whole
-ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
-#: ORC is read by whole stripes: tables of more rows are left alone
-ORC_ROWS_MAX = 2_000_000
 _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -55,18 +45,13 @@ def column_statistics(
 def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
-    if format == "parquet":
-        footer = parquet_footer(file)
-        if footer.encrypted:
-            return ColumnStatistics()
-        values, range = _parquet(file, name), footer.range(name)
-        scale = 10.0**-type.scale if type.kind == "decimal" else 1.0
-        low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
-    else:
-        table = _orc(file, modified_ns, size, name) if format == "orc" else None
-        values = _lines(file, modified_ns, size, format, options).get(name, []) if table is None else table
+    sample = formats()[format].sample(file, dict(options), name, type)
+    values = sample.values
+    if sample.bounds is None:
         numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
         low, high = min(numbers, default=None), max(numbers, default=None)
+    else:
+        low, high = sample.bounds
     if not values:
         return ColumnStatistics(low=low, high=high)
     present = [v for v in values if v is not None]
@@ -115,94 +100,3 @@ def position(value: Any, type: DataType) -> float | None:
         moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
         return (moment.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(microseconds=1)
     return None
-
-
-def _parquet(file: str, name: str) -> list[Any]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(file) as parquet:
-        if parquet.metadata.num_rows <= SMALL_ROWS:
-            whole: list[Any] = parquet.read([name]).column(0).to_pylist()
-            return whole
-        values: list[Any] = []
-        groups = parquet.num_row_groups
-        for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
-            batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
-            values += [] if batch is None else batch.column(0).to_pylist()
-        return values
-
-
-@functools.lru_cache(maxsize=1000)
-def _orc(file: str, modified_ns: int, size: int, name: str) -> list[Any]:
-    import pyarrow.orc as orc
-
-    opened = orc.ORCFile(file)
-    if opened.nrows > ORC_ROWS_MAX or not opened.nstripes:
-        return []
-    stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
-    values: list[Any] = stripe.slice(0, SMALL_ROWS if opened.nrows <= SMALL_ROWS else ROWS_MAX * GROUPS_MAX).to_pylist()
-    return values
-
-
-@functools.lru_cache(maxsize=200)
-def _lines(file: str, modified_ns: int, size: int, format: str, options: Options) -> dict[str, list[Any]]:
-    """Whole lines of the sample, by column."""
-    settings = dict(options)
-    if not is_plain(file, settings):
-        text = beginning(file, settings, PIECES * PIECE_BYTES).data.decode(errors="replace")
-        return _csv_columns(file, [text], settings) if format == "csv" else _json_columns([text])
-    pieces: list[str] = []
-    with open(file, "rb") as f:
-        for piece in range(PIECES):
-            f.seek(max(0, size - PIECE_BYTES) * piece // (PIECES - 1))
-            pieces.append(f.read(PIECE_BYTES).decode("utf-8-sig", errors="replace"))
-            if f.tell() == size:
-                break
-    return _csv_columns(file, pieces, settings) if format == "csv" else _json_columns(pieces)
-
-
-def _json_columns(pieces: list[str]) -> dict[str, list[Any]]:
-    """Of lines, or of the front of an array."""
-    found = json_rows(pieces[0], whole=False) if pieces[0].lstrip().startswith("[") else None
-    texts = [line for _, line in found] if found else _whole_lines(pieces, "\n")
-    rows = [row for text in texts if (row := _json(text)) is not None]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
-
-
-def _whole_lines(pieces: list[str], end: str) -> list[str]:
-    """Each piece but the first begins, and each but a file's last ends, within a line."""
-    lines: list[str] = []
-    for i, piece in enumerate(pieces):
-        parts = piece.split(end)
-        lines += parts[1 if i else 0 : -1 if i < PIECES - 1 and len(pieces) > 1 else None]
-    return lines
-
-
-def _json(line: str) -> dict[str, Any] | None:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return row if isinstance(row, dict) else None
-
-
-def _csv_columns(file: str, pieces: list[str], options: dict[str, str]) -> dict[str, list[Any]]:
-    null = options.get("null", "")
-    end = csv_line_end(pieces[0], options.get("quote", '"'))
-    lines = _whole_lines(pieces, end)
-    records = [r for line in lines if (r := _record(file, line + end, options)) is not None]
-    if not records:
-        return {}
-    header = options.get("header", "true") == "true"
-    names = [f.text if header else f"column{i}" for i, f in enumerate(records[0])]
-    rows = [r for r in records[header:] if len(r) == len(names)]
-    return {name: [None if r[i].text == null else r[i].text for r in rows] for i, name in enumerate(names)}
-
-
-def _record(file: str, line: str, options: dict[str, str]) -> Sequence[CsvField] | None:
-    """None: it is part of a record of several lines."""
-    try:
-        return next((fields for _, fields in csv_rows(file, line, True, options)), None)
-    except MalformedData:
-        return None

@@ -1,4 +1,4 @@
-"""Finds the schema of files: exactly from the footers of Parquet and ORC, from a sample of JSON and CSV.
+"""Finds the schema of files: where they do not tell it themselves, from a sample of their text.
 
 Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: whatever holds every
 value seen without loss (docs/files.md has the rules). A column that holds objects or arrays is opaque.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jumpgate.converters import footers
 from jumpgate.converters.text_files import beginning
 from jumpgate.converters.text_rows import csv_rows, json_rows
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import InvalidDataflow, MalformedData, SchemaMismatch
+from jumpgate.errors import MalformedData, SchemaMismatch
 
 SAMPLE_BYTES = 2 << 20  # of each sampled file; more where its first row is longer
 ROW_BYTES_MAX = 64 << 20  # as the readers have it
@@ -41,15 +41,24 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
     Raises FileUnreadable, MalformedData (with file and line), SchemaMismatch (files or lines that cannot be one table)
     and InvalidDataflow (no such format).
     """
-    if format == "parquet":
-        return footers.parquet_schema(files)
-    if format == "orc":
-        return footers.orc_schema(files)
-    if format not in ("json", "csv"):
-        raise InvalidDataflow(f"no schema can be found in files of format {format!r}", operator="read")
+    return formats()[format].infer_schema(files, options)
+
+
+def json_schema(files: tuple[str, ...], options: Mapping[str, str]) -> Schema:
+    return _sampled(files, options, _of_json)
+
+
+def csv_schema(files: tuple[str, ...], options: Mapping[str, str]) -> Schema:
+    return _sampled(files, options, _of_csv)
+
+
+def _sampled(
+    files: tuple[str, ...],
+    options: Mapping[str, str],
+    look: Callable[[Sequence[str], Mapping[str, str]], Mapping[str, _Column]],
+) -> Schema:
     step = max(1, len(files) // FILES_SAMPLED_MAX)
-    sampled = files[::step][:FILES_SAMPLED_MAX]
-    seen = _of_json(sampled, options) if format == "json" else _of_csv(sampled, options)
+    seen = look(files[::step][:FILES_SAMPLED_MAX], options)
     if not seen:
         raise SchemaMismatch(f"'{files[0]}' holds no rows to find a schema in: give read() a schema", file=files[0])
     return Schema(tuple(Field(name, column.type()) for name, column in seen.items()))

@@ -90,6 +90,12 @@ class MemoryLimit(JumpgateError):
     code = "memory"
 
 
+class CapacityExceeded(JumpgateError):
+    """A device has no room for what a job needs, though the plan expected it to. Fields: device."""
+
+    code = "capacity"
+
+
 class BuildError(JumpgateError):
     """The runtime library or a generated program did not compile (no g++, disk full, our mistake)."""
 
@@ -129,6 +135,12 @@ class NotFound(JumpgateError):
 
 class ConfigError(JumpgateError):
     code = "config"
+
+
+class NotInstalled(ConfigError):
+    """An optional dependency is missing. Fields: module, extra (of `pip install 'jumpgate[EXTRA]'`)."""
+
+    code = "not_installed"
 
 
 class InternalError(JumpgateError):

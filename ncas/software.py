@@ -7,11 +7,14 @@ from functools import cached_property
 from jumpgate.codegen.support import unsupported
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Operator, Project
-from jumpgate.nca.interface import DATAGRAMS, Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
 #: adjacent matches of this domain on one host become one generated program
 FUSION = "cpp"
+#: what the data path sends and receives over (runtime/src/channels.cpp)
+CHANNELS = ("tcp", "udp")
 
 
 def absorb(node: Operator) -> tuple[tuple[Operator, ...], Operator]:
@@ -49,13 +52,13 @@ class SoftwareNCA:
         """Whether `node`, no filter or projection, is this NCA's operator."""
         raise NotImplementedError
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        if transport == DATAGRAMS:
-            if ntf == Descriptor.row(ntf.schema, byte_order="big", packed=True):
-                return None
-            return Unsupported("over datagrams software NCAs read packed rows in network order", "layout")
-        if transport != "tcp":
-            return Unsupported(f"software NCAs receive over tcp or udp, not {transport}", "transport")
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        if transport.channel not in CHANNELS:
+            return Unsupported(
+                f"software NCAs receive over {', '.join(CHANNELS)}, not {transport.channel}", "transport"
+            )
+        if not transport.carries(ntf):
+            return Unsupported(f"{transport.name} does not carry these {ntf.layout} tuples", "layout")
         if ntf.layout not in ("columnar", "row"):
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None
@@ -76,8 +79,8 @@ class SoftwareNCA:
                 return reason
         return Match(self.name, taken, Completeness.FULL, taken[0].schema, FUSION, self.stateful)
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
-        return Descriptor.of(match.schema, layout), "tcp"
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
+        return Descriptor.of(match.schema, layout), TCP
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
         return Cost(throughput=self.throughput, memory_bytes=self.memory_bytes(inputs))

@@ -20,7 +20,7 @@ def read(
 ) -> Dataflow:
     """Files of one format: a path, a glob, a directory, or a list of them. See jumpgate.dataflow.builder.read.
 
-    schema: None reads it from the files: exact for Parquet and ORC; JSON and CSV are sampled, so give a schema where
+    schema: None reads it from the files: exact where they have one; JSON and CSV are sampled, so give a schema where
     decimals or dates matter.
     """
     return builder.read(paths, format=format, schema=_infer if schema is None else schema, columns=columns, **options)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from jumpgate import debug
-from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
+from jumpgate import debug, extras
+from jumpgate.client import notebook
+from jumpgate.errors import Cancelled, CapacityExceeded, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
+    import polars
 
 #: how long a stream that broke off waits for the service to say why
 CAUSE_WAIT_S = 5.0
@@ -62,10 +64,17 @@ class Result:
 
     Batches are handed out as they arrive; iterating ends normally only after every producer's end frame matched *and*
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
+    Where a device was full before anything came, `again` runs the dataflow without it: `job` is then that one.
     """
 
     def __init__(
-        self, job: str, schema: pa.Schema, stream: Stream, execution: Execution, cancel: Callable[[], None]
+        self,
+        job: str,
+        schema: pa.Schema,
+        stream: Stream,
+        execution: Execution,
+        cancel: Callable[[], None],
+        again: Callable[[str], Result] | None = None,
     ) -> None:
         self.job = job
         self.schema = schema
@@ -73,6 +82,7 @@ class Result:
         self._execution = execution
         self._iterated = False
         self._table: pa.Table | None = None
+        self._again = again
         self._release = weakref.finalize(self, _release, stream, execution, cancel)
 
     @property
@@ -87,19 +97,34 @@ class Result:
         if self._iterated:
             raise ValueError("a result can be iterated once; use to_arrow() to read it again")
         self._iterated = True
-        try:
-            for number, batch in enumerate(self._stream):
-                if number == 0 and debug.level() >= 5:
-                    debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
-                yield batch
-            self._execution.ended.wait()
-        except JumpgateError as broken:
-            self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
-            raise (self._execution.error or broken) from None
-        finally:
-            self._release()
-        if self._execution.error is not None:
-            raise self._execution.error
+        delivered = 0
+        while True:
+            failure: JumpgateError | None = None
+            try:
+                for batch in self._stream:
+                    if delivered == 0 and debug.level() >= 5:
+                        debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
+                    delivered += 1
+                    yield batch
+                self._execution.ended.wait()
+            except JumpgateError as broken:
+                self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
+                failure = broken
+            finally:
+                self._release()
+            failure = self._execution.error or failure
+            if failure is None:
+                return
+            full = failure.fields.get("device") if isinstance(failure, CapacityExceeded) else None
+            if delivered or full is None or self._again is None:
+                raise failure from None
+            self._begin_again(self._again(str(full)))
+
+    def _begin_again(self, other: Result) -> None:
+        """Goes on as a run of the same dataflow without the device that was full."""
+        self.job, self._stream, self._execution = other.job, other._stream, other._execution
+        self._again, self._release = other._again, other._release
+        self._other = other  # which would cancel its job if it were dropped
 
     def to_arrow(self) -> pa.Table:
         """The whole result; raises the job's error if it failed."""
@@ -107,8 +132,29 @@ class Result:
             self._table = pa.Table.from_batches(list(self), self.schema)
         return self._table
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The result as a stream of Arrow's C interface; once, unless `to_arrow()` has taken it as a whole."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, iter(self))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows of what was taken as a whole; else the columns that are to come."""
+        if self._table is not None:
+            shown, more = self._table.slice(0, notebook.ROWS_SHOWN), self._table.num_rows > notebook.ROWS_SHOWN
+            return notebook.rows(shown, more, f"job {self.job}")
+        state = "has ended" if self._execution.ended.is_set() else "is running"
+        columns = notebook.listing(("column", "type"), ((f.name, str(f.type)) for f in self.schema))
+        return f"<p>job {self.job} {state}; to_arrow() takes its result</p>{columns}"
+
+    def to_polars(self) -> polars.DataFrame:
+        with extras.explained():
+            import polars
+
+        return polars.DataFrame(polars.from_arrow(self.to_arrow()))
+
     def to_pandas(self) -> pandas.DataFrame:
-        return self.to_arrow().to_pandas()
+        with extras.explained():
+            return self.to_arrow().to_pandas()
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Rows as dictionaries of Python values. Raises InvalidDataflow where columns share a name, as a dictionary

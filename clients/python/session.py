@@ -106,11 +106,17 @@ class Session:
 
     def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
         """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting."""
-        root = _without_send(dataflow.root)
+        return self._start(_without_send(dataflow.root), dialect or DEFAULT, ())
+
+    def _start(self, root: Operator, dialect: Dialect, without: tuple[str, ...]) -> Result:
+        """One job; another one without the device that turns out to be too small for it."""
+        options = pb.Options()
+        options.CopyFrom(self._options)
+        options.without.extend(without)
         endpoint = Endpoint.open(self._host)
         try:
-            request = self._request(root, dialect or DEFAULT, endpoint.address)
-            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=self._options))
+            request = self._request(root, dialect, endpoint.address)
+            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
                 job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
@@ -120,7 +126,12 @@ class Session:
             endpoint.close()
             raise
         execution = Execution(_events(call, self.address), endpoint.close)
-        result = Result(job.job_id, arrow_schema(descriptor.schema), endpoint, execution, call.cancel)
+
+        def again(device: str) -> Result:
+            return self._start(root, dialect, (*without, device))
+
+        schema = arrow_schema(descriptor.schema)
+        result = Result(job.job_id, schema, endpoint, execution, call.cancel, again)
         self._results.add(result)
         return result
 

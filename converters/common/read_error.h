@@ -41,8 +41,8 @@ auto take(Result&& result) {
 // The same error with the name of the column that was read, unless it has it.
 ReadError named(const std::exception& error, const ColumnSpec& column);
 
-// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format ("Parquet",
-// "ORC").
+// Runs `body`; what it throws becomes a Status whose sentence starts with the file's name and format
+// ("Parquet").
 Status guarded(const std::string& format, const std::string& file, const std::function<void()>& body);
 
 // Runs `body`, which reads one column; what goes wrong names it.

@@ -287,9 +287,11 @@ std::unique_ptr<SourceWorker> CsvSource::worker() { return std::make_unique<CsvW
 
 }  // namespace
 
-Status make_csv_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+static Status make_csv_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
   *out = std::make_unique<CsvSource>(options);
   return {};
 }
 
 }  // namespace jg
+
+JG_READER(csv, jg::make_csv_source);

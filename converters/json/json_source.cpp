@@ -507,9 +507,11 @@ std::unique_ptr<SourceWorker> JsonSource::worker() { return std::make_unique<Jso
 
 }  // namespace
 
-Status make_json_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+static Status make_json_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
   *out = std::make_unique<JsonSource>(options);
   return {};
 }
 
 }  // namespace jg
+
+JG_READER(json, jg::make_json_source);

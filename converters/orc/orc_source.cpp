@@ -225,9 +225,11 @@ std::unique_ptr<SourceWorker> OrcSource::worker() { return std::make_unique<OrcW
 
 namespace jg {
 
-Status make_orc_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+static Status make_orc_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
   *out = std::make_unique<columnar::OrcSource>(options);
   return {};
 }
 
 }  // namespace jg
+
+JG_READER(orc, jg::make_orc_source);

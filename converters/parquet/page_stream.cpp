@@ -14,7 +14,7 @@ namespace jg::columnar {
 namespace {
 // Chunks up to this size are read at once; larger ones through a window, so that memory does not grow with them.
 constexpr int64_t kWholeChunkBytesMax = 8 << 20;
-constexpr int64_t kWindowBytes = 1 << 20;
+constexpr int64_t kPageWindowBytes = 1 << 20;
 }  // namespace
 
 PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool)
@@ -41,8 +41,8 @@ void PageStream::open() {
     stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(chunk_, 0, place_.bytes));
   } else {
     auto raw = take(arrow::io::RandomAccessFile::GetStream(file_, place_.offset, place_.bytes));
-    stream = take(
-        arrow::io::BufferedInputStream::Create(kWindowBytes, properties_.memory_pool(), std::move(raw), place_.bytes));
+    stream = take(arrow::io::BufferedInputStream::Create(kPageWindowBytes, properties_.memory_pool(), std::move(raw),
+                                                         place_.bytes));
   }
   reader_ = parquet::PageReader::Open(std::move(stream), place_.rows, place_.codec, properties_, *column_);
   reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {

@@ -172,9 +172,11 @@ std::unique_ptr<SourceWorker> ParquetSource::worker() { return std::make_unique<
 
 namespace jg {
 
-Status make_parquet_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
+static Status make_parquet_source(const FileSourceOptions& options, std::unique_ptr<Source>* out) {
   *out = std::make_unique<columnar::ParquetSource>(options);
   return {};
 }
 
 }  // namespace jg
+
+JG_READER(parquet, jg::make_parquet_source);

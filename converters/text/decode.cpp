@@ -11,7 +11,7 @@ namespace {
 using columnar::malformed;
 using columnar::ReadError;
 
-constexpr int64_t kChunkBytes = 64 << 10;
+constexpr int64_t kRawBytes = 64 << 10;
 
 void append_utf8(uint32_t code, std::string* out) {
   if (code < 0x80) {
@@ -27,13 +27,13 @@ void append_utf8(uint32_t code, std::string* out) {
 // Text in units of some bytes, decoded chunk by chunk.
 class Decoded : public Stream {
  public:
-  explicit Decoded(std::unique_ptr<Stream> from) : from_(std::move(from)), raw_(kChunkBytes) {}
+  explicit Decoded(std::unique_ptr<Stream> from) : from_(std::move(from)), raw_(kRawBytes) {}
 
   int64_t read(char* out, int64_t size) override {
     while (at_ == text_.size()) {
       text_.clear();
       at_ = 0;
-      const int64_t got = from_->read(raw_.data() + kept_, kChunkBytes - kept_);
+      const int64_t got = from_->read(raw_.data() + kept_, kRawBytes - kept_);
       const int64_t have = kept_ + got;
       const int64_t used = decode(reinterpret_cast<const uint8_t*>(raw_.data()), have, &text_);
       kept_ = have - used;

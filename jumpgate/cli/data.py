@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from jumpgate.cli import output
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError
 from jumpgate.observe.units import size
-from jumpgate.tpcds.data import FORMATS, generate
+from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.schemas import TABLES
 
 
@@ -20,13 +21,15 @@ def command() -> None:
 
 @command.command("tpcds")
 @click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
-@click.option("--format", "formats", type=click.Choice(FORMATS), multiple=True, help="May be repeated. [default: all]")
+@click.option(
+    "--format", "chosen", type=click.Choice(tuple(formats())), multiple=True, help="May be repeated. [default: all]"
+)
 @click.option("--output", "-o", "directory", type=click.Path(path_type=Path), required=True, help="Where it goes.")
 @click.option("--tables", help="Names with commas. [default: all]")
 @click.option("--force", is_flag=True, help="Write files anew that are already there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the files written as JSON.")
 def tpcds(
-    scale: float, formats: tuple[str, ...], directory: Path, tables: str | None, force: bool, as_json: bool
+    scale: float, chosen: tuple[str, ...], directory: Path, tables: str | None, force: bool, as_json: bool
 ) -> None:
     """TPC-DS data by DuckDB's generator, as DIRECTORY/FORMAT/TABLE.FORMAT.
 
@@ -37,7 +40,7 @@ def tpcds(
     if unknown:
         raise ConfigError(f"TPC-DS has no table '{unknown[0]}'; it has {', '.join(TABLES)}", table=unknown[0])
     with output.progress() as progress:
-        written = generate(directory, scale, formats or FORMATS, names, force, progress)
+        written = generate(directory, scale, chosen or formats(), names, force, progress)
     if as_json:
         output.print_json(
             {"scale": scale, "directory": str(directory.absolute()), "written": [str(p) for p in written]}

@@ -13,9 +13,10 @@ import click
 from jumpgate.cli import output, result
 from jumpgate.cli.options import json_option
 from jumpgate.codegen import cache
+from jumpgate.dataflow.formats import formats
 from jumpgate.observe.units import duration
 from jumpgate.tpcds import compare
-from jumpgate.tpcds.data import FORMATS, generate
+from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.queries import QUERIES
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def command(context: click.Context, scale: float, data: Path | None, as_json: bo
 
     directory = data or cache.folder("tpcds", f"sf{scale:g}")
     with output.progress() as progress:
-        generate(directory, scale, FORMATS, QUERY.tables, progress=progress)
+        generate(directory, scale, formats(), QUERY.tables, progress=progress)
     with client.connect() as session:
         outcomes = []
         answer = None
-        for format in FORMATS:
+        for format in formats():
             outcome, answer = _compare(session, directory, format)
             outcomes.append(outcome)
         if as_json:
@@ -109,5 +110,8 @@ def _show(session: Session, directory: Path, scale: float, outcomes: list[Outcom
     ]  # fmt: skip
     columns = ("files", "first run", "next runs", "DuckDB", "speed-up", "same result")
     output.print_table("", columns, rows, right=columns[1:5])
-    print("The first run of a shape of query generates and compiles its code; DuckDB reads ORC through pyarrow.")
+    print("The first run of a shape of query generates and compiles its code.")
+    lacking = [format.title for format in formats().values() if format.duckdb is None]
+    if lacking:
+        print(f"DuckDB reads {', '.join(lacking)} through pyarrow.")
     print(f"A picture of the job: jumpgate report {shown.job} -o report.html")

@@ -19,13 +19,15 @@ import click
 from jumpgate.cli import output
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError
+from jumpgate.extras import EXTRAS
+from jumpgate.nca.device_kind import DeviceKinds
+from jumpgate.nca.registry import default_registry
 from jumpgate.observe.units import size
 
 MEMORY_BYTES_MIN = 2 << 30
 CACHE_BYTES_MIN = 1 << 30
 LOOPBACK_PORTS = 64
 PACKAGES = ("pyarrow", "pysimdjson", "protobuf", "grpcio", "jinja2", "cmake", "ninja", "crc32c")
-OPTIONAL_PACKAGES = {"duckdb": "data", "datafusion": "bench"}
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ def runtime_build() -> Iterator[Finding]:
         yield Finding("runtime library", "fail", error.message, "see the C++ compiler above")
         return
     built = (home / "libjgruntime.so").exists()
-    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it (a minute)")
+    yield Finding("runtime library", "ok", home.name if built else "not built yet; the first job builds it")
 
 
 def ports() -> Iterator[Finding]:
@@ -126,15 +128,25 @@ def packages() -> Iterator[Finding]:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield Finding(name, "fail", "not installed", "pip install jumpgate")
-    for name, extra in OPTIONAL_PACKAGES.items():
+    for name, extra in EXTRAS.items():
         try:
             yield Finding(name, "ok", importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield Finding(name, "warn", "not installed (optional)", f"pip install 'jumpgate[{extra}]'")
 
 
+def accelerators() -> Iterator[Finding]:
+    """Those of installed packages and the kinds of devices that they drive; one that cannot be used harms no other."""
+    registry, kinds = default_registry(), DeviceKinds()
+    yield Finding("accelerators", "ok", ", ".join(registry.names))
+    yield Finding("kinds of devices", "ok", ", ".join(kind.name for kind in kinds.all()) or "none")
+    for name, error in {**registry.problems, **kinds.problems}.items():
+        yield Finding(name, "warn", error.message, "repair or uninstall its package")
+
+
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     python_version, cpp_compiler, cores, memory, cache_directory, runtime_build, ports, packages,
+    accelerators,
 )  # fmt: skip
 
 

@@ -12,10 +12,11 @@ import click
 import jumpgate
 from jumpgate.cli import output
 from jumpgate.errors import InvalidDataflow, JumpgateError
+from jumpgate.extras import not_installed
 
 #: subcommand → (module with a click command `command`, help in the list)
 COMMANDS = {
-    "demo": ("demo", "TPC-DS query 3 from JSON, ORC, Parquet and CSV files, beside DuckDB."),
+    "demo": ("demo", "TPC-DS query 3 from files of all formats, beside DuckDB."),
     "sql": ("sql", "Run a SQL query over files and print or save its result."),
     "run": ("run", "Run a dataflow and print or save its result."),
     "explain": ("explain", "Show how a dataflow would be run, and why."),
@@ -70,18 +71,23 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
-    except JumpgateError as error:
-        if os.environ.get("JUMPGATE_DEBUG"):
+    except ImportError as error:
+        missing = not_installed(error)
+        if missing is None:
             raise
-        _show(error, as_json="--json" in words)
-        status = EXIT_ERROR
+        status = _failed(missing, words)
+    except JumpgateError as error:
+        status = _failed(error, words)
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _show(error: JumpgateError, as_json: bool) -> None:
-    if as_json:
+def _failed(error: JumpgateError, words: list[str]) -> int:
+    """Shows an error and returns the exit status; raises it instead where JUMPGATE_DEBUG asks for tracebacks."""
+    if os.environ.get("JUMPGATE_DEBUG"):
+        raise error
+    if "--json" in words:
         output.print_json({"error": error.to_dict()})
-        return
-    problems = error.problems if isinstance(error, InvalidDataflow) else (error.message,)
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
+    else:
+        for problem in error.problems if isinstance(error, InvalidDataflow) else (error.message,):
+            print(f"error: {problem}", file=sys.stderr)
+    return EXIT_ERROR

@@ -6,11 +6,14 @@ import contextlib
 import inspect
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import json_option
+from jumpgate.dataflow.formats import formats
+from jumpgate.nca.device_kind import DeviceKind, DeviceKinds
 from jumpgate.nca.interface import NCA
 from jumpgate.nca.registry import Registry
 
@@ -37,18 +40,39 @@ def _about(nca: NCA) -> dict[str, str]:
     }
 
 
+def _kinds() -> DeviceKinds:
+    """Installed kinds of devices and those of jumpgate.toml."""
+    from jumpgate.hosts.config import load
+
+    return DeviceKinds(load().device_kinds)
+
+
+def _about_kind(kind: DeviceKind) -> dict[str, Any]:
+    keys = [
+        {"name": k.name, "type": k.type.__name__, "default": k.default, "required": k.required, "meaning": k.meaning}
+        for k in kind.keys
+    ]
+    return {"name": kind.name, "summary": kind.summary, "keys": keys}
+
+
 @command.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """Names and summaries."""
-    found = registry()
+    """The accelerators, and the kinds of devices that jumpgate.toml may name."""
+    found, kinds = registry(), _kinds()
+    known = [_about_kind(kind) for kind in kinds.all()]
+    broken = {**formats().broken, **found.problems, **kinds.problems}
     if as_json:
-        problems = {name: error.to_dict() for name, error in found.problems.items()}
-        output.print_json({"ncas": [_about(nca) for nca in found], "problems": problems})
+        problems = {name: error.to_dict() for name, error in broken.items()}
+        output.print_json({"ncas": [_about(nca) for nca in found], "device_kinds": known, "problems": problems})
         return
-    rows = [(about["name"], about["summary"]) for about in map(_about, found)]
-    rows += [(name, f"cannot be loaded: {error.message}") for name, error in found.problems.items()]
-    output.print_table("", ("accelerator", "what it does"), rows)
+    accelerators = [(about["name"], about["summary"]) for about in map(_about, found)]
+    output.print_table("", ("accelerator", "what it does"), accelerators)
+    if known:
+        kinds_shown = [(k["name"], k["summary"], ", ".join(key["name"] for key in k["keys"])) for k in known]
+        output.print_table("", ("kind of device", "what it is", "its keys in jumpgate.toml"), kinds_shown)
+    for name, error in broken.items():
+        print(f"not used: {name}: {error.message}")
 
 
 @command.command("show")

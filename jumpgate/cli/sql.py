@@ -10,6 +10,7 @@ import click
 
 from jumpgate.cli import output, result
 from jumpgate.cli.options import job_options, json_option
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
 
 
@@ -17,7 +18,7 @@ from jumpgate.errors import ConfigError, FileUnreadable
 @click.argument("file", metavar="FILE|-")
 @click.option("--table", "-t", "tables", multiple=True, metavar="NAME=PATH", help="A file, glob or directory.")
 @click.option("--tables", "directory", type=click.Path(path_type=Path), help="Every file or folder in it is a table.")
-@click.option("--format", type=click.Choice(("json", "csv", "parquet", "orc")), help="Of all tables. [default: suffix]")
+@click.option("--format", type=click.Choice(tuple(formats())), help="Of all tables. [default: suffix]")
 @click.option(
     "--option", "options_given", multiple=True, metavar="NAME=VALUE", help="delimiter=;, header=false, null=NA …"
 )
@@ -91,7 +92,7 @@ def _text(file: str) -> str:
 
 def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) -> dict[str, str]:
     """Name → path of each table; one that is named takes the place of one of the folder. Raises ConfigError."""
-    from jumpgate.dataflow.files import SUFFIXES, split_suffix
+    from jumpgate.dataflow.files import split_suffix
 
     named: dict[str, str] = {}
     for text in given:
@@ -105,10 +106,10 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
             raise ConfigError(f"--tables {directory}: there is no such folder", directory=directory)
         for entry in sorted(directory.iterdir()):
             name, suffix = split_suffix(entry.name)
-            known = SUFFIXES.get(suffix)
+            known = formats().by_suffix.get(suffix)
             if entry.name.startswith(".") or name in named or not (entry.is_dir() or known):
                 continue
-            if entry.is_file() and format not in (None, known):
+            if entry.is_file() and format is not None and (known is None or known.name != format):
                 continue
             if name in found:
                 raise ConfigError(
@@ -124,12 +125,11 @@ def _tables(given: tuple[str, ...], directory: Path | None, format: str | None) 
 def _options(given: tuple[str, ...]) -> dict[str, str]:
     """Options of reads by name. Raises ConfigError for one that no format has."""
     from jumpgate.dataflow.resolve import suggest
-    from jumpgate.dataflow.validate import READ_OPTIONS
 
     found = {}
     for text in given:
         name, value = _pair(text, "--option", "delimiter=;")
-        known = sorted({option for options in READ_OPTIONS.values() for option in options})
+        known = sorted({option.name for format in formats().values() for option in format.all_options})
         if name not in known:
             raise ConfigError(f"--option {text}: there is no such option{suggest(name, known)}")
         found[name] = value.replace("\\t", "\t")
@@ -139,10 +139,9 @@ def _options(given: tuple[str, ...]) -> dict[str, str]:
 def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
     """With those of the options that the table's format has."""
     from jumpgate.dataflow.files import list_files
-    from jumpgate.dataflow.validate import READ_OPTIONS
 
     kind = list_files(path, format)[1]
-    known = READ_OPTIONS[kind]
+    known = [option.name for option in formats()[kind].all_options]
     connection.register(name, path, format=kind, **{n: v for n, v in options.items() if n in known})
 
 

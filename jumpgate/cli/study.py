@@ -10,13 +10,14 @@ import click
 
 from jumpgate.cli import output
 from jumpgate.cli.options import job_options, json_option
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
 
 
 @click.command("study")
 @click.argument("suite", type=click.Choice(("tpcds", "tpch")))
 @click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
-@click.option("--format", type=click.Choice(("json", "orc", "parquet", "csv")), default="parquet", show_default=True)
+@click.option("--format", type=click.Choice(tuple(formats())), default="parquet", show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
 @click.option("--queries", help="Numbers with commas. [default: all]")
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Of each query in each mode.")
@@ -47,10 +48,10 @@ def command(
     chosen = suites.suite(suite)
     texts = _chosen(chosen.queries(), queries)
     directory = data or cache.root() / suite / f"sf{scale:g}"
-    formats = {format, "parquet"} if format == "orc" else {format}  # DuckDB has no reader for ORC
+    other = "parquet" if formats()[format].duckdb is None else format  # which DuckDB reads
     with output.progress() as progress:
-        generate(directory, scale, sorted(formats), progress=progress, suite=chosen)
-    oracle = suites.Oracle(chosen, directory, "parquet" if format == "orc" else format)
+        generate(directory, scale, sorted({format, other}), progress=progress, suite=chosen)
+    oracle = suites.Oracle(chosen, directory, other)
     with jumpgate.connect(options.pop("address"), **options) as connection, output.progress() as progress:
         suites.register(connection, chosen, directory, format)
         found = measured.study(connection, oracle, texts, runs, progress)

@@ -1,95 +1,47 @@
-"""Calls that are one C++ expression of their arguments' values: a text for each function, with {0}, {1} …
+"""Calls of functions → C++: by the text of their declaration (`Function.cpp`), or by a writer here.
 
-A *checked* one is the call of a function of the runtime library that returns a JgFailure and writes its value to {out}.
+A writer gets the values of the arguments that are no shape, and the condition that one of them is NULL. Those of LAZY
+write the arguments themselves, where their outcome is open.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from jumpgate.codegen.cpp import constant, cpp_type
+from jumpgate.codegen.cpp import Value, any_null, compare, constant, cpp_type, hash_of
 from jumpgate.dataflow.expressions import Call, Literal
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.functions_core import DAY_US
 from jumpgate.dataflow.functions_time import UNITS
+from jumpgate.dataflow.types import DataType
 
-DAY_US = 86_400_000_000
-_MINUTE = "((({0}) % 60000000ll + 60000000ll) % 60000000ll)"
+if TYPE_CHECKING:
+    from jumpgate.codegen.expressions import ExpressionWriter
 
+Writer = Callable[["ExpressionWriter", Call, list[Value], str | None], Value]
+Lazy = Callable[["ExpressionWriter", Call], Value]
 
-@dataclass(frozen=True)
-class _Text:
-    text: str
-    checked: bool = False
-
-
-def _bits(moved: str) -> _Text:
-    """A shift by the count modulo the value's bits; {type} is the value's type, {unsigned} the same without a sign."""
-    return _Text(f"({{type}})({moved} (({{1}}) & (sizeof({{type}}) * 8 - 1)))")
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_ARITHMETIC = {"add": ("+", "add"), "subtract": ("-", "sub"), "multiply": ("*", "mul")}
+#: days since 1970 of the first and last date
+_DAYS = (-719162, 2932896)
 
 
-_OF_FLOATS = (
-    "exp", "ln", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
-    "degrees", "radians", "sign",
-)  # fmt: skip
-CALLS: dict[str, _Text] = {
-    **{name: _Text(f"jg_{name}({{0}})") for name in _OF_FLOATS},
-    "log": _Text("jg_log({0}, {1})"),
-    "atan2": _Text("jg_atan2({0}, {1})"),
-    "power": _Text("jg_power({0}, {1}, &{out})", checked=True),
-    "is_nan": _Text("(uint8_t)(({0}) != ({0}))"),
-    "truncate": _Text("{truncated}"),
-    "bit_and": _Text("({type})(({0}) & ({1}))"),
-    "bit_or": _Text("({type})(({0}) | ({1}))"),
-    "bit_xor": _Text("({type})(({0}) ^ ({1}))"),
-    "shift_left": _bits("({unsigned})({0}) <<"),
-    "shift_right": _bits("({0}) >>"),
-    "upper": _Text("jg_upper(t, {0})"),
-    "lower": _Text("jg_lower(t, {0})"),
-    "substring": _Text("jg_substring({0}, {start}, {length}, &{out})", checked=True),
-    "left": _Text("jg_left({0}, {1})"),
-    "right": _Text("jg_right({0}, {1})"),
-    "lpad": _Text("jg_lpad(t, {0}, {1}, {fill}, &{out})", checked=True),
-    "rpad": _Text("jg_rpad(t, {0}, {1}, {fill}, &{out})", checked=True),
-    "repeat": _Text("jg_repeat(t, {0}, {1}, &{out})", checked=True),
-    "replace": _Text("jg_replace(t, {0}, {1}, {2}, &{out})", checked=True),
-    "reverse": _Text("jg_reverse(t, {0})"),
-    "position": _Text("jg_position({0}, {1})"),
-    "split_part": _Text("jg_split_part({0}, {1}, {2}, &{out})", checked=True),
-    "initcap": _Text("jg_initcap(t, {0}, &{out})", checked=True),
-    "chr": _Text("jg_chr(t, {0}, &{out})", checked=True),
-    "ascii": _Text("jg_ascii({0})"),
-    "octet_length": _Text("(int64_t){0}.size"),
-    "translate": _Text("jg_translate(t, {0}, {1}, {2}, &{out})", checked=True),
-    "iso_year": _Text("jg_date_part(8, {days})"),
-    "week": _Text("jg_date_part(7, {days})"),
-    "iso_day_of_week": _Text("jg_date_part(6, {days})"),
-    "day_of_year": _Text("jg_date_part(5, {days})"),
-    "millisecond": _Text(f"{_MINUTE} / 1000"),
-    "microsecond": _Text(_MINUTE),
-    "epoch": _Text("(double)({0}) / 1e6"),
-    "date_trunc": _Text("jg_date_trunc({unit}, {0})"),
-    "add_interval": _Text("jg_{kind}_add_interval({0}, {1}, {2}, {3}, &{out})", checked=True),
-    "days_between": _Text("(int64_t)({0}) - ({1})"),
-}
-
-
-def text(e: Call, arguments: list[str], out: str = "") -> str:
-    """The C++ of a call in CALLS; `arguments` without those that are its shape."""
-    names = {"out": out, "type": cpp_type(e.type), "unsigned": "u" + cpp_type(e.type), "kind": e.args[0].type.kind}
-    if e.function in ("lpad", "rpad"):
-        names["fill"] = arguments[2] if len(arguments) > 2 else 'JgStr{" ", 1}'
-    elif e.function == "substring":
-        bounded = len(arguments) > 2
-        names["start"] = arguments[1] if bounded else f"(({arguments[1]}) < 1 ? 1 : ({arguments[1]}))"
-        names["length"] = arguments[2] if bounded else "INT64_MAX"
-    elif e.function == "date_trunc":
-        unit = e.args[0]
-        assert isinstance(unit, Literal)
-        names["unit"] = str(UNITS.index(str(unit.value)))
-    elif e.function == "truncate":
-        names["truncated"] = _truncated(e, arguments[0])
-    elif "{days}" in CALLS[e.function].text:
-        names["days"] = arguments[0] if e.args[0].type.kind == "date" else days(arguments[0])
-    return CALLS[e.function].text.format(*arguments, **names)
+def write_call(w: ExpressionWriter, e: Call) -> Value:
+    """The value of a call."""
+    if e.function in LAZY:
+        return LAZY[e.function](w, e)
+    function = find(e.function)
+    args = [w.write(a) for i, a in enumerate(e.args) if i not in function.shape]
+    null = any_null(*args)
+    if e.function in WRITERS:
+        return WRITERS[e.function](w, e, args, null)
+    if "{out}" in function.cpp:
+        return _checked(w, e, null, lambda out: _text(function, e, args, out))
+    return w.local(e.type, _text(function, e, args), null)
 
 
 def days(us: str) -> str:
@@ -97,21 +49,330 @@ def days(us: str) -> str:
     return f"(int32_t)(({us}) / {DAY_US}ll - (({us}) % {DAY_US}ll < 0))"
 
 
-def _truncated(e: Call, a: str) -> str:
-    digits = shape_digits(e)
-    if e.type.is_float:
-        return f"jg_truncate({a}, {digits})"
-    dropped = e.type.scale - digits
-    if dropped <= 0 or dropped >= e.type.precision:
-        return a if dropped <= 0 else "0"
-    power = constant(10**dropped, cpp_type(e.type))
-    return f"({a}) / {power} * {power}"
+def least(type: DataType) -> str:
+    """The least integer of a type."""
+    return f"({cpp_type(type)})(-1ll << {type.width * 8 - 1})"
 
 
-def shape_digits(e: Call) -> int:
+def _text(function: Function, e: Call, args: list[Value], out: str = "") -> str:
+    names = {"out": out, "type": cpp_type(e.type), "unsigned": "u" + cpp_type(e.type)}
+    if e.args:
+        kind = names["kind"] = e.args[0].type.kind
+        if "{days}" in function.cpp:
+            names["days"] = args[0].text if kind == "date" else days(args[0].text)
+    return function.cpp.format(*(a.text for a in args), **names)
+
+
+def _checked(w: ExpressionWriter, e: Call, null: str | None, routine: Callable[[str], str]) -> Value:
+    """The call of a routine that returns a JgFailure and writes its value to what it is given."""
+    code = w.name("q")
+    return w.guarded(
+        e,
+        null,
+        lambda out, fail: [f"int {code} = {routine(out)};", fail(f"{code} != JG_OK", code)],
+        _null_on_overflow(w) and find(e.function).fallible,
+    )
+
+
+def _null_on_overflow(w: ExpressionWriter) -> bool:
+    return w.dialect.on_overflow == "null"
+
+
+# ---- logic and NULLs -------------------------------------------------------------------------------------------------
+
+
+def _logic(w: ExpressionWriter, e: Call) -> Value:
+    """AND and OR, left to right; a term is computed only while the outcome is open: later failures do not count."""
+    decisive = "false" if e.function == "and" else "true"
+    v, n = w.name("e"), w.name("n") if e.type.nullable else None
+    neutral = "true" if e.function == "and" else "false"
+    w.lines.append(f"bool {v} = {neutral};" + (f" bool {n} = false;" if n else ""))
+    depth = 0
+    for term in e.args:
+        w.lines.append("{")
+        depth += 1
+        a = w.write(term)
+        known = f"!({a.null}) && " if a.null else ""
+        negation = "!" if decisive == "false" else ""
+        decided = f"{known}{negation}({a.text})"
+        undecided = f"if ({a.null}) {n} = true; " if a.null and n else ""
+        settle = f"{v} = {decisive};" + (f" {n} = false;" if n else "")
+        w.lines.append(f"if ({decided}) {{ {settle} }} else {{ {undecided}")
+    w.lines.append(" }" * (2 * depth))
+    return Value(v, n)
+
+
+def _coalesce(w: ExpressionWriter, e: Call) -> Value:
+    v, n = w.name("e"), w.name("n")
+    w.lines.append(f"{cpp_type(e.type)} {v}{{}}; bool {n} = true;")
+    for a in e.args:
+        w.lines.append(f"if ({n}) {{ {n} = false; {w.block(a, v, n)} }}")
+    return Value(v, n if e.type.nullable else None)
+
+
+def _nullness(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    sign = "" if e.function == "is_null" else "!"
+    return w.local(e.type, f"{sign}({args[0].null or 'false'})", None)
+
+
+def _null_if(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, b = args
+    same = _compared(w, "eq", a.text, b.text, e.args[0].type)
+    both = f"!({b.null}) && " if b.null else ""
+    equal_now = f"({both}{same})"
+    return w.local(e.type, a.text, f"({a.null}) || {equal_now}" if a.null else equal_now)
+
+
+def _fingerprint(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    hashes = [_hash(v, a.type) for v, a in zip(args, e.args, strict=True)]
+    combined = functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
+    return w.local(e.type, f"(int64_t){combined}", None)
+
+
+def _hash(v: Value, type: DataType) -> str:
+    """Numbers' hashes do not depend on their width."""
+    found = f"jg_hash_wide({v.text})" if type.kind == "decimal" else hash_of(v.text, type)
+    return f"(({v.null}) ? JG_HASH_NULL : {found})" if v.null else found
+
+
+# ---- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def _comparison(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    return w.local(e.type, _compared(w, e.function, args[0].text, args[1].text, e.args[0].type), null)
+
+
+def _compared(w: ExpressionWriter, f: str, a: str, b: str, type: DataType) -> str:
+    op = _COMPARISONS[f]
+    if type.is_text:
+        if f in ("eq", "ne"):
+            return ("" if f == "eq" else "!") + f"jg_equal_str({a}, {b})"
+        return f"(jg_compare_str({a}, {b}) {op} 0)"
+    if type.is_float and w.dialect.nan == "largest":
+        return f"(jg_compare_double({a}, {b}) {op} 0)"
+    return f"(({a}) {op} ({b}))"
+
+
+def _distinctness(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, b = args
+    same = _compared(w, "eq", a.text, b.text, e.args[0].type)
+    an, bn = a.null or "false", b.null or "false"
+    same = f"(({an}) || ({bn}) ? ({an}) && ({bn}) : {same})" if a.null or b.null else same
+    return w.local(e.type, same if e.function == "is_not_distinct" else f"!{same}", None)
+
+
+def _extreme(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    """The least or greatest argument that is not NULL."""
+    v, n = w.name("e"), w.name("n")
+    w.lines.append(f"{cpp_type(e.type)} {v}{{}}; bool {n} = true;")
+    sign = "<" if e.function == "least" else ">"
+    order = (lambda a, b, type: f"jg_order_double({a}, {b})") if e.type.is_float else compare
+    for a in args:
+        known = f"!({a.null}) && " if a.null else ""
+        better = f"{n} || {order(a.text, v, e.type)} {sign} 0"
+        w.lines.append(f"if ({known}({better})) {{ {v} = {a.text}; {n} = false; }}")
+    return Value(v, n if e.type.nullable else None)
+
+
+# ---- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, b = (v.text for v in args)
+    op, builtin = _ARITHMETIC[e.function]
+    t, c = e.type, cpp_type(e.type)
+    if t.is_float:
+        return w.local(t, f"({a} {op} {b})", null)
+    digits = e.args[0].type.precision + e.args[1].type.precision if e.function == "multiply" else t.precision + 1
+    if t.kind == "decimal" and digits <= 38:  # the result type holds every value
+        return w.local(t, f"(({c})({a}) {op} ({c})({b}))", null)
+
+    def checked(out: str, fail: Callable[[str, str], str]) -> list[str]:
+        wrong = f"__builtin_{builtin}_overflow(({c})({a}), ({c})({b}), &{out})"
+        wrong += f" || !jg_fits({out}, {t.precision})" if t.kind == "decimal" else ""
+        return [fail(wrong, "JG_OVERFLOW")]
+
+    return w.guarded(e, null, checked, _null_on_overflow(w))
+
+
+def _sign(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    """-a and |a|."""
+    a, t, c = args[0].text, e.type, cpp_type(e.type)
+    value = negative = f"-({a})"
+    if e.function == "abs":
+        value = f"__builtin_fabs({a})" if t.is_float else f"(({a}) < 0 ? {negative} : ({a}))"
+    if not t.is_integer:
+        return w.local(t, f"({c}){value}", null)
+    return w.guarded(
+        e,
+        null,
+        lambda out, fail: [fail(f"({a}) == {least(t)}", "JG_OVERFLOW"), f"else {out} = ({c}){value};"],
+        _null_on_overflow(w),
+    )
+
+
+def _division(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, b = (v.text for v in args)
+    t, c = e.type, cpp_type(e.type)
+    zero_null, overflow_null = w.dialect.division_by_zero == "null", _null_on_overflow(w)
+    if t.is_float and w.dialect.division_by_zero == "ieee":
+        quotient = f"({a}) / ({b})" if e.function == "divide" else f"({c})jg_fmod({a}, {b})"
+        return w.local(t, quotient, null)
+    v, n = w.name("e"), w.name("n")
+    w.lines.append(f"{c} {v}{{}}; bool {n} = {null or 'false'};")
+    site = w.site(e)
+    zero = f"{n} = true" if zero_null else f"jg_fail(t, JG_DIVISION_BY_ZERO, {site})"
+    overflow = f"{n} = true" if overflow_null else f"jg_fail(t, JG_OVERFLOW, {site})"
+    if e.function == "modulo" and t.is_float:
+        result = f"{v} = ({c})jg_fmod({a}, {b});"
+    elif e.function == "modulo":
+        result = f"{v} = ({b}) == -1 ? 0 : ({c})(({a}) % ({b}));"
+    elif e.function == "int_divide":
+        low = f"({b}) == -1 && ({a}) == {least(t)}"
+        result = f"if ({low}) {overflow}; else {v} = ({c})(({a}) / ({b}));"
+    else:
+        result = f"{v} = ({a}) / ({b});"
+    w.lines.append(f"if (!{n}) {{ if (JG_UNLIKELY(({b}) == 0)) {zero}; else {{ {result} }} }}")
+    return Value(v, n if null or zero_null or overflow_null else None)
+
+
+def _square_root(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a = args[0].text
+    return w.guarded(e, null, lambda out, fail: [fail(f"{a} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a});"], False)
+
+
+# ---- rounding --------------------------------------------------------------------------------------------------------
+
+
+def _digits(e: Call) -> int:
     """The digits of round and truncate, which are part of the shape: they decide the result's type."""
     if len(e.args) == 1:
         return 0
     digits = e.args[1]
     assert isinstance(digits, Literal) and isinstance(digits.value, int)
     return digits.value
+
+
+def _round(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, operand, t = args[0].text, e.args[0].type, e.type
+    digits = _digits(e)
+    if t.is_float:
+        return w.local(t, f"({cpp_type(t)})jg_round({a}, {digits})", null)
+    if digits >= operand.scale:
+        return w.local(t, a, null)
+    back = f"w = w * jg_power_of_ten({-digits});" if digits < 0 else ""
+    out_of_range = f"w != ({cpp_type(t)})w" if t.is_integer else f"!jg_fits(w, {t.precision})"
+    return w.guarded(
+        e,
+        null,
+        lambda out, fail: [
+            f"jg_i128 w = {a}; jg_rescale(w, {digits - operand.scale}, 38, &w); {back}",
+            fail(out_of_range, "JG_OVERFLOW"),
+            f"else {out} = ({cpp_type(t)})w;",
+        ],
+        _null_on_overflow(w),
+    )
+
+
+def _truncate(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, digits = args[0].text, _digits(e)
+    if e.type.is_float:
+        return w.local(e.type, f"jg_truncate({a}, {digits})", null)
+    dropped = e.type.scale - digits
+    if dropped <= 0 or dropped >= e.type.precision:
+        return w.local(e.type, a if dropped <= 0 else "0", null)
+    power = constant(10**dropped, cpp_type(e.type))
+    return w.local(e.type, f"({a}) / {power} * {power}", null)
+
+
+def _whole(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    """floor and ceil."""
+    a, operand, c = args[0].text, e.args[0].type, cpp_type(e.type)
+    if operand.is_float:
+        return w.local(e.type, f"({c})jg_{e.function}({a})", null)
+    power = constant(10**operand.scale, cpp_type(operand))
+    step = f"- (({a}) % {power} < 0)" if e.function == "floor" else f"+ (({a}) % {power} > 0)"
+    return w.local(e.type, f"({c})(({a}) / {power} {step})", null)
+
+
+# ---- text and dates --------------------------------------------------------------------------------------------------
+
+
+def _like(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    escape = f"(unsigned char){args[2].text}.data[0]" if len(args) > 2 else "-1"
+    return w.local(e.type, f"(uint8_t)jg_{e.function}({args[0].text}, {args[1].text}, {escape})", null)
+
+
+def _substring(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, start, *length = (v.text for v in args)
+    first = start if length else f"(({start}) < 1 ? 1 : ({start}))"
+    return _checked(
+        w, e, null, lambda out: f"jg_substring({a}, {first}, {length[0] if length else 'INT64_MAX'}, &{out})"
+    )
+
+
+def _pad(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, count, *fill = (v.text for v in args)
+    by = fill[0] if fill else 'JgStr{" ", 1}'
+    return _checked(w, e, null, lambda out: f"jg_{e.function}(t, {a}, {count}, {by}, &{out})")
+
+
+def _concat(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    parts = w.name("parts")
+    w.lines.append(f"const JgStr {parts}[] = {{{', '.join(a.text for a in args)}}};")
+    text = f"jg_concat(t, {parts}, {len(args)})"
+    return w.local(e.type, f"({null}) ? JgStr{{}} : {text}" if null else text, null)
+
+
+def _concat_ws(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    parts = w.name("parts")
+    known = [f"({a.null}) ? JG_NO_STR : {a.text}" if a.null else a.text for a in args[1:]]
+    w.lines.append(f"const JgStr {parts}[] = {{{', '.join(known)}}};")
+    text = f"jg_concat_ws(t, {args[0].text}, {parts}, {len(known)})"
+    separator = args[0].null
+    return w.local(e.type, f"({separator}) ? JgStr{{}} : {text}" if separator else text, separator)
+
+
+def _date_add_days(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    return w.guarded(
+        e,
+        null,
+        lambda out, fail: [
+            f"int64_t d = (int64_t){args[0].text} + {args[1].text};",
+            f"{out} = (int32_t)d;",
+            fail(f"d < {_DAYS[0]} || d > {_DAYS[1]}", "JG_OVERFLOW"),
+        ],
+        _null_on_overflow(w),
+    )
+
+
+def _date_trunc(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    unit = e.args[0]
+    assert isinstance(unit, Literal)
+    return w.local(e.type, f"jg_date_trunc({UNITS.index(str(unit.value))}, {args[0].text})", null)
+
+
+LAZY: dict[str, Lazy] = {"and": _logic, "or": _logic, "coalesce": _coalesce}
+WRITERS: dict[str, Writer] = {
+    **dict.fromkeys(_COMPARISONS, _comparison),
+    **dict.fromkeys(("is_null", "is_not_null"), _nullness),
+    **dict.fromkeys(("is_distinct", "is_not_distinct"), _distinctness),
+    **dict.fromkeys(("least", "greatest"), _extreme),
+    **dict.fromkeys(_ARITHMETIC, _arithmetic),
+    **dict.fromkeys(("negate", "abs"), _sign),
+    **dict.fromkeys(("divide", "int_divide", "modulo"), _division),
+    **dict.fromkeys(("floor", "ceil"), _whole),
+    **dict.fromkeys(("like", "ilike"), _like),
+    **dict.fromkeys(("lpad", "rpad"), _pad),
+    "null_if": _null_if,
+    "fingerprint": _fingerprint,
+    "sqrt": _square_root,
+    "round": _round,
+    "truncate": _truncate,
+    "substring": _substring,
+    "concat": _concat,
+    "concat_ws": _concat_ws,
+    "date_add_days": _date_add_days,
+    "date_trunc": _date_trunc,
+}
+assert WRITERS.keys() | LAZY.keys() == {f.name for f in BUILT_IN.values() if not f.cpp}, "each function has its C++"

@@ -1,6 +1,8 @@
-"""C++ names of types: the filters that templates use."""
+"""C++ of types and values: names, constants, comparison, and what an expression has become."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from jumpgate.dataflow.types import DataType
 
@@ -17,6 +19,20 @@ _TYPES = {
     "string": "JgStr",
     "binary": "JgStr",
 }
+
+
+@dataclass(frozen=True)
+class Value:
+    """C++ texts: the value, valid unless `null` (None: never NULL) holds."""
+
+    text: str
+    null: str | None = None
+
+
+def any_null(*values: Value) -> str | None:
+    """The condition that one of the values is NULL."""
+    found = list(dict.fromkeys(v.null for v in values if v.null is not None))
+    return " || ".join(found) if found else None
 
 
 def cpp_type(type: DataType) -> str:

@@ -40,7 +40,7 @@ from jumpgate.codegen.program import (
     Windows,
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.functions import BUILT_IN, find
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -114,8 +114,11 @@ class Lowering:
             values = tuple(o.value for o in e.options)
             index = self._parameter(literals.members(values, e.input.type))
             return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call) and (shape := FUNCTIONS[e.function].shape):
-            return replace(e, args=tuple(a if i in shape else self.literal(a) for i, a in enumerate(e.args)))
+        if isinstance(e, Call):
+            function = find(e.function)
+            if function.name not in BUILT_IN:
+                self.program.installed[function.name] = function.cpp, function.cpp_source
+            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
         return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
 
     def _parameter(self, param: dict[str, object]) -> int:

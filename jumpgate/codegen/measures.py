@@ -7,11 +7,11 @@ In the C++, `row` is a group's row; `a` and `b` are rows of one group, of which 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jumpgate.codegen.cpp import compare, cpp_type
+from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type
 from jumpgate.codegen.program import Finished, Held, RowField, SortField, Table, ValueList
 from jumpgate.dataflow.aggregates import AGGREGATES, COMOMENTS, MOMENTS
 from jumpgate.dataflow.expressions import Expression
@@ -19,7 +19,7 @@ from jumpgate.dataflow.operators import Measure, WindowFunction, partial_state
 from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int64
 
 if TYPE_CHECKING:
-    from jumpgate.codegen.expressions import Value
+    from jumpgate.codegen.expressions import ExpressionWriter
 
 Types = tuple[DataType, ...]
 Fields = tuple[RowField, ...]
@@ -66,14 +66,6 @@ def partial_output(m: Measure, states: Fields) -> tuple[Expression, ...]:
     return STATES[m.function].partial(m, states)
 
 
-@dataclass(frozen=True)
-class Writing:
-    """How an expression's writer makes a value of C++ text: ExpressionWriter's methods of these names."""
-
-    local: Callable[[DataType, str, str | None], Value]
-    guarded: Callable[[Expression, str | None, Callable[[str, Callable[[str, str], str]], list[str]], bool], Value]
-
-
 class State:
     """One way to hold a measure. Of `values` some may be NULL; a row counts where none of them is."""
 
@@ -91,7 +83,7 @@ class State:
     def merge_rows(self, h: Held) -> str:
         raise NotImplementedError
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         raise NotImplementedError
 
     def partial(self, m: Measure, states: Fields) -> tuple[Expression, ...]:
@@ -111,7 +103,7 @@ class Count(State):
         return (_COUNT,)
 
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
-        nulls = _nulls(values)
+        nulls = any_null(*values)
         return [f"row->f{h.first} += !({nulls});" if nulls else f"row->f{h.first}++;"]
 
     def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
@@ -120,7 +112,7 @@ class Count(State):
     def merge_rows(self, h: Held) -> str:
         return f"a->f{h.first} += b->f{h.first};"
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         return states[0]
 
 
@@ -154,7 +146,7 @@ class Sum(State):
     def seen_in_both(self, h: Held) -> str:
         return f"a->f{h.first + 1} |= b->f{h.first + 1};"
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         total, seen = (s.text for s in states)
         if e.type.is_float:
             return w.local(e.type, total, f"!{seen}")
@@ -188,7 +180,7 @@ class Average(Sum):
     def seen_in_both(self, h: Held) -> str:
         return f"a->f{h.first + 1} += b->f{h.first + 1};"
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         total = f"(double){states[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
         count = states[1].text
         return w.local(e.type, f"{count} ? {total} / (double){count} : 0", f"{count} == 0")
@@ -221,7 +213,7 @@ class Extreme(State):
         better = f"{compare(f'b->f{f}', f'a->f{f}', h.types[0])} {self.sign} 0"
         return f"if (b->f{seen} && (!a->f{seen} || {better})) {{ a->f{f} = b->f{f}; a->f{seen} = 1; }}"
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         return w.local(e.type, states[0].text, f"!{states[1].text}")
 
     def partial(self, m: Measure, states: Fields) -> tuple[Expression, ...]:
@@ -256,7 +248,7 @@ class Moments(State):
             f" {mean} += d * (double){n} / (double)all; {count} = all; }}"
         )
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         missing, root = MOMENTS[e.function]
         count, squares = states[0].text, states[2].text
         value = f"{squares} / (double)({count} - {missing})"
@@ -312,7 +304,7 @@ class Comoments(State):
             f" {yx} += {other_yx} + dy * dx * weight; {y} += dy * part; {x} += dx * part; {n} += {m}; }}"
         )
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         how = COMOMENTS[e.function]
         names = ("n", "y", "x", "yy", "xx", "yx")
         state = dict(zip(names, (v.text for v in states), strict=True))
@@ -364,7 +356,7 @@ class First(State):
         ]
         return " ".join([*lines, "if (c < 0) {", *copies, f"a->f{seen} = 1; }} }}"])
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         return w.local(e.type, states[0].text, f"(!{states[-1].text} || {states[0].null})")
 
 
@@ -416,7 +408,7 @@ class Values(State):
     def merge_rows(self, h: Held) -> str:
         return f"jg_join_values(&a->v{h.list}, &b->v{h.list});" if h.fills else ""
 
-    def value(self, e: Finished, states: list[Value], w: Writing) -> Value:
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
         return w.local(e.type, states[0].text, f"!{states[1].text}")
 
     def finish(self, h: Held) -> list[str]:
@@ -483,13 +475,9 @@ class Texts(Values):
 # ---- pieces of C++ --------------------------------------------------------------------------------------------------
 
 
-def _nulls(values: list[Value]) -> str | None:
-    return " || ".join(dict.fromkeys(v.null for v in values if v.null is not None)) or None
-
-
 def _where(values: list[Value], steps: str) -> str:
     """The steps where none of the values is NULL."""
-    nulls = _nulls(values)
+    nulls = any_null(*values)
     return (f"if (!({nulls})) " if nulls else "") + f"{{ {steps} }}"
 
 

@@ -326,5 +326,7 @@ class Program:
     sinks: list[str] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
     limits: list[tuple[int, int]] = field(default_factory=list)
+    #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
+    installed: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)

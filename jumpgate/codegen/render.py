@@ -13,8 +13,8 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import compare, cpp_type, equal, hash_of
-from jumpgate.codegen.expressions import ExpressionWriter, Value, any_null
+from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
+from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.lower import leaves, sink_expressions, source_columns, step_expressions
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -36,6 +36,7 @@ from jumpgate.codegen.program import (
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.functions import BUILT_IN
 from jumpgate.dataflow.types import DataType
 
 
@@ -55,18 +56,18 @@ def environment() -> jinja2.Environment:
 
 def shape_key(program: Program, dialect: Dialect) -> str:
     """Content key of the generated text, computed without rendering it."""
-    shape = repr(
-        (program.tables, [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines], dialect)
-    )
-    return hashlib.sha256(f"{__version__}\n{_templates_key()}\n{shape}".encode()).hexdigest()[:32]
+    pipelines = [(p.id, p.source, p.columns, p.steps, p.sinks, p.filters) for p in program.pipelines]
+    shape = repr((program.tables, pipelines, sorted(program.installed.items()), dialect))
+    return hashlib.sha256(f"{__version__}\n{_generator_key()}\n{shape}".encode()).hexdigest()[:32]
 
 
 @functools.cache
-def _templates_key() -> str:
-    """Generator and templates are part of every key: a changed generator makes new artifacts."""
+def _generator_key() -> str:
+    """Generator, templates and the functions' C++ are part of every key: a changed generator makes new artifacts."""
     here = Path(__file__).parent
     files = [*sorted(here.glob("*.py")), *sorted((Path(jumpgate.templates.__file__).parent / "cpp").glob("*.j2"))]
-    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
+    functions = repr([(f.name, f.cpp, f.strict, f.fallible, f.shape) for f in BUILT_IN.values()])
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files) + functions.encode()).hexdigest()
 
 
 @dataclass
@@ -96,11 +97,15 @@ class Loop:
 
 def render(program: Program, dialect: Dialect) -> str:
     """The C++ source. Fills `program.sites` with the texts of expressions that can fail, for error messages."""
-    pipelines = [PipelineRenderer(program, p, dialect).context() for p in program.pipelines]
     return (
         environment()
         .get_template("program.cpp.j2")
-        .render(version=__version__, tables=[_table(t, program) for t in program.tables], pipelines=pipelines)
+        .render(
+            version=__version__,
+            installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
+            tables=[_table(t, program) for t in program.tables],
+            pipelines=[PipelineRenderer(program, p, dialect).context() for p in program.pipelines],
+        )
     )
 
 

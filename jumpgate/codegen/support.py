@@ -5,7 +5,7 @@ from __future__ import annotations
 from jumpgate.codegen.lower import RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
-from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window, expressions_of
 from jumpgate.nca.interface import Unsupported
 
@@ -61,4 +61,4 @@ def _window(node: Window) -> Unsupported | None:
 
 def _can_overflow(e: Expression) -> bool:
     """Whether the dialect decides what comes out: arithmetic whose exact result may not fit its type."""
-    return isinstance(e, Call) and FUNCTIONS[e.function].fallible and not e.type.is_float
+    return isinstance(e, Call) and find(e.function).fallible and not e.type.is_float

@@ -73,9 +73,10 @@ def compiler_version() -> str:
 
 @functools.cache
 def runtime(variant: str | None = None) -> Runtime:
-    """The runtime library for this machine, built on first use (about a minute, with progress on stderr).
+    """The runtime library for this machine, built on first use (half a minute, with progress on stderr).
 
-    Concurrent processes build once. The result is fixed for the life of this process, even if sources change.
+    Concurrent processes build once, and environments with the same versions share what was built. The result is fixed
+    for the life of this process, even if sources change.
     Raises BuildError: no compiler, a cache that is full or not writable, or the first error of the build.
     """
     variant = variant or default_variant()
@@ -87,6 +88,7 @@ def runtime(variant: str | None = None) -> Runtime:
             if not home.exists():
                 home = _build_runtime(variant)
                 _evict_runtimes(keep=home)
+    _link_arrow(home)
     return Runtime(home / "libjgruntime.so", home / "jghost", home / "include", home.name)
 
 
@@ -127,7 +129,8 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         output = work / "program.so"
         command = [
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
-            "-I", str(include), "-x", "c++", "-", "-o", str(output),
+            "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
+            "-x", "c++", "-", "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
         try:
@@ -197,8 +200,8 @@ def runtime_home(variant: str | None = None) -> Path:
         digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     for fact in (
-        variant, *VARIANTS[variant], compiler_version(), _cpu_flags(), platform.machine(), str(_package("pyarrow")),
-        version("pyarrow"), version("pysimdjson"),
+        variant, *VARIANTS[variant], compiler_version(), _cpu_flags(), platform.machine(), version("pyarrow"),
+        version("pysimdjson"),
     ):  # fmt: skip
         digest.update(f"{fact}\0".encode())
     return cache.root() / "runtime" / f"{variant}-{digest.hexdigest()[:24]}"
@@ -237,7 +240,7 @@ def _build_runtime(variant: str) -> Path:
     with cache.scratch() as work, cache.explained():
         with log.open("w") as sink:
             for command in (configure, compile_):
-                _run(command, sink, work, log, f"building the runtime library ({variant}; one time, about a minute)")
+                _run(command, sink, work, log, f"building the runtime library ({variant}; one time, half a minute)")
         staged = work / "runtime"
         staged.mkdir()
         shutil.copytree(source / "include", staged / "include")
@@ -248,6 +251,19 @@ def _build_runtime(variant: str) -> Path:
         if not home.exists():
             staged.rename(home)
     return home
+
+
+def _link_arrow(home: Path) -> None:
+    """Points a runtime at an installed pyarrow, whose libraries it loads.
+
+    Environments with the same versions share a runtime, so the one that built it may be gone.
+    """
+    link = home / "arrow"
+    if (link / "include").exists():
+        return
+    with cache.scratch() as work, cache.explained():
+        (work / "arrow").symlink_to(_package("pyarrow"))
+        (work / "arrow").rename(link)
 
 
 def _run(command: list[str], sink: object, work: Path, log: Path, title: str) -> None:

@@ -8,7 +8,7 @@ from jumpgate.compiler.map_operators import fused
 from jumpgate.compiler.plan import Exchange, Mapped, Plan
 from jumpgate.compiler.tree import project
 from jumpgate.dataflow.operators import Operator, Partitioning, Prune, Receive, rewrite
-from jumpgate.nca.interface import DATAGRAMS, Completeness, Match, Wire
+from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import partial_phase, pruned_leaf
 
 
@@ -17,7 +17,13 @@ def choose(plan: Plan) -> Plan:
     best = plan.candidates[0]
     root = best.root
     assert isinstance(root, Mapped)
-    result = Exchange(_Writer().expand(root), plan.root.partitioning, root.site)
+    writer, site = _Writer(), root.site
+    body = writer.expand(root)
+    if root.match.wire is not None:  # the client reads rows: who sends to the device makes them of what comes back
+        sender = root.members[0]
+        assert isinstance(sender, Mapped)
+        body, site = writer.exchange(body, root), sender.site
+    result = Exchange(body, plan.root.partitioning, site)
     return replace(plan, root=replace(plan.root, input=result), chosen=best)
 
 
@@ -37,7 +43,7 @@ class _Writer:
                 assert isinstance(member, Mapped)
                 below = self.expand(member)
                 if not fused(box, member):
-                    below = self._exchange(below, member)
+                    below = self.exchange(below, member)
                 inputs[id(leaf)] = below
             self._done[id(box)] = _instantiate(box.match, inputs)
         return self._done[id(box)]
@@ -50,21 +56,22 @@ class _Writer:
             assert isinstance(member, Mapped)
             sent = project(self.expand(member), w.expressions, w.schema.names)
             partitioning = Partitioning("hash", w.keys) if w.keys else Partitioning()
-            inputs[i] = Exchange(sent, partitioning, member.site, DATAGRAMS)
+            inputs[i] = Exchange(sent, partitioning, member.site, wire.transport)
 
         def receive(node: Operator) -> Operator:
             return inputs[int(node.edge)] if isinstance(node, Receive) else node
 
         return rewrite(wire.body, receive)
 
-    def _exchange(self, below: Operator, member: Mapped) -> Operator:
+    def exchange(self, below: Operator, member: Mapped) -> Operator:
+        """What `member` computes, for another instance: as rows, whatever travels."""
         key = -id(member)  # beside the box's own entry
         if key not in self._done:
             wire = member.match.wire
             if wire is None:
                 self._done[key] = Exchange(below, Partitioning(), member.site)
             else:
-                arriving = Exchange(below, Partitioning(), member.site, DATAGRAMS)
+                arriving = Exchange(below, Partitioning(), member.site, wire.transport)
                 self._done[key] = project(arriving, wire.from_wire, member.schema.names)
         return self._done[key]
 

@@ -16,7 +16,7 @@ from jumpgate.compiler.normalise import normalise
 from jumpgate.compiler.opaque_columns import opaque_columns
 from jumpgate.compiler.order_joins import order_joins
 from jumpgate.compiler.parallelise import parallelise
-from jumpgate.compiler.plan import CompileOptions, Plan
+from jumpgate.compiler.plan import CompileOptions, DeviceFull, Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.verify import Verifier
@@ -52,10 +52,27 @@ def compile_dataflow(
     everything that no accelerator takes, ConfigError without devices.
     """
     options = options or CompileOptions()
+    refused: list[tuple[str, str]] = []
+    while True:
+        try:
+            return _compile(root, devices, registry, options, refused)
+        except DeviceFull as full:  # only the finished plan shows how many instances send to it
+            devices = [device for device in devices if device != full.device]
+            refused.append((full.device.name, f"{full.reason}; planned without it"))
+
+
+def _compile(
+    root: Send | Operator,
+    devices: Sequence[Device],
+    registry: Registry,
+    options: CompileOptions,
+    refused: Sequence[tuple[str, str]],
+) -> JobPlan:
+    """One attempt; `refused` goes into what explain says. Raises DeviceFull."""
     if not devices:
         raise ConfigError("there is no device to run on: add a host to jumpgate.toml, or use the default configuration")
     send = root if isinstance(root, Send) else Send(root, options.endpoints)
-    plan = Plan(send, options, tuple(devices), registry, Estimator(options.statistics))
+    plan = Plan(send, options, tuple(devices), registry, Estimator(options.statistics), refused=tuple(refused))
     verifier = Verifier(plan)
     verifier.verify(plan, "the request")
     trace: list[dict[str, Any]] = []

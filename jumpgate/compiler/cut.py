@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
-from jumpgate.compiler.plan import Exchange, Mapped, Plan, Site
+from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
-from jumpgate.nca.interface import DATAGRAMS, Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 
 #: the edge to the client
@@ -24,7 +25,7 @@ class Fragment:
     root: Emit
     site: Site
     inputs: dict[str, Fragment]
-    transport: str
+    transport: Transport | None
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -32,7 +33,7 @@ class Fragment:
 
 
 def cut(plan: Plan) -> Plan:
-    """Fills instances, edges and stages."""
+    """Fills instances, edges and stages. Raises DeviceFull."""
     result = plan.root.input
     assert isinstance(result, Exchange)
     fragments: list[Fragment] = []
@@ -44,6 +45,7 @@ def cut(plan: Plan) -> Plan:
     edges = tuple(_edge(plan, f, consumers.get(f.root.edge)) for f in fragments)
     load = _load(fragments)
     instances = tuple(_instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count))
+    _check_ports(instances, edges)
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 
@@ -123,8 +125,9 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
     layout = "columnar" if consumer else plan.root.layout
     count = producer.root.partitioning.count
-    if producer.transport == DATAGRAMS:
-        ntf, transport = Descriptor.row(body.schema, byte_order="big", packed=True), DATAGRAMS
+    if producer.transport is not None:
+        transport = producer.transport
+        ntf = transport.layout(body.schema) if transport.layout else Descriptor.of(body.schema, layout)
     else:
         ntf, transport = plan.registry.get(site.nca).operators.match_output(match, count, layout)
     return Edge(
@@ -136,6 +139,16 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
         endpoints=() if consumer else (plan.root.endpoints or plan.options.endpoints),
         transport=transport,
     )
+
+
+def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -> None:
+    producers = {edge.id: len(edge.producers) for edge in edges}
+    senders: dict[Device, int] = {}
+    for instance in instances:
+        senders[instance.device] = senders.get(instance.device, 0) + sum(producers[e] for e in instance.inputs)
+    for device, count in senders.items():
+        if count > device.offer.ports:
+            raise DeviceFull(device, f"{count} instances would send to it, it has {device.offer.ports:g} ports")
 
 
 def _load(fragments: list[Fragment]) -> dict[Device, int]:

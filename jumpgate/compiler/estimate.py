@@ -26,6 +26,8 @@ from jumpgate.dataflow.expressions import (
     Value,
     conjuncts,
 )
+from jumpgate.dataflow.functions import find
+from jumpgate.dataflow.functions_core import EQUAL, RANGE
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -50,7 +52,6 @@ About = Callable[[ColumnRef], ColumnStatistics]
 
 UNKNOWN, NOTHING = Statistics(), ColumnStatistics()
 STRING_BYTES = 16  #: average length where nothing is known
-EQUAL, RANGE, LIKE, NULL = 0.05, 0.3, 0.1, 0.1
 GROUPS_PER_ROW = 0.1  #: groups of an aggregate whose keys say nothing
 UNIQUE = 0.8  #: a column with so many distinct values a row is a key
 PRUNED = 0.1  #: of the rows that do not matter, how many a pruning accelerator lets pass
@@ -87,14 +88,12 @@ def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> floa
         case "lt" | "le" | "gt" | "ge":
             found = _interval(predicate, about)
             return RANGE if found is None else _share(found[1], found[2], about(found[0]))
-        case "like" | "starts_with" | "ends_with" | "contains":
-            return LIKE
         case "is_null" | "is_not_null":
             argument = predicate.args[0]
             known = about(argument).null_fraction if isinstance(argument, ColumnRef) else None
-            nulls = NULL if known is None else known
-            return nulls if predicate.function == "is_null" else 1.0 - nulls
-    return 0.5
+            if known is not None:
+                return known if predicate.function == "is_null" else 1.0 - known
+    return find(predicate.function).selectivity
 
 
 def _equal(side: Expression, about: About) -> float:

@@ -40,7 +40,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "to": list(e.consumers or e.endpoints) or ["client"],
                 "partitioning": partitioning(e.partitioning),
                 "layout": e.ntf.layout,
-                "transport": e.transport,
+                "transport": e.transport.name,
                 "fingerprint": e.ntf.fingerprint(),
             }
             for e in plan.edges

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal
-from jumpgate.dataflow.functions import FUNCTIONS
-
-#: fail by zero, whatever the type
-DIVIDING = frozenset(("divide", "int_divide", "modulo"))
+from jumpgate.dataflow.expressions import Call, Cast, Expression
+from jumpgate.dataflow.functions import find
 
 
 def may_fail(expression: Expression) -> bool:
@@ -17,23 +14,7 @@ def may_fail(expression: Expression) -> bool:
 def _fails(e: Expression) -> bool:
     if isinstance(e, Cast):
         return e.on_failure == "error" and not _widening(e)
-    if not isinstance(e, Call):
-        return False
-    if e.function in DIVIDING:
-        divisor = e.args[1]
-        safe = isinstance(divisor, Literal) and bool(divisor.value) and divisor.value != -1
-        return not safe
-    function = FUNCTIONS[e.function]
-    return function.fails or (function.fallible and not (e.type.is_float or _has_room(e)))
-
-
-def _has_room(e: Call) -> bool:
-    """Decimals whose type was widened for the result: a product always, a sum below the most digits."""
-    if e.type.kind != "decimal":
-        return False
-    if e.function == "multiply":
-        return sum(a.type.precision for a in e.args) <= e.type.precision
-    return e.function in ("add", "subtract") and e.type.precision > max(a.type.precision for a in e.args)
+    return isinstance(e, Call) and find(e.function).may_fail(e)
 
 
 def _widening(cast: Cast) -> bool:

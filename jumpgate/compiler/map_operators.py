@@ -59,7 +59,7 @@ def map_operators(plan: Plan) -> Plan:
     candidates = tuple(
         Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred) for a in found
     )
-    return replace(plan, candidates=candidates, refused=tuple(mapper.refused))
+    return replace(plan, candidates=candidates, refused=(*plan.refused, *mapper.refused))
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
@@ -69,8 +69,8 @@ def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
         key: object = device.name
         if device.kind == "host":
             key = (device.kind, device.properties)
-        elif pool := dict(device.properties).get("pool"):
-            key = (device.kind, pool)
+        elif device.pool:
+            key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
     return [tuple(p) for p in pools.values()]
 
@@ -149,14 +149,17 @@ class _Mapper:
         leaves = match_inputs(match)
         site = Site(nca.name, devices, match.fusion)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
-        most = max((s.rows for s in statistics if s.rows is not None), default=0.0)
-        if most > match.rows_max:
-            no = Unsupported(f"it is for {match.rows_max:.3g} rows; {most:.3g} are expected", "rows")
-            self._refuse(match.operators[0], nca, devices[0], no)
-            return
+        limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
+        for known, most in zip(statistics, limits, strict=True):
+            if known.rows is not None and known.rows > most:
+                no = Unsupported(f"it is for {most:.3g} rows; {known.rows:.3g} are expected", "rows")
+                self._refuse(match.operators[0], nca, devices[0], no)
+                return
         cost = nca.operators.cost(match, statistics, devices[0])
         entered = self._entered(match, leaves)
         work = None if entered is None else entered / cost.throughput / (devices[0].cores if cost.parallel else 1)
+        if per_hour := devices[0].offer.money_per_hour:
+            cost = replace(cost, money=cost.money + per_hour * (cost.setup_s + (work or 0.0)) / 3600)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
             taken = self._combine(nca, box, below, cost, work)
@@ -217,7 +220,11 @@ class _Mapper:
         if box.match.wire is not None:  # who sends must be able to compute what it reads
             if producer.site.fusion and producer.site.devices[0].kind == "host":
                 return None
-            return Unsupported(f"{producer.match.nca} does not send datagrams", "transport", "Add a software host.")
+            over = box.match.wire.transport.name
+            return Unsupported(f"{producer.match.nca} does not send over {over}", "transport", "Add a software host.")
+        if producer.match.wire is not None and not (box.site.fusion and box.site.devices[0].kind == "host"):
+            over = producer.match.wire.transport.name
+            return Unsupported(f"it does not make rows of what comes over {over}", "transport", "Add a software host.")
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 
@@ -263,11 +270,14 @@ def fused(consumer: Mapped, producer: Operator) -> bool:
 
 
 def _beyond_limits(match: Match, device: Device) -> Unsupported | None:
-    properties = dict(device.properties)
+    """What the device does not have of what the match needs."""
     for name, need in match.limits:
-        has = device.memory_bytes if name == "memory_bytes" else float(properties.get(name, "inf"))
-        if need > has:
+        if need > (has := device.capacity(name)):
             return Unsupported(f"needs {name} {need:g}, '{device.name}' has {has:g}", "limit")
+    offered = device.offer.claims
+    for claim in match.claims if offered is not None else ():
+        if claim not in (offered or ()):
+            return Unsupported(f"needs its {claim}, which '{device.name}' does not have", "claim")
     return None
 
 

@@ -27,7 +27,6 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
 )
-from jumpgate.nca.interface import DATAGRAMS
 from jumpgate.nca.matching import final_phase, partial_phase
 
 
@@ -107,8 +106,7 @@ class _Parallel:
     def move(self, node: Operator, spread: Spread, partitioning: Partitioning, site: Site) -> Operator:
         """`node` after an exchange; two exchanges in a row become one, unless another accelerator sends, which may know
         no hash: then an instance in between spreads the rows."""
-        is_stream = isinstance(node, Exchange) and node.transport != DATAGRAMS
-        if isinstance(node, Exchange) and is_stream and (node.site.fusion or partitioning.kind != "hash"):
+        if isinstance(node, Exchange) and node.transport is None and (node.site.fusion or partitioning.kind != "hash"):
             return replace(node, partitioning=partitioning)
         return Exchange(node, partitioning, replace(site, count=spread.count))
 
@@ -123,7 +121,7 @@ class _Parallel:
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
         """Rows from another accelerator."""
-        if node.transport == DATAGRAMS:
+        if node.transport is not None:
             return self._device(node), SINGLE
         below = self.widen(node.site)
         input, spread = self.visit(node.input, below)

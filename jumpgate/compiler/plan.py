@@ -12,6 +12,7 @@ from jumpgate.dataflow.operators import Operator, Partitioning, Send, Unary
 from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import Device, Edge, InstancePlan, Match, Statistics
 from jumpgate.nca.registry import Registry
+from jumpgate.nca.transport import Transport
 
 if TYPE_CHECKING:
     from jumpgate.compiler.estimate import Estimator
@@ -86,12 +87,12 @@ class Mapped(Operator):
 class Exchange(Unary):
     """Rows leave the instances that run what is below (down to the next exchange) for those that run what is above.
 
-    `transport` other than tcp: to or from a device that reads and writes datagrams; its columns are the device's.
+    `transport` is that of a match's wire: what travels is the device's choice. None: what both ends agree on.
     """
 
     partitioning: Partitioning
     site: Site
-    transport: str = "tcp"
+    transport: Transport | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,14 @@ class Candidate:
     money: float
     overloaded: int = 0
     preferred: int = 0
+
+
+class DeviceFull(Exception):
+    """A plan asks more of `device` than it has, which shows only now: the request is planned again without it."""
+
+    def __init__(self, device: Device, reason: str) -> None:
+        super().__init__(f"{device.name}: {reason}")
+        self.device, self.reason = device, reason
 
 
 @dataclass(frozen=True)

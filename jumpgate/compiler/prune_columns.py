@@ -26,7 +26,6 @@ from jumpgate.dataflow.operators import (
     expressions_of,
 )
 from jumpgate.dataflow.types import DataType
-from jumpgate.nca.interface import DATAGRAMS
 
 #: output column of the old node → output column of the new one
 Where = dict[int, int]
@@ -206,7 +205,7 @@ def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, wher
 
 def _narrows(node: Exchange) -> bool:
     """Whether what travels is the compiler's to choose."""
-    return bool(node.site.fusion) and node.transport != DATAGRAMS
+    return bool(node.site.fusion) and node.transport is None
 
 
 def _exactly(input: Operator, where: Where, columns: list[int]) -> Operator:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
 from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjunction
 from jumpgate.dataflow.files import Paths, implied_options, list_files
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
@@ -38,7 +40,7 @@ from jumpgate.dataflow.partitions import as_option, partition_fields, with_parti
 from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
 from jumpgate.dataflow.tree import tree
 from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
-from jumpgate.dataflow.validate import DEPTH_MAX, encoding_name, option_problems
+from jumpgate.dataflow.validate import DEPTH_MAX
 from jumpgate.errors import InvalidDataflow
 
 Columns = str | Named | Sequence["str | Named"]
@@ -59,6 +61,10 @@ class Dataflow:
 
     def __repr__(self) -> str:
         return f"Dataflow{self.schema}\n{self.explain()}"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return f"<p>{escape(f'Dataflow{self.schema}')}</p><pre>{escape(self.explain())}</pre>"
 
     def explain(self) -> str:
         """The operators as a tree, root first."""
@@ -244,24 +250,22 @@ def read(
 ) -> Dataflow:
     """Files of one format: a path, a glob, a directory, or a list of them (files.list_files).
 
-    format: json, csv, parquet or orc; from the suffix if not given. schema: the files' schema, {name: type}, or a
-    function that finds it. columns: those wanted, in this order (all). options: csv: delimiter, quote, header, null,
-    ragged; json and csv: encoding, on_error = "fail" or "skip" (and count) malformed rows; all: partitions=False leaves
-    the columns of folders (year=2024/) alone. docs/files.md explains them. Raises FileUnreadable, InvalidDataflow, and
-    SchemaMismatch (folders that differ).
+    format: its name ("csv"); from the suffix if not given. schema: the files' schema, {name: type}, or a function that
+    finds it. columns: those wanted, in this order (all). options: those of the format, as delimiter and header of CSV;
+    of every format: partitions=False leaves the columns of folders (year=2024/) alone. docs/files.md has them all.
+    Raises FileUnreadable, InvalidDataflow, and SchemaMismatch (folders that differ).
     """
     files, format = list_files(paths, format)
+    found = formats()[format]
     texts = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
     partitioned = texts.pop("partitions", "true")
-    if "encoding" in texts:
-        texts["encoding"] = encoding_name(texts["encoding"])
+    texts = found.canonical(texts)
     scope = Scope("read", Schema(()))
-    scope.problems += option_problems(format, texts)
+    scope.problems += found.problems(texts)
     if partitioned not in ("true", "false"):
         scope.problem(f"read: option partitions is {partitioned!r}; it can be true or false")
     scope.done()
-    if "delimiter" not in texts:
-        texts |= implied_options(files, format)
+    texts |= implied_options(files, found, texts)
     fields = partition_fields(files) if partitioned == "true" else ()
     if isinstance(schema, Mapping | Schema):
         file_schema = schema if isinstance(schema, Schema) else _schema_of(scope, schema)

@@ -9,11 +9,8 @@ from collections.abc import Iterable
 
 from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.dialect import CHOICES
-from jumpgate.dataflow.functions import FUNCTIONS
-from jumpgate.dataflow.functions_math import MATH
-from jumpgate.dataflow.functions_text import TEXT
-from jumpgate.dataflow.functions_time import TIME
-from jumpgate.dataflow.signatures import Function
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import SECTIONS
 
 _INTRODUCTION = """\
 # Functions
@@ -38,6 +35,7 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 
 | function | value |
 | --- | --- |
+| `arg_min(x, y)`, `arg_max(x, y)` | x in the row with the least or greatest y, neither NULL; they are offloaded |
 | `mode(x)` | the value that occurs most; of several the least; FILTER may follow |
 | `quantile_disc(x, q)` | the least value that is not below a share q of the values; FILTER may follow |
 | `strftime(t, format)` | t as text: %a %A %b %B %d %f %G %H %I %j %m %M %p %S %u %U %V %w %W %y %Y %%, and %-d %-H … |
@@ -47,14 +45,9 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 
 def page() -> str:
     """The whole text."""
-    known = {f.name for f in (*MATH, *TEXT, *TIME)}
-    first = [f for f in FUNCTIONS.values() if f.name not in known and not f.internal]
     parts = (
         _INTRODUCTION,
-        _section("Comparison, logic, arithmetic, text and dates", first),
-        _section("Numbers", MATH),
-        _section("Text", TEXT),
-        _section("Dates and timestamps", TIME),
+        *(_section(title, functions) for title, functions in SECTIONS.items()),
         _table("Aggregates", ("function", "value"), map(_aggregate, AGGREGATES.values())),
         _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
@@ -73,12 +66,13 @@ def _aggregate(function: AggregateFunction) -> tuple[str, str]:
 
 
 def _section(title: str, functions: Iterable[Function]) -> str:
-    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions))
+    return _table(title, ("function", "value"), ((f"`{_signature(f)}`", f.doc) for f in functions if not f.internal))
 
 
 def _signature(function: Function) -> str:
     """
-    >>> _signature(FUNCTIONS["round"]), _signature(FUNCTIONS["coalesce"])
+    >>> from jumpgate.dataflow.functions import BUILT_IN
+    >>> _signature(BUILT_IN["round"]), _signature(BUILT_IN["coalesce"])
     ('round(a[, b])', 'coalesce(a, …)')
     """
     least, most = function.arity

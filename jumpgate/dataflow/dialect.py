@@ -39,3 +39,5 @@ class Dialect:
 
 
 DEFAULT = Dialect()
+#: what DataFusion does where engines differ
+DATAFUSION = Dialect(division_by_zero="ieee", to_integer="truncate")

@@ -8,7 +8,7 @@ from jumpgate.dataflow.bodies import Site, compare
 from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
-from jumpgate.dataflow.functions import apply
+from jumpgate.dataflow.functions import apply, find
 from jumpgate.errors import ComputeError
 
 
@@ -45,16 +45,12 @@ def evaluate(expression: Expression, row: Sequence[Value], dialect: Dialect = DE
     raise TypeError(f"cannot evaluate {type(expression).__name__}")
 
 
-#: the value of an argument that settles a function's outcome; coalesce: any but NULL
-_SETTLED = {"and": lambda v: v is False, "or": lambda v: v is True, "coalesce": lambda v: v is not None}
-
-
 def _arguments(call: Call, row: Sequence[Value], dialect: Dialect) -> tuple[Value, ...]:
-    settled = _SETTLED.get(call.function)
+    settles = find(call.function).settles
     values: list[Value] = []
     for argument in call.args:
         values.append(evaluate(argument, row, dialect))
-        if settled is not None and settled(values[-1]):
+        if settles is not None and settles(values[-1]):
             break
     return tuple(values)
 

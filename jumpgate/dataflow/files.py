@@ -5,28 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, urlsplit
 
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import PACKED, Format, formats
 from jumpgate.dataflow.paths import braces, has_magic, matches, walk
 from jumpgate.errors import FileUnreadable, InvalidDataflow
 
 Paths = str | os.PathLike[str] | Iterable["str | os.PathLike[str]"]
-
-SUFFIXES = {
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".orc": "orc",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-}
-#: of text files, behind the format's: t.csv.gz (what is not read yet among them is refused by the reader, by name)
-PACKED = (".gz", ".gzip", ".bz2", ".zst", ".zstd", ".xz", ".lz4")
 
 
 def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...], str]:
@@ -37,33 +23,34 @@ def list_files(paths: Paths, format: str | None = None) -> tuple[tuple[str, ...]
     Raises FileUnreadable (missing, unreadable, no regular file, nothing matches) and InvalidDataflow (no format
     recognisable, a URL of a store).
     """
-    if format is not None and format not in FORMATS:
-        raise InvalidDataflow(f"read: unknown format {format!r}; Jumpgate reads {', '.join(FORMATS)}", operator="read")
+    known = None if format is None else formats()[format]
     names = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found = [file for name in names for file in _expand(os.fspath(name), format)]
+    found = [file for name in names for file in _expand(os.fspath(name), known)]
     if not found:
         raise FileUnreadable("read: no files given")
     for file in found:
         _check_readable(file)
-    return tuple(found), format or _format_of(found)
+    return tuple(found), (known or _format_of(found)).name
 
 
-def implied_options(files: Iterable[str], format: str) -> dict[str, str]:
-    """The read options that the files' suffixes imply: .tsv and .tab are CSV with tabs.
+def implied_options(files: Iterable[str], format: Format, given: Mapping[str, str]) -> dict[str, str]:
+    """The read options that the files' suffixes imply and nobody gave: .tsv and .tab are CSV with tabs.
 
-    Raises InvalidDataflow where some do and some do not.
+    Raises InvalidDataflow where suffixes differ in what they imply.
     """
-    if format != "csv":
-        return {}
-    tabs = {_suffix(file) in (".tsv", ".tab") for file in files}
-    if len(tabs) > 1:
+    implied: dict[str, dict[str, str]] = {}  # suffix →
+    for suffix in map(_suffix, files):
+        implied[suffix] = {n: v for n, v in format.implied.get(suffix, {}).items() if n not in given}
+    suffix, found = max(implied.items(), key=lambda item: len(item[1]))
+    if any(other != found for other in implied.values()):
+        names = " and ".join(found)
         raise InvalidDataflow(
-            "read: files with suffix .tsv and others; give the option delimiter, or read them apart", operator="read"
+            f"read: files with suffix {suffix} and others; give the option {names}, or read them apart", operator="read"
         )
-    return {"delimiter": "\t"} if True in tabs else {}
+    return found
 
 
-def _expand(name: str, format: str | None) -> list[str]:
+def _expand(name: str, format: Format | None) -> list[str]:
     if not name:
         raise FileUnreadable("read: the path is empty", file=name)
     path = os.path.abspath(os.path.expanduser(_local(name)))
@@ -96,8 +83,8 @@ def _local(name: str) -> str:
     return unquote(name[len(scheme[0]) + len(url.netloc) :])
 
 
-def _in_directory(path: str, format: str | None) -> list[str]:
-    suffixes = {s for s, f in SUFFIXES.items() if format in (None, f)}
+def _in_directory(path: str, format: Format | None) -> list[str]:
+    suffixes = set(formats().by_suffix if format is None else format.suffixes)
     try:
         found = [f for f in walk(path, hidden=False) if _suffix(f) in suffixes]
     except OSError as e:
@@ -140,7 +127,8 @@ def split_suffix(file: str) -> tuple[str, str]:
     base, last = os.path.splitext(file)
     if last.lower() in PACKED:
         inner_base, inner = os.path.splitext(base)
-        if SUFFIXES.get(inner.lower()) in ("csv", "json"):
+        format = formats().by_suffix.get(inner.lower())
+        if format is not None and format.packed:
             return inner_base, inner.lower()
     return base, last.lower()
 
@@ -149,17 +137,18 @@ def _suffix(file: str) -> str:
     return split_suffix(file)[1]
 
 
-def _format_of(files: list[str]) -> str:
-    formats = {SUFFIXES.get(_suffix(f)) for f in files}
-    if None not in formats and len(formats) == 1:
-        return str(formats.pop())
-    if None in formats:
-        strange = next(f for f in files if _suffix(f) not in SUFFIXES)
-        raise InvalidDataflow(
-            f"read: the suffix of {strange!r} tells no format; give format={' | '.join(FORMATS)}", operator="read"
-        )
+def _format_of(files: list[str]) -> Format:
+    known = formats().by_suffix
+    for file in files:
+        if _suffix(file) not in known:
+            raise InvalidDataflow(
+                f"read: the suffix of {file!r} tells no format; give format={' | '.join(formats())}", operator="read"
+            )
+    first, *others = {known[_suffix(file)].name: known[_suffix(file)] for file in files}.values()
+    if not others:
+        return first
     raise InvalidDataflow(
-        f"read: files of several formats ({', '.join(sorted(f for f in formats if f))}); "
+        f"read: files of several formats ({', '.join(sorted(f.name for f in (first, *others)))}); "
         "read each with its own read and union_all them",
         operator="read",
     )

@@ -13,7 +13,8 @@ from typing import Any
 from jumpgate.dataflow.bodies import Site
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
-from jumpgate.dataflow.signatures import Function, Types, always, exactly, first, require, temporal
+from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.signatures import always, exactly, first, require, temporal
 from jumpgate.dataflow.types import date, float64, int64, string, timestamp
 from jumpgate.errors import Overflow
 
@@ -80,25 +81,31 @@ def _interval_operands(types: Types) -> Types:
     return (types[0], int64, int64, int64)
 
 
-def _part(name: str, doc: str, body: Callable[[Site, Any], Value], *kinds: str) -> Function:
-    return Function(name, doc, (1, 1), temporal(*(kinds or ("date", "timestamp"))), always(int64), body)
+def _part(name: str, doc: str, body: Callable[[Site, Any], Value], cpp: str, *kinds: str) -> Function:
+    return Function(name, doc, (1, 1), temporal(*(kinds or ("date", "timestamp"))), always(int64), body, cpp=cpp)
 
+
+#: C++: microseconds since the minute began
+_OF_MINUTE = "((({0}) % 60000000ll + 60000000ll) % 60000000ll)"
 
 TIME = (
-    _part("iso_year", "the year to which the ISO week belongs", lambda site, a: a.isocalendar()[0]),
-    _part("week", "ISO week, 1 to 53", lambda site, a: a.isocalendar()[1]),
-    _part("iso_day_of_week", "1 (Monday) to 7 (Sunday)", lambda site, a: a.isoweekday()),
-    _part("day_of_year", "1 to 366", lambda site, a: a.timetuple().tm_yday),
+    _part("iso_year", "the year to which the ISO week belongs", lambda site, a: a.isocalendar()[0],
+          "jg_date_part(8, {days})"),
+    _part("week", "ISO week, 1 to 53", lambda site, a: a.isocalendar()[1], "jg_date_part(7, {days})"),
+    _part("iso_day_of_week", "1 (Monday) to 7 (Sunday)", lambda site, a: a.isoweekday(), "jg_date_part(6, {days})"),
+    _part("day_of_year", "1 to 366", lambda site, a: a.timetuple().tm_yday, "jg_date_part(5, {days})"),
     _part("millisecond", "seconds of the minute and what is below, in whole milliseconds",
-          lambda site, a: a.second * 1000 + a.microsecond // 1000, "timestamp"),
+          lambda site, a: a.second * 1000 + a.microsecond // 1000, f"{_OF_MINUTE} / 1000", "timestamp"),
     _part("microsecond", "seconds of the minute and what is below, in microseconds",
-          lambda site, a: a.second * 1_000_000 + a.microsecond, "timestamp"),
-    Function("epoch", "seconds since 1970-01-01 00:00:00", (1, 1), temporal("timestamp"), always(float64), _epoch),
+          lambda site, a: a.second * 1_000_000 + a.microsecond, _OF_MINUTE, "timestamp"),
+    Function("epoch", "seconds since 1970-01-01 00:00:00", (1, 1), temporal("timestamp"), always(float64), _epoch,
+             cpp="(double)({0}) / 1e6"),
     Function("date_trunc", f"a timestamp's latest start of a unit: {', '.join(UNITS)}", (2, 2), _trunc_operands,
              always(timestamp), _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
     Function("add_interval", "a + months + days + microseconds, in that order; a month's last day where it has no such "
              "day; dates count whole days of the microseconds; outside years 1 to 9999: overflow",
-             (4, 4), _interval_operands, first, _add_interval, fallible=True),
+             (4, 4), _interval_operands, first, _add_interval, fallible=True,
+             cpp="jg_{kind}_add_interval({0}, {1}, {2}, {3}, &{out})"),
     Function("days_between", "days from b to a", (2, 2), exactly(date, date), always(int64),
-             lambda site, a, b: (a - b).days),
+             lambda site, a, b: (a - b).days, cpp="(int64_t)({0}) - ({1})"),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from jumpgate.dataflow.expressions import Value
-from jumpgate.dataflow.functions import FUNCTIONS
+from jumpgate.dataflow.functions import BUILT_IN, find, installed, known
 from jumpgate.dataflow.types import DataType, parse_type
 from jumpgate.errors import InvalidDataflow
 
@@ -303,19 +303,17 @@ def _chain(function: str, *args: object) -> Named:
     return NamedCall(function, tuple(terms))
 
 
-_PUBLIC = sorted(name for name, function in FUNCTIONS.items() if not function.internal)
-
-
 class Functions:
     """The namespace `f`: every scalar function by name, `f.year(col("d"))`; `and`, `or` and `not` are &, | and ~."""
 
     def __getattr__(self, name: str) -> _Function:
-        if name not in _PUBLIC:
-            raise AttributeError(f"there is no function {name!r}; Jumpgate has {', '.join(_PUBLIC)}")
+        function = None if name.startswith("__") else known(name)
+        if function is None or function.internal:
+            raise AttributeError(f"there is no function {name!r}; Jumpgate has {', '.join(dir(self))}")
         return _Function(name)
 
     def __dir__(self) -> list[str]:
-        return _PUBLIC
+        return sorted(f.name for f in (*BUILT_IN.values(), *installed().values()) if not f.internal)
 
 
 @dataclass(frozen=True)
@@ -327,7 +325,7 @@ class _Function:
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        return FUNCTIONS[self.name].doc
+        return find(self.name).doc
 
 
 f = Functions()

@@ -18,7 +18,6 @@ WINDOW_FUNCTIONS = (
 #: measures of numbers alone
 NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
-FORMATS = ("json", "orc", "parquet", "csv")
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,9 @@ class Unary(Operator):
 class Read(Operator):
     """Files of one format. `columns` are positions in `file_schema` that are wanted, in output order.
 
-    options (all optional, hashable pairs): csv: delimiter, quote, header, null, ragged = error | null; json/csv:
-    encoding, on_error = fail | skip; all: partitions, the columns that names of folders hold (partitions.as_option).
-    files are concrete absolute paths (globs and directories are expanded by the builder).
-    `predicate` (over the output columns) is a hint for skipping row groups and stripes: rows it rejects may be
-    dropped by the reader, but a filter above still decides.
+    options: those that the format declares (formats.Format), as hashable pairs of texts. files are concrete absolute
+    paths (globs and directories are expanded by the builder). `predicate` (over the output columns) is a hint for
+    skipping row groups and stripes: rows it rejects may be dropped by the reader, but a filter above still decides.
     """
 
     files: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How functions are declared: their operand types, result types, and how NULL and failures pass through them."""
+"""Rules that declarations of functions share: operand types, result types, and which calls cannot fail."""
 
 from __future__ import annotations
 
@@ -6,50 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jumpgate.dataflow.casts import TypeMismatch, as_decimal, common_type
-from jumpgate.dataflow.expressions import Expression, Literal, Value
+from jumpgate.dataflow.expressions import Call, Literal, Value
+from jumpgate.dataflow.function import Types, of_floats
 from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32
-
-Types = tuple[DataType, ...]
-
-
-@dataclass(frozen=True)
-class Function:
-    """A declaration. `arity` is (least, most); most None means any number. `literals`: positions that must be literals.
-
-    `body(site, *values)`: values are None or of the operand's type (expressions.Value); `site` holds operand types,
-    result type and dialect. Bodies raise Overflow, DivisionByZero or ComputeError; `apply` turns the first two to NULL
-    where the dialect says so; `fails`: it raises ComputeError for some values, whatever the dialect. `literal_rule`
-    refuses literals without a meaning; `shape`: positions of literals that decide the generated code itself.
-    `internal`: why it is for plans only, and no request may name it.
-    """
-
-    name: str
-    doc: str
-    arity: tuple[int, int | None]
-    operands: Callable[[Types], Types]
-    result: Callable[[Types, tuple[Value, ...]], DataType]
-    body: Callable[..., Value]
-    strict: bool = True
-    fallible: bool = False
-    fails: bool = False
-    literals: tuple[int, ...] = ()
-    literal_rule: Callable[..., None] | None = None
-    shape: tuple[int, ...] = ()
-    internal: str = ""
-
-    def type_of(self, args: tuple[Expression, ...]) -> DataType:
-        """The result type for arguments that already have the operand types; raises TypeMismatch."""
-        values = tuple(a.value if isinstance(a, Literal) else None for a in args)
-        for i in self.literals:
-            if i < len(args) and values[i] is None:
-                raise TypeMismatch(f"{self.name}: argument {i + 1} must be a literal")
-        if self.literal_rule is not None:
-            self.literal_rule(*(values[i] for i in self.literals if i < len(args)))
-        type = self.result(tuple(a.type for a in args), values)
-        if not self.strict:
-            return type
-        return type.with_nullable(self.fallible or any(a.type.nullable for a in args))
-
 
 # ---- operand rules: argument types → the types they must be cast to -------------------------------------------------
 
@@ -59,14 +18,21 @@ def require(ok: bool, types: Types, what: str) -> None:
         raise TypeMismatch(f"takes {what}, not {', '.join(t.name for t in types)}")
 
 
-def exactly(*wanted: DataType) -> Callable[[Types], Types]:
-    def rule(types: Types) -> Types:
-        for have, want in zip(types, wanted, strict=False):
-            implicit = want.is_integer and have.is_integer or (have.kind, want.kind) == ("date", "timestamp")
-            require(have.same(want) or implicit, types, ", ".join(t.kind for t in wanted))
-        return wanted[: len(types)]
+@dataclass(frozen=True)
+class Exactly:
+    """These types, whatever else is implicitly cast to them."""
 
-    return rule
+    wanted: Types
+
+    def __call__(self, types: Types) -> Types:
+        for have, want in zip(types, self.wanted, strict=False):
+            implicit = want.is_integer and have.is_integer or (have.kind, want.kind) == ("date", "timestamp")
+            require(have.same(want) or implicit, types, ", ".join(t.kind for t in self.wanted))
+        return self.wanted[: len(types)]
+
+
+def exactly(*wanted: DataType) -> Exactly:
+    return Exactly(wanted)
 
 
 def all_of(wanted: DataType) -> Callable[[Types], Types]:
@@ -188,3 +154,30 @@ def coalesced(types: Types, values: tuple[Value, ...]) -> DataType:
 
 def nullable_first(types: Types, values: tuple[Value, ...]) -> DataType:
     return types[0].with_nullable(True)
+
+
+# ---- calls of fallible functions that cannot fail --------------------------------------------------------------------
+
+
+def widened(call: Call) -> bool:
+    """Sums of decimals whose type was widened for the result."""
+    return (
+        of_floats(call)
+        or call.type.kind == "decimal"
+        and call.type.precision > max(a.type.precision for a in call.args)
+    )
+
+
+def holds_product(call: Call) -> bool:
+    """Products of decimals that have all digits of both."""
+    return (
+        of_floats(call)
+        or call.type.kind == "decimal"
+        and call.type.precision >= sum(a.type.precision for a in call.args)
+    )
+
+
+def divides_safely(call: Call) -> bool:
+    """The divisor is a literal that is not 0, and not -1, by which the least integer overflows."""
+    divisor = call.args[1]
+    return isinstance(divisor, Literal) and bool(divisor.value) and divisor.value != -1

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import os
-from collections.abc import Mapping
 
 from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import check
 from jumpgate.dataflow.literals import holds
 from jumpgate.dataflow.operators import (
-    FORMATS,
     JOIN_TYPES,
     PHASES,
     WINDOW_FUNCTIONS,
@@ -40,47 +38,11 @@ from jumpgate.dataflow.operators import (
 from jumpgate.dataflow.partitions import from_option
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import Schema, bool_, not_read
+from jumpgate.errors import JumpgateError
 
 #: operators on one path from the root
 DEPTH_MAX = 200
 PARTITIONINGS = ("single", "hash", "round_robin", "broadcast", "murmur3")
-READ_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("delimiter", "quote", "header", "null", "ragged", "encoding", "on_error", "partitions"),
-    "json": ("encoding", "on_error", "partitions"),
-    "parquet": ("partitions",),
-    "orc": ("partitions",),
-}
-ENCODINGS = ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1")
-_CHOICES = {
-    "header": ("true", "false"),
-    "on_error": ("fail", "skip"),
-    "ragged": ("error", "null"),
-    "encoding": ENCODINGS,
-}
-
-
-def encoding_name(name: str) -> str:
-    """One of ENCODINGS that is also called so, or `name` itself."""
-    try:
-        known = codecs.lookup(name).name
-    except LookupError:
-        return name
-    return {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(
-        known, known
-    )
-
-
-def option_problems(format: str, options: Mapping[str, str]) -> list[str]:
-    """What is wrong with a read's options."""
-    known = READ_OPTIONS[format]
-    found = [f"read: {format} has no option {n!r}{suggest(n, known)}" for n in options if n not in known]
-    for name in ("delimiter", "quote"):
-        if len(options.get(name, ",").encode()) != 1 or options.get(name) in ("\n", "\r", "\0"):
-            found.append(f"read: option {name} is {options[name]!r}; it must be one ASCII character")
-    for name, choices in _CHOICES.items():
-        if options.get(name, choices[0]) not in choices:
-            found.append(f"read: option {name} is {options[name]!r}; it can be {' or '.join(choices)}")
-    return found
 
 
 def problems(node: Operator) -> list[str]:
@@ -186,15 +148,19 @@ def _condition(what: str, e: Expression) -> list[str]:
 
 
 def _read(node: Read) -> list[str]:
-    if node.format not in FORMATS:
-        return [f"unknown format {node.format!r}"]
-    found = [p.removeprefix("read: ") for p in option_problems(node.format, dict(node.options))]
+    try:
+        format = formats()[node.format]
+    except JumpgateError as error:
+        return [error.message.removeprefix("read: ")]
+    found = [p.removeprefix("read: ") for p in format.problems(dict(node.options))]
     found += [] if node.files else ["no files"]
     found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(f) or "\0" in f]
     if not all(0 <= c < len(node.file_schema) for c in node.columns):
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
-    if node.format == "csv":
-        found += [f"a column of a CSV file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque]
+    if not format.opaque:
+        found += [
+            f"a column of a {format.title} file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque
+        ]
     positions = node.file_schema.positions
     found += [f"two columns called {n!r}" for n, at in positions.items() if len(at) > 1]
     folders = from_option(dict(node.options))

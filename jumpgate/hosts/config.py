@@ -13,23 +13,26 @@ memory_bytes = 68719476736      # absent: as much as this machine has
 data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
 data_address = "10.0.0.7"       # how other hosts reach them
 
-[[device]]                      # a switch, a board, a store: its NCA knows the other keys (docs/switch.md)
+[[device]]                      # what has no agent: the package that drives its kind declares the other keys
 name = "tor1"
-kind = "switch"
-program = "aggregate"           # of p4/programs
-p4runtime = "10.0.0.1:9559"     # absent: a software switch of our own on this machine
-data = "10.0.0.1:9801"          # where it receives packets
+kind = "some_kind"              # `jumpgate nca list` shows which there are, and their keys
+cores = 1                       # these four may be written for every kind
+memory_bytes = 1073741824
+pool = "tors"                   # devices of one kind and pool share rows
+money_per_hour = 2.5
 
-[[nca]]
+[[nca]]                         # accelerators, and kinds of devices, of packages that are not installed
 name = "mine"
 path = "my_package.my_module:NCA"
+
+[[device_kind]]
+name = "some_kind"
+path = "my_package.my_module:KIND"
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import ipaddress
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -37,6 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import ConfigError
+from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
 
 #: table → key → type
@@ -53,12 +57,17 @@ _KEYS: dict[str, dict[str, type[int] | type[str]]] = {
     },
     "device": {"name": str, "kind": str},
     "nca": {"name": str, "path": str},
+    "device_kind": {"name": str, "path": str},
 }
-_REQUIRED = {"service": (), "host": ("name",), "device": ("name", "kind"), "nca": ("name", "path")}
+_REQUIRED = {
+    "service": (),
+    "host": ("name",),
+    "device": ("name", "kind"),
+    "nca": ("name", "path"),
+    "device_kind": ("name", "path"),
+}
 #: tables whose other keys belong to somebody else
 _OPEN = {"device"}
-#: keys of a [[device]] that is a switch, beside those of all
-_SWITCH = ("program", "p4runtime", "data", "pool", "profile", "jobs", "success")
 
 
 @dataclass(frozen=True)
@@ -72,11 +81,13 @@ class HostConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """`service` is the [service] table; `host_program` what own agents fork instances from (None: the runtime's)."""
+    """`service` is the [service] table; `host_program` what own agents fork instances from (None: the runtime's).
+    `ncas` and `device_kinds` are names and paths."""
 
     hosts: tuple[HostConfig, ...]
     devices: tuple[Device, ...] = ()
     ncas: tuple[tuple[str, str], ...] = ()
+    device_kinds: tuple[tuple[str, str], ...] = ()
     service: dict[str, int] = field(default_factory=dict)
     host_program: Path | None = None
 
@@ -97,7 +108,7 @@ def load(path: str | Path | None = None) -> Config:
     Raises ConfigError.
     """
     chosen = path or os.environ.get("JUMPGATE_CONFIG")
-    if chosen is None:
+    if not chosen:
         if not Path("jumpgate.toml").exists():
             return local_hosts(1)
         chosen = "jumpgate.toml"
@@ -119,22 +130,15 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         raise ConfigError(f"{where}: [service] is a single table: write [service], not [[service]]", file=where)
     _check(service, "service", "[service]", where)
     hosts = tuple(map(_host, _tables(data, "host", where)))
-    devices = tuple(map(_device, _tables(data, "device", where)))
-    ncas = tuple((n["name"], n["path"]) for n in _tables(data, "nca", where))
+    paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
+    devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
     names = [h.device.name for h in hosts] + [d.name for d in devices]
     twice = next((n for n in names if names.count(n) > 1), None)
     if twice is not None:
         raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
     for host in hosts:
         _check_agent(host, where)
-    switches = [t for t in data.get("device", []) if t["kind"] == "switch"]
-    for table in switches:
-        _check_switch(table, where)
-    for pool in {t["pool"] for t in switches if "pool" in t}:
-        programs = {t.get("program") for t in switches if t.get("pool") == pool}
-        if len(programs) > 1:
-            raise ConfigError(f"{where}: the switches of pool '{pool}' run different programs", file=where)
-    return Config(hosts or local_hosts(1).hosts, devices, ncas, service)
+    return Config(hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service)
 
 
 def _tables(data: dict[str, Any], name: str, where: str) -> list[dict[str, Any]]:
@@ -184,7 +188,7 @@ def _check_agent(host: HostConfig, where: str) -> None:
     if host.agent is None:
         return
     name = host.device.name
-    if not _is_address(host.agent):
+    if not is_address(host.agent):
         raise ConfigError(f"{where}: agent of host '{name}' is {host.agent!r}, not HOST:PORT", file=where, host=name)
     if host.token_file is None:
         raise ConfigError(
@@ -195,39 +199,26 @@ def _check_agent(host: HostConfig, where: str) -> None:
         )
 
 
-def _check_switch(table: dict[str, Any], where: str) -> None:
-    name = table["name"]
-    place = f"the [[device]] '{name}'"
-    _known(table, dict.fromkeys(("name", "kind", *_SWITCH)), place, where)
-    if ("p4runtime" in table) != ("data" in table):
-        raise ConfigError(
-            f"{where}: {place} needs p4runtime (its control port) and data (where it receives packets) together, or "
-            "neither for a software switch of our own",
-            file=where,
-            device=name,
-        )
-    wanted = {
-        "p4runtime": ("HOST:PORT", _is_address),
-        "data": ("ADDRESS:PORT with an IPv4 address", _is_ipv4),
-        "jobs": ("a power of two up to 16", lambda v: v in (1, 2, 4, 8, 16) and not isinstance(v, bool)),
-        "success": ("a probability above 0, at most 1", lambda v: isinstance(v, int | float) and 0 < v <= 1),
-    }
-    for key, (what, holds) in wanted.items():
-        if key in table and not holds(table[key]):
-            raise ConfigError(f"{where}: {key} of {place} is {table[key]!r}, not {what}", file=where, device=name)
-
-
-def _is_ipv4(value: object) -> bool:
-    with contextlib.suppress(ValueError):
-        return _is_address(value) and bool(ipaddress.IPv4Address(str(value).rpartition(":")[0]))
-    return False
-
-
-def _is_address(value: object) -> bool:
-    host, _, port = str(value).rpartition(":")
-    return isinstance(value, str) and bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
-
-
-def _device(table: dict[str, Any]) -> Device:
-    properties = tuple((k, str(v)) for k, v in table.items() if k not in ("name", "kind"))
-    return Device(table["name"], table["kind"], properties=properties)
+def _devices(tables: list[dict[str, Any]], kinds: DeviceKinds, where: str) -> tuple[Device, ...]:
+    """Each as its kind has it; those of one pool are alike."""
+    devices = []
+    for table in tables:
+        name, kind = table["name"], table["kind"]
+        if kind == "host":
+            raise ConfigError(f"{where}: '{name}' is a host: write [[host]], not [[device]]", file=where, device=name)
+        try:
+            devices.append(kinds.get(kind).parse(table, where))
+        except ConfigError as error:
+            if "file" in error.fields:
+                raise
+            message = f"{where}: kind of the [[device]] '{name}': {error.message}"
+            raise ConfigError(message, file=where, device=name) from error
+    for kind, pool in dict.fromkeys((d.kind, d.pool) for d in devices if d.pool):
+        members = [d for d in devices if (d.kind, d.pool) == (kind, pool)]
+        if key := kinds.get(kind).differing(members):
+            raise ConfigError(
+                f"{where}: the devices of pool '{pool}' share rows, so they must be alike, and differ in {key}: write "
+                "the same, or another pool",
+                file=where,
+            )
+    return tuple(devices)

@@ -13,10 +13,8 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
-
-#: the transport of edges to and from a device that reads and writes datagrams
-DATAGRAMS = "udp"
 
 
 class Completeness(enum.Enum):
@@ -49,7 +47,7 @@ class WireInput:
 
 @dataclass(frozen=True)
 class Wire:
-    """How a match's rows travel, where a device reads and writes datagrams of a layout of its own.
+    """How a match's rows travel, where a device reads and writes columns, and a transport, of its own.
 
     `body` is what the device runs; its leaves are Receives of edges "0", "1", …: the `inputs`, of which several may
     come of one leaf (rows that are sent twice). `from_wire` are expressions over the body's output, computed by who
@@ -59,6 +57,7 @@ class Wire:
     inputs: tuple[WireInput, ...]
     body: Operator
     from_wire: tuple[Expression, ...]
+    transport: Transport = TCP
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class Match:
 
     `schema` is what it would emit; for PARTIAL that of the root's partial phase. `limits` are hard needs, compared
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
-    domain on one host become a single instance ("" = never fused). `wire`: it is reached by datagrams. `claims` names
-    what of the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows. `note` is
-    shown by explain.
+    domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
+    the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
+    all or one for each. `note` is shown by explain.
     """
 
     nca: str
@@ -82,7 +81,7 @@ class Match:
     note: str = ""
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
-    rows_max: float = math.inf
+    rows_max: float | tuple[float, ...] = math.inf
 
 
 @dataclass(frozen=True)
@@ -116,15 +115,43 @@ class Statistics:
     column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
 
 
+#: a value in jumpgate.toml
+Property = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a device gives to plans, as its kind declares it (jumpgate/nca/device_kind.py).
+
+    `capacities`: how much of what matches need (`Match.limits`). `claims`: the parts that a plan can use only once;
+    None: whatever matches name. `ports`: so many senders can reach it in one plan. `money_per_hour` is charged.
+    """
+
+    capacities: tuple[tuple[str, float], ...] = ()
+    claims: tuple[str, ...] | None = None
+    ports: float = math.inf
+    money_per_hour: float = 0.0
+
+
 @dataclass(frozen=True)
 class Device:
-    """Somewhere an NCA can run: a host's agent, a switch, a board, a store. From jumpgate.toml, or this machine."""
+    """Somewhere an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
+
+    `memory_bytes` 0: unknown. `properties` are the keys that its kind declares. Devices of one `pool` share rows.
+    """
 
     name: str
     kind: str = "host"
     cores: int = 1
     memory_bytes: int = 0
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: tuple[tuple[str, Property], ...] = ()
+    pool: str = ""
+    offer: Offer = Offer()
+
+    def capacity(self, name: str) -> float:
+        """How much it has of what a match may need; infinite where nothing is known."""
+        own = {"cores": float(self.cores), "memory_bytes": float(self.memory_bytes) or math.inf}
+        return own.get(name, dict(self.offer.capacities).get(name, math.inf))
 
 
 class OperatorInterface(Protocol):
@@ -133,8 +160,8 @@ class OperatorInterface(Protocol):
     #: unique registry name
     name: str
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        """None if the NCA can read this layout over this transport (tcp, udp, memory)."""
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        """None if the NCA can read this layout over this transport."""
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -142,7 +169,7 @@ class OperatorInterface(Protocol):
         """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
         not mine, a reason = mine, but I cannot."""
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
@@ -160,7 +187,7 @@ class Edge:
     producers: tuple[str, ...]
     consumers: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
-    transport: str = "tcp"
+    transport: Transport = TCP
 
 
 @dataclass(frozen=True)
@@ -260,10 +287,11 @@ class JobContext:
     drivers: dict[str, Driver] = field(default_factory=dict)
     #: instance id → "host:port" where it accepts edges; filled by allocate
     addresses: dict[str, str] = field(default_factory=dict)
-    #: (instance id, edge id) → "host:port" of the instance's end of an edge over datagrams; filled by allocate
-    datagrams: dict[tuple[str, str], str] = field(default_factory=dict)
-    #: edge id → instance id → what that end of an edge over datagrams must know; filled by the device's allocate
-    paths: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    #: (instance id, edge id) → "host:port" of that end of an edge, where the edge's channel has one for each; filled by
+    #: allocate
+    sockets: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: edge id → instance id → what the edge's channel must know at that end; filled by the device's allocate
+    ends: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     timeout_ms: int = 30_000
     #: names of the hosts that have the service's own files, not copies of them
     here: frozenset[str] = frozenset()

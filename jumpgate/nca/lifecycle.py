@@ -10,9 +10,9 @@ from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, Job
 
 
 class WorkerLifecycle:
-    """compile → allocate → configure → execute (once a stage) → destroy, of instances with one edge in and one out.
+    """compile → allocate → configure → execute (once a stage) → destroy, of instances that are `worker.serve`.
 
-    A subclass names the `module` that calls `worker.serve`, and says what its `compute` finds in the configuration.
+    A subclass names the `module` that calls it, and says what its `compute` finds in the configuration.
     """
 
     module: str
@@ -21,7 +21,14 @@ class WorkerLifecycle:
         """What `compute` needs to know beside the edges."""
         raise NotImplementedError
 
-    async def compile(self, instance: InstancePlan, host: Host) -> dict[str, Any]:
+    def host(self, instance: InstancePlan, context: JobContext) -> Host:
+        """Where the process is started: the instance's own host or, of a device without an agent, that of the first
+        who sends to it, where it is the device's gateway."""
+        first = context.plan.edge(instance.inputs[0]).producers[0]
+        sender = next(i for i in context.plan.instances if i.id == first)
+        return context.hosts.get(instance.device.name) or context.hosts[sender.device.name]
+
+    async def compile(self, instance: InstancePlan, host: Host | None) -> dict[str, Any]:
         """The configuration is the artifact. Raises ConfigError for a partitioning that a worker does not do."""
         assert isinstance(instance.root, Emit)
         to = instance.root.partitioning
@@ -30,17 +37,20 @@ class WorkerLifecycle:
         return self.configuration(instance)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> InstanceHandle:
-        host = context.hosts[instance.device.name]
+        host = self.host(instance, context)
         handle = await host.spawn(context.job, instance.id, self.module)
-        properties = dict(instance.device.properties)
-        answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"))
-        context.addresses[instance.id] = f"{properties.get('data_address', '127.0.0.1')}:{answer['port']}"
+        properties = dict(host.device.properties)
+        ends = {edge: context.plan.edge(edge).transport.channel for edge in instance.inputs}
+        answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), ends=ends)
+        for edge, port in answer["ends"].items():
+            context.sockets[instance.id, edge] = f"{properties.get('data_address', '127.0.0.1')}:{port}"
         return handle
 
     async def configure(
         self, handle: InstanceHandle, instance: InstancePlan, artifact: dict[str, Any], context: JobContext
     ) -> None:
-        arriving, leaving = context.plan.edge(instance.inputs[0]), context.plan.edge(instance.output)
+        leaving = context.plan.edge(instance.output)
+        arriving = zip(map(context.plan.edge, instance.inputs), instance.input_stages, strict=True)
         await handle.call(
             "configure",
             job=context.job,
@@ -49,10 +59,12 @@ class WorkerLifecycle:
             stage=instance.stage,
             timeout_ms=context.timeout_ms,
             name=instance.root.inputs[0].kind,
-            input={**_edge(arriving, instance.index), "producers": len(arriving.producers)},
+            inputs=[
+                {**_edge(e, instance.index), "producers": len(e.producers), "stage": stage} for e, stage in arriving
+            ],
             output={
                 **_edge(leaving, leaving.producers.index(instance.id)),
-                "peers": leaving.endpoints or [context.addresses[c] for c in leaving.consumers],
+                "peers": peers(leaving, context),
                 "partitioning": leaving.partitioning.kind,
             },
             **artifact,
@@ -66,6 +78,11 @@ class WorkerLifecycle:
 
     async def destroy(self, handle: InstanceHandle) -> None:
         await handle.call("destroy")
+
+
+def peers(edge: Edge, context: JobContext) -> tuple[str, ...]:
+    """Where each consumer of an edge over tcp accepts it, in partition order."""
+    return edge.endpoints or tuple(context.sockets.get((c, edge.id)) or context.addresses[c] for c in edge.consumers)
 
 
 def _edge(edge: Edge, index: int) -> dict[str, Any]:

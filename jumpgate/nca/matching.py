@@ -31,6 +31,8 @@ def malformed(match: Match, node: Operator) -> Unsupported | None:
         expected = pruned_leaf(match.operators).schema
     else:
         expected = node.schema
+    if isinstance(match.rows_max, tuple) and len(match.rows_max) != len(match_inputs(match)):
+        return Unsupported("its match has a rows_max for each of another number of inputs", "malformed_match")
     if match.schema.types != expected.types:
         return Unsupported(f"its match would emit {match.schema}, {expected} is needed", "malformed_match")
     return None if match.wire is None else _malformed_wire(match, match.wire)

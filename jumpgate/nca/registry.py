@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import difflib
 import functools
-import importlib
-import importlib.metadata
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from jumpgate.errors import ConfigError, JumpgateError, NotFound
+from jumpgate.dataflow.formats import Format, formats
+from jumpgate.errors import ConfigError, NotFound
 from jumpgate.nca.interface import NCA, LifeCycle
+from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their accelerators under this entry point group: `name = "package.module:object"`
 GROUP = "jumpgate.ncas"
@@ -20,12 +19,12 @@ class Registry:
     """Accelerators by name, in the order of registration.
 
     A broken accelerator does not take the others down: `problems` maps its name to the typed error, which is raised
-    when that name is asked for.
+    when that name is asked for. Of two that have one name the first stays, and the other's path is in `problems`.
     """
 
     def __init__(self, ncas: Iterable[NCA] = ()) -> None:
         self._ncas: dict[str, NCA] = {}
-        self.problems: dict[str, JumpgateError] = {}
+        self.problems: Problems = {}
         for nca in ncas:
             self.register(nca)
 
@@ -39,14 +38,15 @@ class Registry:
             )
         self._ncas[nca.name] = nca
 
-    def load(self, name: str, path: str) -> None:
-        """Registers what `path` ("package.module:object") holds; what cannot be loaded is kept in `problems`."""
+    def load(self, name: str, path: str, format: Format | None = None) -> None:
+        """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded, or has
+        the name of another one, is kept in `problems`."""
         try:
-            nca = _load(name, path)
+            nca = _load(name, path, format)
+            if self._ncas.get(nca.name) is not nca:  # installed, and in the configuration too
+                self.register(nca)
         except ConfigError as error:
-            self.problems[name] = error
-        else:
-            self.register(nca)
+            self.problems[path if name in self._ncas else name] = error
 
     def get(self, name: str) -> NCA:
         """The accelerator of that name. Raises its load error, or NotFound with a suggestion."""
@@ -80,20 +80,10 @@ def _origin(nca: NCA) -> str:
     return f"{type(nca).__module__}.{type(nca).__qualname__}"
 
 
-def _load(name: str, path: str) -> NCA:
-    module, colon, attribute = path.partition(":")
-    if not colon or not module or not attribute:
-        raise ConfigError(f"NCA '{name}': path {path!r} is not of the form 'package.module:object'", nca=name)
-    try:
-        found: Any = importlib.import_module(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # whatever a third party's module does on import is its failure, not ours
-        raise ConfigError(
-            f"NCA '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
-            "Repair or uninstall its package, or remove it from the configuration.",
-            nca=name,
-        ) from error
+def _load(name: str, path: str, format: Format | None) -> NCA:
+    found = load_value("NCA", name, path)
+    if format is not None:
+        found = found(format)
     # looked up on the class too: a life-cycle may be made (and import much) when it is first used
     missing = [p for p in ("name", "operators", "lifecycle") if not hasattr(type(found), p) and not hasattr(found, p)]
     if missing:
@@ -105,16 +95,17 @@ def _load(name: str, path: str) -> NCA:
     return nca
 
 
-def load_registry(configuration: Iterable[Mapping[str, Any]] = ()) -> Registry:
-    """All accelerators of installed packages, then those of `[[nca]]` tables: {"path": "pkg.mod:Object", "name": …}."""
+def load_registry(configuration: Iterable[tuple[str, str]] = ()) -> Registry:
+    """All accelerators: of installed packages, a scan for each format that has none among them, then those of `[[nca]]`
+    tables: (name, "package.module:object")."""
     registry = Registry()
-    for entry in importlib.metadata.entry_points(group=GROUP):
-        registry.load(entry.name, entry.value)
-    for table in configuration:
-        path = table.get("path")
-        if not isinstance(path, str):
-            raise ConfigError(f'[[nca]] needs path = "package.module:object", got {dict(table)!r}')
-        registry.load(str(table.get("name", path)), path)
+    for name, path in installed(GROUP):
+        registry.load(name, path)
+    for format in formats().values():
+        if (name := f"scan_{format.name}") not in registry:
+            registry.load(name, format.scan, format)
+    for name, path in configuration:
+        registry.load(name, path)
     return registry
 
 

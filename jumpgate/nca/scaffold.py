@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.resources
+import importlib.util
 import keyword
 import re
 from pathlib import Path
 
 from jumpgate.errors import ConfigError
+from jumpgate.nca.registry import default_registry
 
 #: template → where its text goes; {package} is the name
 FILES = {
@@ -22,10 +24,14 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 def scaffold(name: str, folder: Path) -> tuple[Path, ...]:
     """Writes the package under folder/name, from templates/nca, and returns its files.
 
-    Raises ConfigError for a name that cannot be a package's, and where something is already there.
+    Raises ConfigError for a name that cannot be a package's or is one's already, and where something is there.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigError(f"{name!r} cannot name an NCA: use a-z, 0-9 and _, a letter first", nca=name)
+    if name in default_registry():
+        raise ConfigError(f"there is an NCA called '{name}' already: choose another name", nca=name)
+    if importlib.util.find_spec(name) is not None:
+        raise ConfigError(f"there is a Python package called '{name}' already: choose another name", nca=name)
     root = folder / name
     if root.exists():
         raise ConfigError(f"{root} exists already: choose another name, or remove it", nca=name, file=root)

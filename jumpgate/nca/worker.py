@@ -1,8 +1,8 @@
 """An instance that is a Python program: the control protocol on its standard input, its edges as Arrow batches.
 
-`serve(compute)` is such a program's main function. It listens for the one edge that arrives, hands its batches to
-`compute`, and sends what that yields over the one edge that leaves; both ends stream, and whoever is slow holds up the
-other. It answers every verb of ARCHITECTURE.md's control protocol, and ends with its agent.
+`serve(compute)` is such a program's main function. It listens for the edges that arrive, hands their batches to
+`compute`, and sends what that yields over the one edge that leaves; all ends stream, and whoever is slow holds up the
+others. It answers every verb of ARCHITECTURE.md's control protocol, and ends with its agent.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import math
 import os
 import resource
 import socket
@@ -17,27 +18,45 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from jumpgate.errors import Cancelled, InternalError, JumpgateError
+from jumpgate.nca.transport import TCP
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.ntf.send import Sender
 
-#: (the configuration, the schema and the batches of the input) → the batches of the output, in its edge's schema
-Compute = Callable[[dict[str, Any], pa.Schema, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
 _PR_SET_NAME = 15
+
+
+@dataclass(frozen=True)
+class Input:
+    """An edge that arrives: iterate over its batches, once. It comes in `stage` of the job, and waits until then."""
+
+    schema: pa.Schema
+    stage: int
+    batches: Iterator[pa.RecordBatch]
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches
+
+
+#: (the configuration, the inputs in the order of the operator's) → the batches of the output, in its edge's schema
+Compute = Callable[[dict[str, Any], tuple[Input, ...]], Iterator[pa.RecordBatch]]
 
 
 def serve(compute: Compute) -> NoReturn:
     """Serves standard input until its end, or `destroy`; then the process exits. The first argument is the instance.
 
-    The configuration holds job, instance, token, stage (in which it works), timeout_ms, and two edges: `input` (edge,
-    ntf, index, producers) and `output` (edge, ntf, index, peers, partitioning); the rest is for `compute`.
+    The configuration holds job, instance, token, stage (in which it sends), timeout_ms, the edges `inputs` (each with
+    edge, ntf, index, producers and the stage in which it comes) and `output` (edge, ntf, index, peers, partitioning);
+    the rest is for `compute`. That is called when the job's first stage begins; to read an input, or to yield, waits
+    for the stage of that edge, so what must be known before (the build side of a join) is read first. What it does not
+    read of an input is dropped.
     """
     _name_process(f"jg {sys.argv[1]}")
     control = socket.socket(fileno=0)
@@ -48,15 +67,56 @@ def serve(compute: Compute) -> NoReturn:
     os._exit(0)  # the agent is gone
 
 
+class _Stages:
+    """Which stage of the job has begun, and for which one the computing thread waits."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._begun = 0
+        self._wanted = 1.0
+        self._cancelled = False
+        self.failure: BaseException | None = None
+
+    def enter(self, stage: int) -> None:
+        """From `compute`: returns once the stage has begun. Raises Cancelled."""
+        with self._changed:
+            self._wanted = max(self._wanted, stage)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._begun >= stage or self._cancelled)
+            if self._cancelled:
+                raise Cancelled("the instance was cancelled")
+
+    def end(self, failure: BaseException | None = None) -> None:
+        """From `compute`: there is nothing left to do."""
+        with self._changed:
+            self._wanted, self.failure = math.inf, failure
+            self._changed.notify_all()
+
+    def run(self, stage: int) -> None:
+        """Lets the stage begin, and returns once it is over. Raises what made it fail."""
+        with self._changed:
+            self._begun = stage
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._wanted > stage)
+            if self.failure is not None:
+                raise self.failure
+
+    def cancel(self) -> None:
+        with self._changed:
+            self._cancelled = True
+            self._changed.notify_all()
+
+
 class Worker:
-    """One instance. Verbs come from one thread; a stage runs on another."""
+    """One instance. Verbs come from one thread; each stage has a thread of its own, and `compute` one for all."""
 
     def __init__(self, control: socket.socket, compute: Compute) -> None:
         self._control, self._compute = control, compute
         self._lock = threading.Lock()  # answers are whole lines
-        self._endpoint: Endpoint | None = None
+        self._endpoints: dict[str, Endpoint] | None = None  # by edge
         self._configuration: dict[str, Any] | None = None
         self._stages: list[dict[str, Any]] = []
+        self._turns = _Stages()
         self._running = False
         self._cancelled = False
         self._flow = _Flow()
@@ -96,25 +156,27 @@ class Worker:
 
     # ---- verbs ----
 
-    def _allocate(self, bind: str) -> dict[str, Any]:
-        if self._endpoint is not None:
+    def _allocate(self, bind: str, ends: dict[str, str]) -> dict[str, Any]:
+        if self._endpoints is not None:
             _refuse("allocate was called twice")
-        self._endpoint = Endpoint.open(bind)
-        return {"port": int(self._endpoint.address.rpartition(":")[2])}
+        if strange := [channel for channel in ends.values() if channel != TCP.channel]:
+            _refuse(f"a Python program receives over tcp, not {', '.join(strange)}")
+        self._endpoints = {edge: Endpoint.open(bind) for edge in ends}
+        return {"ends": {edge: int(e.address.rpartition(":")[2]) for edge, e in self._endpoints.items()}}
 
     def _configure(self, configuration: dict[str, Any]) -> dict[str, Any]:
-        if self._endpoint is None or self._configuration is not None:
+        if self._endpoints is None or self._configuration is not None:
             _refuse("configure is called once, after allocate")
-        edge = configuration["input"]
-        self._endpoint.expect(
-            job=configuration["job"],
-            edge=edge["edge"],
-            token=configuration["token"],
-            descriptor=Descriptor.parse(edge["ntf"]),
-            producers=edge["producers"],
-            partition=edge["index"],
-            timeout_s=configuration["timeout_ms"] / 1000,
-        )
+        for edge in configuration["inputs"]:
+            self._endpoints[edge["edge"]].expect(
+                job=configuration["job"],
+                edge=edge["edge"],
+                token=configuration["token"],
+                descriptor=Descriptor.parse(edge["ntf"]),
+                producers=edge["producers"],
+                partition=edge["index"],
+                timeout_s=configuration["timeout_ms"] / 1000,
+            )
         self._configuration = configuration
         return {}
 
@@ -123,13 +185,13 @@ class Worker:
             _refuse(f"execute of stage {stage} is out of order")
         self._running = True
         self._stages.append({"stage": stage, "start_ns": time.time_ns(), "end_ns": 0})
+        if stage == 1:
+            threading.Thread(target=self._work, args=(self._configuration,), daemon=True).start()
         threading.Thread(target=self._answer, args=(id, lambda: self._execute(stage)), daemon=True).start()
 
     def _execute(self, stage: int) -> dict[str, Any]:
-        assert self._configuration is not None
         try:
-            if stage == self._configuration["stage"]:
-                self._run(self._configuration)
+            self._turns.run(stage)
         except JumpgateError:
             if self._cancelled:
                 raise Cancelled("the instance was cancelled") from None
@@ -139,9 +201,46 @@ class Worker:
             self._running = False
         return self._counters()
 
+    def _work(self, configuration: dict[str, Any]) -> None:
+        """The computing thread."""
+        try:
+            self._run(configuration)
+        except BaseException as error:  # whatever it is, the stage that waits for it raises it
+            self._turns.end(error)
+        else:
+            self._turns.end()
+
     def _run(self, configuration: dict[str, Any]) -> None:
-        assert self._endpoint is not None
-        schema = arrow_schema(Descriptor.parse(configuration["input"]["ntf"]).schema)
+        inputs = tuple(
+            Input(arrow_schema(Descriptor.parse(edge["ntf"]).schema), edge["stage"], self._arriving(edge))
+            for edge in configuration["inputs"]
+        )
+        edge = configuration["output"]
+        senders: list[Sender] = []
+        try:
+            for number, batch in enumerate(self._compute(configuration, inputs)):
+                senders = senders or self._connect(configuration)
+                to = senders if edge["partitioning"] == "broadcast" else [senders[number % len(senders)]]
+                for sender in to:
+                    self._flow.send(sender, batch)
+            for input in sorted(inputs, key=lambda input: input.stage):
+                for _ in input:  # who sends must not be left waiting
+                    pass
+            for sender in senders or self._connect(configuration):
+                sender.finish()
+        except BaseException:
+            for sender in senders:
+                sender.abort()
+            raise
+
+    def _arriving(self, edge: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+        assert self._endpoints is not None
+        self._turns.enter(edge["stage"])
+        yield from self._endpoints[edge["edge"]]
+
+    def _connect(self, configuration: dict[str, Any]) -> list[Sender]:
+        """To each consumer, once the output's stage has begun."""
+        self._turns.enter(configuration["stage"])
         edge = configuration["output"]
         senders: list[Sender] = []
         try:
@@ -158,26 +257,21 @@ class Worker:
                         timeout_s=configuration["timeout_ms"] / 1000,
                     )
                 )
-            results = self._compute(configuration, schema, iter(self._endpoint))
-            for number, batch in enumerate(results):
-                to = senders if edge["partitioning"] == "broadcast" else [senders[number % len(senders)]]
-                for sender in to:
-                    self._flow.send(sender, batch)
-            for sender in senders:
-                sender.finish()
         except BaseException:
             for sender in senders:
                 sender.abort()
             raise
+        return senders
 
     def _cancel(self) -> dict[str, Any]:
         self._cancelled = True
-        if self._endpoint is not None:
-            self._endpoint.close(Cancelled("the instance was cancelled"))
+        self._turns.cancel()
+        for endpoint in (self._endpoints or {}).values():
+            endpoint.close(Cancelled("the instance was cancelled"))
         return {}
 
     def _counters(self) -> dict[str, Any]:
-        configuration, endpoint, flow = self._configuration, self._endpoint, self._flow
+        configuration, endpoints, flow = self._configuration, self._endpoints or {}, self._flow
         cpu_ns = time.process_time_ns()
         counters: dict[str, Any] = {
             "instance": configuration["instance"] if configuration else "",
@@ -190,18 +284,20 @@ class Worker:
             "sources": [],
             "sinks": [],
         }
-        if configuration is None or endpoint is None or len(self._stages) < configuration["stage"]:
+        if configuration is None or len(self._stages) < configuration["stage"]:
             return counters
         stage = self._stages[configuration["stage"] - 1]
         elapsed_ns = (stage["end_ns"] or time.time_ns()) - stage["start_ns"]
         name = configuration.get("name", "compute")
+        rows = sum(endpoint.rows for endpoint in endpoints.values())
         counters["pipelines"] = [
             {"id": 0, "name": name, **stage, "busy_ns": cpu_ns, "wait_ns": max(0, elapsed_ns - cpu_ns),
-             "rows_in": endpoint.rows, "rows_out": flow.rows}
+             "rows_in": rows, "rows_out": flow.rows}
         ]  # fmt: skip
         counters["sources"] = [
-            {"id": 0, "name": configuration["input"]["edge"], "rows": endpoint.rows, "bytes": endpoint.bytes,
+            {"id": i, "name": edge, "rows": endpoint.rows, "bytes": endpoint.bytes,
              "wait_ns": 0, "skipped_rows": 0, "pruned_bytes": 0}
+            for i, (edge, endpoint) in enumerate(endpoints.items())
         ]  # fmt: skip
         counters["sinks"] = [
             {"id": 0, "edge": configuration["output"]["edge"], "rows": flow.rows, "bytes": flow.bytes,

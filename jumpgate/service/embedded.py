@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import difflib
 import threading
-from collections.abc import Sequence
 
-from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import Config, load
-from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.service.server import serve
 
@@ -62,34 +58,9 @@ def start(config: Config | None = None, registry: Registry | None = None) -> Emb
 
 
 def configured_registry(config: Config) -> Registry:
-    """Installed accelerators and those of the configuration. Raises ConfigError for a device that none of them can be
-    for."""
+    """Installed accelerators and those of the configuration."""
     registry = Registry(default_registry())
     registry.problems.update(default_registry().problems)
     for name, path in config.ncas:
         registry.load(name, path)
-    kinds = sorted({d.kind for nca in registry for d in getattr(nca, "sample_devices", ())})
-    for device in config.devices:
-        _check(device, kinds)
     return registry
-
-
-def _check(device: Device, kinds: Sequence[str]) -> None:
-    """A device that no accelerator takes for its own would sit there unused, and nobody would know why: one whose kind
-    is nearly one of `kinds` (others may be somebody else's), or a switch without a program of ours."""
-    if device.kind not in kinds and (close := difflib.get_close_matches(device.kind, kinds, 1, cutoff=0.75)):
-        raise ConfigError(
-            f"the [[device]] '{device.name}' is of kind {device.kind!r}, which no accelerator knows; did you mean "
-            f"{close[0]!r}?",
-            device=device.name,
-        )
-    if device.kind != "switch":
-        return
-    from jumpgate.p4.programs.render import PROGRAMS
-
-    program = dict(device.properties).get("program")
-    if program not in PROGRAMS:
-        what = "has no program" if program is None else f"has program {program!r}, which is none"
-        hint = difflib.get_close_matches(program or "", PROGRAMS, 1)
-        remedy = f"did you mean {hint[0]!r}?" if hint else f"there are {', '.join(PROGRAMS)}"
-        raise ConfigError(f"the [[device]] '{device.name}' {what}; {remedy}", device=device.name)

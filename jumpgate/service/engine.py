@@ -52,6 +52,7 @@ class RunOptions:
     stall_timeout_ms: int = 0
     memory_limit_bytes: int = 0
     prefer: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 class Engine:
@@ -137,7 +138,8 @@ class Engine:
             trace=trace or debug.level() >= 3,
         )
         states = _known_states(root)
-        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        devices = tuple(d for d in self.devices if d.name not in options.without)
+        plan = compile_dataflow(root, devices, self.registry, compile_options)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
@@ -318,7 +320,7 @@ def _record(id: str, plan: JobPlan, started_ns: int) -> JobRecord:
             {
                 "id": e.id,
                 "layout": e.ntf.layout,
-                "transport": e.transport,
+                "transport": e.transport.name,
                 "partitioning": e.partitioning.kind,
                 "producers": list(e.producers),
                 "consumers": list(e.consumers),

@@ -154,7 +154,10 @@ async def serve(
 
 
 def _options(o: pb.Options) -> RunOptions:
-    return RunOptions(o.parallelism, o.threads, o.timeout_ms, o.stall_timeout_ms, o.memory_limit_bytes, tuple(o.prefer))
+    return RunOptions(
+        o.parallelism, o.threads, o.timeout_ms, o.stall_timeout_ms, o.memory_limit_bytes, tuple(o.prefer),
+        tuple(o.without),
+    )  # fmt: skip
 
 
 async def _answered(context: Any, verb: Callable[[], Awaitable[T]]) -> T:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from jumpgate.dataflow.formats import formats
 from jumpgate.testing import tables
 from jumpgate.testing.tables import Source
 
@@ -60,13 +61,27 @@ LITERALS: dict[str, tuple[str, ...]] = {
         "CAST('-inf' AS DOUBLE)",
         "1e300",
     ),
-    "finite": ("1.5", "-2.0", "1e-3"),  # which make no NaN of what is none
+    "finite": ("1.5", "-2.0", "1e-3", "0.0"),
     "money": ("1.50", "0.00", "-3.25", "10.00"),
     "decimal": tuple(
         f"CAST('{t}' AS DECIMAL(38, 6))" for t in ("0", "1.5", "9" * 32 + ".999999", "-0.000001", "-" + "9" * 32)
     ),
     "text": ("''", "'a'", "'ab'", "'Grüße'", "'東京'", "'a''b'", "'~'"),
-    "pattern": ("'a%'", "'%'", "''", "'_'", "'%ß%'", "'%\\%'", "'__'", "'%a%b%'"),
+    "letter": ("'a'", "'ü'", "'京'", "' '", "'zz'"),
+    "pattern": (
+        "'a%'",
+        "'%'",
+        "''",
+        "'_'",
+        "'%ß%'",
+        "'%\\%'",
+        "'__'",
+        "'%a%b%'",
+        "'%\\_%'",
+        "'_京'",
+        "'% %'",
+        "'a''b'",
+    ),
     "day": ("DATE '1970-01-01'", "DATE '0001-01-01'", "DATE '9999-12-31'", "DATE '2024-02-29'"),
     "time": (
         "TIMESTAMP '1970-01-01 00:00:00'",
@@ -96,6 +111,6 @@ def write(name: str, folder: Path, format: str) -> tuple[pa.Table, Source]:
     data = table(name)
     path = folder / f"{name}.{format}"
     source = tables.write(data, path, format)
-    if format == "parquet":
-        pyarrow.parquet.write_table(data, path, row_group_size=8, write_page_index=True)
+    if format != tables.ARROW:
+        formats()[format].write(data, path, part_rows=8, variant=formats()[format].variants - 1)
     return data, source

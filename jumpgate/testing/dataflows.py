@@ -6,11 +6,8 @@ overflow, a limit stands only at the root. Floats are multiples of one half, so 
 
 from __future__ import annotations
 
-import csv
 import datetime
 import decimal as pydecimal
-import json
-import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.orc
 import pyarrow.parquet
 
+from jumpgate.dataflow import formats as declared
 from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
-    FORMATS,
     JOIN_TYPES,
     NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
@@ -68,14 +64,20 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distin
 PATTERNS = ("a%", "%b", "_", "%")
 
 
+#: of each part of a file that can be skipped
+PART_ROWS = 64
+
+
 class Generator:
     """Random tables (files in `folder`) and dataflows over them."""
 
-    def __init__(self, seed: int, folder: Path, formats: Sequence[str] = FORMATS, kinds: Sequence[str] = KINDS) -> None:
+    def __init__(
+        self, seed: int, folder: Path, formats: Sequence[str] | None = None, kinds: Sequence[str] = KINDS
+    ) -> None:
         self.kinds = kinds
         self.random = random.Random(seed)
         self.folder = folder
-        self.formats = formats
+        self.formats = tuple(declared.formats()) if formats is None else formats
         self._tables = 0
 
     def dataflow(self, operators: int = 4) -> Operator:
@@ -122,7 +124,7 @@ class Generator:
         path = self.folder / f"t{self._tables}.{format}"
         self._tables += 1
         write(path, format, schema, rows)
-        options = (("header", "true"), ("null", "")) if format == "csv" else ()
+        options = tuple(declared.formats()[format].written_options.items())
         columns = tuple(i for i in range(len(names)) if self.random.random() < 0.8) or (0,)
         return Read((str(path),), format, schema, columns, options)
 
@@ -310,38 +312,9 @@ class Generator:
         return c
 
 
-def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]], null: str = "") -> None:
-    """Rows (as Literal holds values) as one file; `null` is what stands for NULL in CSV."""
-    if format in ("parquet", "orc"):
-        columns = [pa.array([r[i] for r in rows], t.type) for i, t in enumerate(arrow_schema(schema))]
-        table = pa.Table.from_arrays(columns, schema=arrow_schema(schema))
-        if format == "parquet":
-            pyarrow.parquet.write_table(table, path, row_group_size=64)
-        else:
-            pyarrow.orc.write_table(table, path)
-    elif format == "json":
-        with path.open("w", encoding="utf-8") as file:
-            for row in rows:
-                pairs = ", ".join(f"{json.dumps(f.name)}: {_json(v)}" for f, v in zip(schema, row, strict=True))
-                file.write(f"{{{pairs}}}\n")
-    else:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(schema.names)
-            writer.writerows([[null if v is None else _text(v) for v in row] for row in rows])
-
-
-def _json(value: Any) -> str:
-    if isinstance(value, pydecimal.Decimal):
-        return f"{value:f}"
-    if isinstance(value, datetime.date) or (isinstance(value, float) and not math.isfinite(value)):
-        return json.dumps(_text(value))
-    return json.dumps(value)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, datetime.datetime):
-        return value.isoformat(" ")
-    return f"{value:f}" if isinstance(value, pydecimal.Decimal) else str(value)
+def write(path: Path, format: str, schema: Schema, rows: Sequence[Sequence[Any]]) -> None:
+    """Rows (as Literal holds values) as one file, which is read with the format's `written_options`."""
+    columns = [pa.array([r[i] for r in rows], t.type) for i, t in enumerate(arrow_schema(schema))]
+    declared.formats()[format].write(
+        pa.Table.from_arrays(columns, schema=arrow_schema(schema)), path, part_rows=PART_ROWS
+    )

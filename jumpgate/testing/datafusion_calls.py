@@ -8,8 +8,10 @@ from decimal import Decimal
 
 from jumpgate.client.sql.function_names import PARTS, scalar
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Value
+from jumpgate.dataflow.functions import built_in
 from jumpgate.dataflow.literals import as_literal
-from jumpgate.dataflow.types import parse_type
+from jumpgate.dataflow.types import DataType, parse_type
+from jumpgate.testing.function_cases import shapes
 
 DAY, TIME = datetime.date, datetime.datetime
 #: timestamps are those that nanoseconds hold: DataFusion truncates in nanoseconds
@@ -31,7 +33,7 @@ VALUES: dict[str, list[Value]] = {
 }  # fmt: skip
 NUMBERS = ("int32", "float64", "decimal(5, 2)")
 ALL = tuple(VALUES)
-#: SQL of each name, and what its {0}, {1}, … are: a column's type, or a literal
+#: SQL of names whose calls their declarations do not say, and what its {0}, {1}, … are: a column's type, or a literal
 CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     **{name: [(f"{{0}} {sql} {{1}}", ("bool", "bool"))] for name, sql in (("And", "AND"), ("Or", "OR"))},
     "Not": [("NOT {0}", ("bool",))],
@@ -72,7 +74,7 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
                      "acos", "atan", "sinh", "cosh", "tanh", "log")
     },
     "log ": [("log({0}, {1})", ("float64", "float64"))],
-    **{name: [(f"{name}({{0}}, {{1}})", ("float64", "float64"))] for name in ("power", "atan2")},
+    **{name: [(f"{name}({{0}}, {{1}})", ("float64", "float64"))] for name in ("power",)},
     "signum": [("signum({0})", (t,)) for t in NUMBERS],
     "trunc": [("trunc({0})", (t,)) for t in NUMBERS]
     + [("trunc({0}, {1})", (t, d)) for t in NUMBERS[1:] for d in "102"],
@@ -93,20 +95,10 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
                (f"{name}({{0}}, {{1}}, {{2}})", ("string", "int8", "string"))]
         for name in ("lpad", "rpad")
     },
-    **{name: [(f"{name}({{0}}, {{1}}, {{2}})", ("string",) * 3)] for name in ("replace", "translate")},
-    **{name: [(f"{name}({{0}})", ("string",))] for name in ("reverse", "ascii", "character_length", "octet_length",
-                                                            "btrim", "ltrim", "rtrim")},
-    "split_part": [("split_part({0}, {1}, {2})", ("string", "string", "int64"))],
+    **{name: [(f"{name}({{0}})", ("string",))] for name in ("btrim", "ltrim", "rtrim")},
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
-    "concat_ws": [("concat_ws({0}, {1}, {2})", ("string",) * 3)],
     "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],
-    "upper": [("upper({0})", ("string",))],
-    "lower": [("lower({0})", ("string",))],
-    **{
-        name: [(f"{name}({{0}}, {{1}})", ("string", "string"))]
-        for name in ("starts_with", "ends_with", "contains", "strpos")
-    },
     "date_part": [
         ("date_part({0}, {1})", (f"'{p}'", t))
         for p in (*PARTS, "epoch", "nanosecond")
@@ -120,21 +112,40 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
 }  # fmt: skip
 
 
+def names() -> list[str]:
+    """Every name that is offloaded, as `calls` takes it."""
+    return [*CALLS, *(name for name in built_in("sql") if name not in CALLS)]
+
+
 def calls(name: str) -> list[tuple[str, Expression, list[str]]]:
-    """The calls of one name in CALLS: SQL with {0}, {1}, … for columns, Jumpgate's expression over these columns, and
-    the columns' types."""
+    """The calls of one name: SQL with {0}, {1}, … for columns, Jumpgate's expression over these columns, and the
+    columns' types. What CALLS does not have is called as the declared function's cases are."""
+    return [_call(name.strip(), sql, shape) for sql, shape in CALLS.get(name) or _plain(name)]
+
+
+def _plain(name: str) -> list[tuple[str, tuple[str, ...]]]:
     found = []
-    for sql, shape in CALLS[name]:
-        types: list[str] = []
-        arguments: list[Expression] = []
-        texts = []
-        for part in shape:
-            if part in VALUES:
-                arguments.append(ColumnRef(parse_type(part).with_nullable(True), len(types)))
-                texts.append(f"{{{len(types)}}}")
-                types.append(part)
-            else:
-                arguments.append(as_literal(part[1:-1] if part.startswith("'") else int(part)))
-                texts.append(part)
-        found.append((sql.format(*texts), scalar(name.strip(), arguments), types))
+    for shape in shapes(built_in("sql")[name].name):
+        parts = tuple(a.name if isinstance(a, DataType) else _literal(a) for a in shape)
+        found.append((f"{name}({', '.join(f'{{{i}}}' for i in range(len(parts)))})", parts))
+    assert found, f"{name} has neither calls here nor cases"
     return found
+
+
+def _literal(value: Value) -> str:
+    return "'{}'".format(value.replace("'", "''")) if isinstance(value, str) else str(value)
+
+
+def _call(name: str, sql: str, shape: tuple[str, ...]) -> tuple[str, Expression, list[str]]:
+    types: list[str] = []
+    arguments: list[Expression] = []
+    texts = []
+    for part in shape:
+        if part in VALUES:
+            arguments.append(ColumnRef(parse_type(part).with_nullable(True), len(types)))
+            texts.append(f"{{{len(types)}}}")
+            types.append(part)
+        else:
+            arguments.append(as_literal(part[1:-1].replace("''", "'") if part.startswith("'") else int(part)))
+            texts.append(part.replace("{", "{{").replace("}", "}}"))
+    return sql.format(*texts), scalar(name, arguments), types

@@ -10,12 +10,13 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Sort
-from jumpgate.nca.interface import Completeness, Cost, Device, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.matching import partial_phase, pruned_leaf
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
 #: a device for them
-SWITCH = Device("tor1", "switch", properties=(("stages", "12"),))
+SWITCH = Device("tor1", "switch", offer=Offer((("stages", 12.0),)))
 
 
 @dataclass
@@ -36,8 +37,8 @@ class FakeNCA:
     def lifecycle(self) -> Any:
         return self.runs
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        return None if transport == "tcp" else Unsupported(f"{self.name} does not speak {transport}", "transport")
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        return None if transport == TCP else Unsupported(f"{self.name} does not speak {transport.name}", "transport")
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -48,8 +49,8 @@ class FakeNCA:
         """What a subclass can do with `node`."""
         return None
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
-        return Descriptor.of(match.schema, layout), "tcp"
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
+        return Descriptor.of(match.schema, layout), TCP
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
         return self.cost_of

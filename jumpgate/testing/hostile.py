@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import base64
 import csv
+import decimal
 import io
 import json
 import os
 import random
 import struct
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+
+from jumpgate.converters import writing
+from jumpgate.dataflow.formats import formats
 
 #: of each undamaged file
 ROWS = 3000
@@ -58,47 +65,28 @@ def _rows() -> dict[str, list[Any]]:
 
 @cache
 def _undamaged(format: str, variant: int) -> bytes:
-    rows = _rows()
-    if format == "json":
-        lines = [json.dumps(dict(zip(rows, values, strict=True))) for values in zip(*rows.values(), strict=True)]
-        return "\n".join([*lines, ""]).encode()
-    if format == "csv":
-        quote = '"{}"'.format if variant else str
-        lines = [f"{a},{quote(s or '')},{x}" for a, s, x in zip(*rows.values(), strict=True)]
-        return "\n".join(["a,s,x", *lines, ""]).encode()
-    import pyarrow as pa
-    import pyarrow.orc
-    import pyarrow.parquet
-
-    table, out = pa.table(rows), io.BytesIO()
-    compression = ("uncompressed", "snappy", "zstd")[variant]
-    if format == "orc":
-        pyarrow.orc.write_table(table, out, compression=compression, stripe_size=20_000)
-    else:
-        name = "none" if compression == "uncompressed" else compression
-        pyarrow.parquet.write_table(
-            table, out, compression=name, row_group_size=ROWS // 3, write_page_index=variant == 1
-        )
-    return out.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "undamaged"
+        formats()[format].write(pa.table(_rows()), path, part_rows=ROWS // 3, variant=variant)
+        return path.read_bytes()
 
 
 def _damaged(chance: random.Random, number: int, folder: Path) -> HostileFile:
-    format = chance.choice(("parquet", "parquet", "orc", "orc", "csv", "json"))
-    data = _undamaged(format, chance.randrange({"csv": 2, "json": 1}.get(format, 3)))
+    format = chance.choice([name for name, format in formats().items() for _ in range(1 + format.columnar)])
+    data = _undamaged(format, chance.randrange(formats()[format].variants))
     damage = chance.choice(_DAMAGES)
     path = folder / f"{number}.{format}"
     path.write_bytes(data := damage(chance, data))
-    answer = _answer(format, data) if format in ("json", "csv") else None
-    return HostileFile(str(path), format, damage.__name__.strip("_"), answer)
+    return HostileFile(str(path), format, damage.__name__.strip("_"), _answer(format, data))
 
 
 def _answer(format: str, data: bytes) -> tuple[int, int] | None:
     """What damaged text still says, if that is beyond doubt: then it is right, or refused."""
     try:
         text = data.decode()
-        if "\r" in text or "\0" in text or "\ufeff" in text:
+        if format not in _TEXTS or "\r" in text or "\0" in text or "\ufeff" in text:
             return None
-        values = _json_values(text) if format == "json" else _csv_values(text)
+        values = _TEXTS[format](text)
     except (ValueError, LookupError, csv.Error):
         return None
     if not all(type(value) is int and abs(value) < 1 << 40 for value in values):
@@ -122,6 +110,10 @@ def _csv_values(text: str) -> list[Any]:
     return [int(row[0]) if row[0].isdigit() else None for row in rows]
 
 
+#: formats in which damage may leave another file that is as good
+_TEXTS: dict[str, Callable[[str], list[Any]]] = {"json": _json_values, "csv": _csv_values}
+
+
 def _cut(chance: random.Random, data: bytes) -> bytes:
     return data[: chance.randrange(len(data))]
 
@@ -134,7 +126,7 @@ def _flipped(chance: random.Random, data: bytes) -> bytes:
 
 
 def _flipped_footer(chance: random.Random, data: bytes) -> bytes:
-    """In the last tenth, where Parquet and ORC say what there is."""
+    """In the last tenth, where columnar formats say what there is."""
     start = len(data) - len(data) // 10
     return data[:start] + _flipped(chance, data[start:])
 
@@ -202,20 +194,10 @@ def _fifo(format: str) -> Callable[[Path], HostileFile]:
 
 def _wide(format: str) -> Callable[[Path], HostileFile]:
     def make(folder: Path) -> HostileFile:
-        names, what = ["a", *(f"c{i}" for i in range(COLUMNS - 1))], f"{COLUMNS} columns"
-        row = [LEAST + 1] * COLUMNS
-        answer = (1, LEAST + 1)
-        if format == "csv":
-            return _file(folder, "wide.csv", f"{','.join(names)}\n{','.join(map(str, row))}\n".encode(), what, answer)
-        if format == "json":
-            line = json.dumps(dict(zip(names, row, strict=True))) + "\n"
-            return _file(folder, "wide.json", line.encode(), what, answer)
-        import pyarrow as pa
-        import pyarrow.parquet
-
-        path = folder / "wide.parquet"
-        pyarrow.parquet.write_table(pa.table({name: [value] for name, value in zip(names, row, strict=True)}), path)
-        return HostileFile(str(path), "parquet", what, answer)
+        path = folder / f"wide.{format}"
+        names = ["a", *(f"c{i}" for i in range(COLUMNS - 1))]
+        formats()[format].write(pa.table({name: [LEAST + 1] for name in names}), path)
+        return HostileFile(str(path), format, f"{COLUMNS} columns", (1, LEAST + 1))
 
     return make
 
@@ -252,15 +234,10 @@ def _nul_path(folder: Path) -> HostileFile:
 
 def _too_precise(folder: Path) -> HostileFile:
     """ORC decimals of precision 39, of which libraries abort."""
-    import decimal
-
-    import pyarrow as pa
-    import pyarrow.orc
-
+    path = folder / "precise.orc"
     values = pa.array([decimal.Decimal(1)], pa.decimal128(38, 2))
-    out = io.BytesIO()
-    pyarrow.orc.write_table(pa.table({"d": values, "a": [1]}), out, compression="uncompressed")
-    return _file(folder, "precise.orc", out.getvalue().replace(b"\x28\x26", b"\x28\x27"), "precision 39", None)
+    formats()["orc"].write(pa.table({"d": values, "a": [1]}), path, variant=writing.COMPRESSIONS.index("uncompressed"))
+    return _file(folder, path.name, path.read_bytes().replace(b"\x28\x26", b"\x28\x27"), "precision 39", None)
 
 
 def _footer_longer_than_the_file(folder: Path) -> HostileFile:
@@ -270,7 +247,6 @@ def _footer_longer_than_the_file(folder: Path) -> HostileFile:
 
 def _encrypted(plain_footer: bool) -> Callable[[Path], HostileFile]:
     def make(folder: Path) -> HostileFile:
-        import pyarrow as pa
         import pyarrow.parquet
         import pyarrow.parquet.encryption as pe
 
@@ -304,10 +280,10 @@ def _undamaged_file(format: str, variant: int) -> Callable[[Path], HostileFile]:
 
 
 PECULIAR: tuple[Callable[[Path], HostileFile], ...] = (
-    *(_undamaged_file(format, 0) for format in ("parquet", "orc", "csv", "json")),
-    *(_empty(format) for format in ("parquet", "orc", "csv", "json")),
-    *(_noise(format) for format in ("parquet", "orc", "csv", "json")),
-    *(_fifo(format) for format in ("parquet", "orc", "csv", "json")),
+    *(_undamaged_file(format, 0) for format in formats()),
+    *(_empty(format) for format in formats()),
+    *(_noise(format) for format in formats()),
+    *(_fifo(format) for format in formats()),
     *(_wide(format) for format in ("parquet", "csv", "json")),
     *(_deep(opening) for opening in ("[", '{"b":')),
     *(_long_line(format) for format in ("csv", "json")),

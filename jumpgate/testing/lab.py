@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.orc
 import pyarrow.parquet
 
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator, Read, rewrite
 from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
-from jumpgate.testing import dataflows, oracle
+from jumpgate.testing import oracle
 
 if TYPE_CHECKING:
     from jumpgate.client.session import Session
 
-#: how tables in text formats are written and read
-OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "null": "\\N"}}
 #: small, so that small tables have several
 ROW_GROUP_ROWS = 4096
 
@@ -55,24 +53,18 @@ class Lab:
         name = f"t{self._tables}"
         self._tables += 1
         paths, truths = [], []
+        found = formats()[self.format]
         for i in range(files):
             bounds = (whole.num_rows * i // files, whole.num_rows * (i + 1) // files)
             part = whole.slice(bounds[0], bounds[1] - bounds[0])
             paths.append(self.folder / f"{name}-{i}.{self.format}")
             truths.append(self.folder / f"{name}-{i}.parquet")
             pa.parquet.write_table(part, truths[-1], row_group_size=ROW_GROUP_ROWS)
-            if self.format == "orc":
-                pa.orc.write_table(part, paths[-1], stripe_size=64 << 10)
-            elif self.format != "parquet":
-                values = list(zip(*(c.to_pylist() for c in part.columns), strict=True))
-                dataflows.write(paths[-1], self.format, schema, values, null=str(self._options().get("null", "")))
-        flow = read(paths, schema=schema, **self._options())
+            found.write(part, paths[-1], part_rows=ROW_GROUP_ROWS)
+        flow = read(paths, schema=schema, **found.written_options)
         assert isinstance(flow.root, Read)
         self._truths[flow.root.files] = tuple(map(str, truths))
         return flow
-
-    def _options(self) -> dict[str, Any]:
-        return OPTIONS.get(self.format, {})
 
     def run(self, flow: Dataflow, dialect: Dialect = DEFAULT) -> pa.Table:
         return self.session.run(flow, dialect).to_arrow()

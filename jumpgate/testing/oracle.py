@@ -16,10 +16,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.orc
+import pyarrow.dataset
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Limit, Operator, Send, Shuffle, Sort
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.testing.sql import Translator, to_sql
@@ -58,10 +59,10 @@ def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Tabl
     translator = Translator(dialect)
     statement = translator.statement(root)
     with duckdb.connect(config={"threads": threads} if threads else {}) as connection:
-        for i, read in enumerate(translator.orc):
-            tables = [pyarrow.orc.ORCFile(f).read() for f in read.files]
-            connection.register("arrow", pa.concat_tables(tables))
-            connection.execute(f"CREATE TEMP TABLE orc_{i} AS SELECT * FROM arrow")  # an Arrow scan lacks some filters
+        for i, read in enumerate(translator.datasets):
+            files = pyarrow.dataset.dataset(list(read.files), format=formats()[read.format].dataset)
+            connection.register("arrow", files.to_table())  # an Arrow scan lacks some filters
+            connection.execute(f"CREATE TEMP TABLE dataset_{i} AS SELECT * FROM arrow")
         found = connection.sql(statement).to_arrow_table()
     schema = root.schema
     columns = [found.column(i).cast(arrow_type(f.type)) for i, f in enumerate(schema)]

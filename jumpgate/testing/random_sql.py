@@ -32,11 +32,23 @@ COLUMNS = {
 }
 COMPARED = tuple(kind for kind in COLUMNS if kind != "truth")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
-WINDOWED = (
-    "row_number()", "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "lag(t.s)",
-    "lead(t.s, 2)", "lag(t.i, 1, 7)", "first_value(t.m)", "last_value(t.ts)",
+#: window functions that look at the order alone, and those that look at the rows of a frame
+PLACED = (
+    "row_number()", "rank()", "dense_rank()", "ntile(3)", "percent_rank()", "cume_dist()", "lag(t.s)", "lead(t.s, 2)",
+    "lag(t.i, 1, 7)", "lead(t.f, 3)", "lag(t.d)",
 )  # fmt: skip
-KEYS = ("i", "s", "w", "m", "big", "b")
+FRAMED = (
+    "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "min(t.f)", "sum(t.f)", "avg(t.f)",
+    "sum(t.m)", "max(t.s)", "first_value(t.m)", "last_value(t.ts)", "first_value(t.f)", "nth_value(t.i, 2)",
+    "count(DISTINCT t.s)", "sum(t.i) FILTER (WHERE t.b)", "max(t.d)",
+)  # fmt: skip
+FRAMES = (
+    "", "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
+    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING", "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+)  # fmt: skip
+KEYS = ("i", "s", "w", "m", "big", "b", "f", "d", "ts")
 
 
 class Shape:
@@ -65,25 +77,64 @@ class Shape:
 
     def term(self, sides: Sequence[str], kind: str, depth: int) -> str:
         """An expression that fails on no row."""
-        shape = self.random.randrange(6) if depth else 0
+        shape = self.random.randrange(8) if depth else 0
         if shape <= 2:
             return self.column(sides, kind)
-        if shape == 3:
-            return f"coalesce({self.term(sides, kind, depth - 1)}, {self.place(kind)})"
-        if shape == 4:
-            other = self.term(sides, kind, depth - 1)
-            return f"CASE WHEN {self.predicate(sides, depth - 1)} THEN {self.column(sides, kind)} ELSE {other} END"
         inner = self.term(sides, kind, depth - 1)
-        if kind == "number":
+        if shape == 3:
+            return f"coalesce({inner}, {self.place(kind)})"
+        if shape == 4:
+            when = f"CASE WHEN {self.predicate(sides, depth - 1)} THEN {self.column(sides, kind)}"
+            return f"{when} {self.pick('', f'WHEN {self.predicate(sides, depth - 1)} THEN NULL ')}ELSE {inner} END"
+        if shape == 5:
+            base = self.pick(*COMPARED)
+            first, second = self.place(base), self.place(base)
             return (
-                f"({inner} {self.pick('+', '-', '*')} {self.pick(self.column(sides, 'number'), self.place('small'))})"
+                f"CASE {self.column(sides, base)} WHEN {first} THEN {inner} WHEN {second} THEN {self.place(kind)} END"
+            )
+        if shape == 6 and kind != "truth":
+            call = self.pick("greatest", "least", "nullif")
+            return f"{call}({inner}, {self.pick(self.column(sides, kind), self.place(kind))})"
+        return self._computed(sides, kind, inner)
+
+    def _computed(self, sides: Sequence[str], kind: str, inner: str) -> str:
+        if kind == "number":
+            other = self.column(sides, "number")
+            return self.pick(
+                f"({inner} {self.pick('+', '-', '*')} {self.pick(other, self.place('small'))})",
+                f"abs({inner})",
+                f"length({self.column(sides, 'text')})",
+                f"strpos({self.column(sides, 'text')}, {self.place('text')})",
+                f"CAST(extract({self.pick('year', 'month', 'day')} FROM {self.column(sides, 'day')}) AS INTEGER)",
+                f"CAST({self.column(sides, 'truth')} AS INTEGER)",
             )
         if kind == "money":
-            return f"({inner} {self.pick('+', '-')} {self.place('money')})"
+            return self.pick(
+                f"({inner} {self.pick('+', '-')} {self.place('money')})",
+                f"CAST({inner} * {self.place('money')} AS DECIMAL(20, 2))",
+                f"round({inner}, 1)",
+                f"abs({inner})",
+            )
+        if kind == "decimal":
+            return self.pick(f"CAST({inner} AS DECIMAL(38, 5))", f"abs({inner})", f"(- {inner})")
         if kind == "float":
-            return f"({inner} {self.pick('+', '*', '/')} {self.place('finite')})"
+            other = self.pick(self.place("float"), self.column(sides, "float"), self.column(sides, "number"))
+            divisor = self.pick(self.place("finite"), self.column(sides, "number"))  # no -0.0, which has a sign there
+            return self.pick(f"({inner} {self.pick('+', '-', '*')} {other})", f"({inner} / {divisor})")
         if kind == "text":
-            return self.pick(f"substring({inner}, 1, 2)", f"({inner} || {self.place('text')})", f"trim({inner})")
+            return self.pick(
+                f"substring({inner}, 1, 2)",
+                f"({inner} || {self.place('text')})",
+                f"trim({inner})",
+                f"{self.pick('upper', 'lower', 'reverse')}({inner})",
+                f"{self.pick('left', 'right')}({inner}, 2)",
+                f"replace({inner}, {self.place('letter')}, {self.place('text')})",
+                f"CAST({self.column(sides, self.pick('number', 'day', 'big', 'money'))} AS VARCHAR)",
+            )
+        if kind == "day":
+            return f"CAST({self.column(sides, 'time')} AS DATE)"
+        if kind == "time":
+            return f"date_trunc('{self.pick('year', 'month', 'day', 'hour')}', {inner})"
         return inner
 
     def predicate(self, sides: Sequence[str], depth: int = 2) -> str:
@@ -108,7 +159,8 @@ class Shape:
             case 10:
                 return f"{left} BETWEEN {self.place(kind)} AND {self.place(kind)}"
         return self.pick(
-            f"{self.column(sides, 'text')} LIKE {self.place('pattern')}",
+            f"{self.column(sides, 'text')} {self.pick('', 'NOT ')}LIKE {self.place('pattern')}",
+            f"{self.term(sides, 'text', 1)} ILIKE {self.place('pattern')}",
             f"{left} {self.pick('=', '<', '>=')} {self.column(sides, kind)}",
             f"{self.column(sides, 'number')} {self.pick('=', '<')} {self.column(sides, self.pick('float', 'money'))}",
             f"{self.column(sides, 'number')} % {self.place('divisor')} = {self.place('number')}",
@@ -118,16 +170,24 @@ class Shape:
         """FROM, the same with sides exchanged (or as it is), and the names of its sides."""
         key = self.pick(*KEYS)
         on = f"ON t.{key} = u.{key}"
-        match self.random.randrange(8):
+        more = f"{on} AND t.id {self.pick('<', '<>')} u.id"
+        match self.random.randrange(10):
             case 0 | 1:
                 return f"[t] t JOIN [u] u {on}", f"[u] u JOIN [t] t {on}", ("t", "u")
             case 2:
+                on = self.pick(on, more)
                 return f"[t] t LEFT JOIN [u] u {on}", f"[u] u RIGHT JOIN [t] t {on}", ("t", "u")
             case 3:
+                on = self.pick(on, more)
                 return f"[t] t FULL JOIN [u] u {on}", f"[u] u FULL JOIN [t] t {on}", ("t", "u")
             case 4:
-                more = f"{on} AND t.id {self.pick('<', '<>')} u.id"
                 return f"[t] t JOIN [u] u {more}", f"[u] u JOIN [t] t {more}", ("t", "u")
+            case 5:
+                on = f"ON t.{key} {self.pick('<', '>=', '<>', 'IS NOT DISTINCT FROM')} u.{key}"
+                return f"[t] t JOIN [u] u {on}", f"[u] u JOIN [t] t {on}", ("t", "u")
+            case 6:
+                inner = f"SELECT v.{key} AS i, v.f, v.s FROM [u] v WHERE v.i = t.i AND {self.predicate(('v',), 1)}"
+                return f"[t] t CROSS JOIN LATERAL ({inner}) l", f"[t] t CROSS JOIN LATERAL ({inner}) l", ("t",)
         return "[t] t", "[t] t", ("t",)
 
 
@@ -182,7 +242,7 @@ def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
     key, other = (shape.column(sides, shape.pick(*COLUMNS)) for _ in range(2))
     of_t = shape.predicate(("t",), 1)
     c = shape.pick(*KEYS)
-    match shape.random.randrange(8):
+    match shape.random.randrange(13):
         case 0:
             return f"SELECT {key} AS k, {_measures(shape, sides)} FROM {source} WHERE {p} GROUP BY {key}"
         case 1:
@@ -191,25 +251,78 @@ def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
         case 2:
             return f"SELECT DISTINCT {key} AS k, {other} AS o FROM {source} WHERE {p}"
         case 3:
-            order = f"t.{shape.pick('s', 'w', 'd', 'i')}{shape.pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST')}"
-            return f"SELECT t.id, t.s, t.d FROM [t] t WHERE {of_t} ORDER BY {order}, t.id LIMIT 5"
-        case 4:
-            inner = f"SELECT u.{c} FROM [u] u WHERE {shape.predicate(('u',), 1)}"
-            return f"SELECT t.id FROM [t] t WHERE t.{c} {shape.pick('', 'NOT ')}IN ({inner})"
-        case 5:
-            inner = f"SELECT 1 FROM [u] u WHERE u.{c} = t.{c} AND {shape.predicate(('u',), 1)}"
-            return f"SELECT t.id, t.s FROM [t] t WHERE {shape.pick('', 'NOT ')}EXISTS ({inner})"
+            order = f"t.{shape.pick(*KEYS)}{shape.pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST')}"
+            limit = f"LIMIT {shape.pick('5', '3 OFFSET 2', '0')}"
+            return f"SELECT t.id, t.s, t.d FROM [t] t WHERE {of_t} ORDER BY {order}, t.id {limit}"
+        case 4 | 5:
+            return _of_subquery(shape, c, of_t)
         case 6:
-            over = f"OVER (PARTITION BY t.{shape.pick('s', 'b', 'i')} ORDER BY t.id{shape.pick('', ' DESC')})"
-            return f"SELECT t.id, {shape.pick(*WINDOWED)} {over} AS v FROM [t] t WHERE {of_t}"
-    operation = shape.pick("UNION ALL", "UNION", "EXCEPT", "INTERSECT")
-    return f"SELECT t.{c} AS c FROM [t] t WHERE {of_t} {operation} SELECT u.{c} FROM [u] u"
+            inner = f"SELECT 1 FROM [u] u WHERE u.{c} = t.{c} AND {shape.predicate(('u',), 1)}"
+            inner += shape.pick("", f" AND ({shape.predicate(('t', 'u'), 1)})")
+            return f"SELECT t.id, t.s FROM [t] t WHERE {shape.pick('', 'NOT ')}EXISTS ({inner})"
+        case 7 | 8:
+            return f"SELECT t.id, {_windowed(shape)} AS v, {_windowed(shape)} AS x FROM [t] t WHERE {of_t}"
+        case 9:
+            keys = shape.random.sample([f"{sides[0]}.{name}" for name in KEYS], 2)
+            named = ", ".join(keys)
+            sets = shape.pick(
+                f"ROLLUP ({named})", f"CUBE ({named})", f"GROUPING SETS (({named}), ({keys[1]}), ())",
+                f"GROUPING SETS (({keys[0]}), ({keys[1]}))",
+            )  # fmt: skip
+            shown = f"{keys[0]} AS a, {keys[1]} AS o, grouping({keys[0]}) AS g, {_measures(shape, sides, 2)}"
+            return f"SELECT {shown} FROM {source} WHERE {p} GROUP BY {sets}"
+        case 10:
+            return f"SELECT {_measures(shape, sides)} FROM {source} WHERE {p}"
+    operation, more = (shape.pick("UNION ALL", "UNION", "EXCEPT", "INTERSECT") for _ in range(2))
+    d = shape.pick(*KEYS)
+    first = f"SELECT t.{c} AS c, t.{d} AS d FROM [t] t WHERE {of_t}"
+    both = f"{first} {operation} SELECT u.{c}, u.{d} FROM [u] u"
+    return shape.pick(both, f"({both}) {more} SELECT t.{c}, t.{d} FROM [t] t WHERE {shape.predicate(('t',), 1)}")
 
 
-def _measures(shape: Shape, sides: Sequence[str]) -> str:
-    counted, low, high = (shape.column(sides, shape.pick(*COMPARED)) for _ in range(3))
-    measures = [
-        "count(*)", f"count(DISTINCT {counted})", "sum(t.i)", "avg(t.i)", "sum(t.m)", "avg(t.f)", "sum(t.f)",
-        f"min({low})", f"max({high})", f"sum(t.i) FILTER (WHERE {shape.predicate(sides, 1)})", "stddev(t.i)",
-    ]  # fmt: skip
-    return ", ".join(f"{m} AS m{i}" for i, m in enumerate(shape.random.sample(measures, 3)))
+def _of_subquery(shape: Shape, c: str, of_t: str) -> str:
+    """IN and scalar subqueries, correlated or not, as conditions, beside others and as values."""
+    inner = f"SELECT u.{c} FROM [u] u WHERE {shape.predicate(('u',), 1)}"
+    inner += shape.pick("", "", " AND u.i = t.i", " AND u.s <> t.s")
+    member = f"t.{c} {shape.pick('', 'NOT ')}IN ({inner})"
+    measure = shape.pick("count(*)", "max(u.f)", "min(u.s)", "sum(u.i)", "count(DISTINCT u.f)", "max(u.d)")
+    extreme = f"(SELECT {shape.pick('max', 'min')}(u.f) FROM [u] u)"
+    scalar = f"(SELECT {measure} FROM [u] u WHERE u.{c} = t.{c} AND {shape.predicate(('u',), 1)})"
+    return shape.pick(
+        f"SELECT t.id FROM [t] t WHERE {member}",
+        f"SELECT t.id FROM [t] t WHERE {member} {shape.pick('AND', 'OR')} {of_t}",
+        f"SELECT t.id FROM [t] t WHERE NOT ({member} {shape.pick('AND', 'OR')} {of_t})",
+        f"SELECT t.id, {member} AS v FROM [t] t WHERE {of_t}",
+        f"SELECT t.id, {scalar} AS v FROM [t] t WHERE {of_t}",
+        f"SELECT t.id FROM [t] t WHERE {of_t} AND {scalar} IS {shape.pick('', 'NOT ')}NULL",
+        f"SELECT t.id FROM [t] t WHERE t.f {shape.pick('=', '<', '>=')} {extreme}",
+    )
+
+
+def _windowed(shape: Shape) -> str:
+    partition = shape.pick("", *(f"PARTITION BY t.{key} " for key in ("s", "b", "i", "f")))
+    turn = shape.pick("", " DESC", " NULLS FIRST")
+    if shape.random.randrange(3) == 0:
+        return f"{shape.pick(*PLACED)} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn}, t.id)"
+    if shape.random.randrange(4) == 0:  # ties are peers
+        function = shape.pick("rank()", "dense_rank()", "count(*)", "sum(t.i)", "max(t.f)", "percent_rank()")
+        return f"{function} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn})"
+    frame = shape.pick(*FRAMES)
+    return f"{shape.pick(*FRAMED)} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn}, t.id {frame})"
+
+
+def _measures(shape: Shape, sides: Sequence[str], count: int = 3) -> str:
+    return ", ".join(f"{_measure(shape, sides)} AS m{i}" for i in range(count))
+
+
+def _measure(shape: Shape, sides: Sequence[str]) -> str:
+    any_one = shape.column(sides, shape.pick(*COMPARED))
+    measure = shape.pick(
+        "count(*)", f"count(DISTINCT {any_one})", "sum(t.i)", "avg(t.i)", "sum(t.m)", "avg(t.f)", "sum(t.f)",
+        f"min({any_one})", f"max({any_one})", f"max({shape.term(sides, 'float', 2)})", "stddev(t.i)",
+        f"{shape.pick('sum', 'avg')}(DISTINCT t.i)", f"{shape.pick('sum', 'avg', 'min')}(DISTINCT t.f)",
+        "sum(DISTINCT t.m)", "bool_and(t.b)", "bool_or(t.b)", f"count({any_one})",
+    )  # fmt: skip
+    if shape.random.randrange(3) == 0:
+        measure += f" FILTER (WHERE {shape.predicate(sides, 1)})"
+    return measure

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.dataflow.operators import FORMATS, Operator
+from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import InstanceFailed, InternalError
 from jumpgate.nca.conformance import LiveHosts
 from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
@@ -50,7 +50,9 @@ class FakeInstance:
             if not self.configured or arguments["stage"] != self.stage + 1:
                 raise InternalError(f"execute of stage {arguments['stage']} is out of order", instance=self.name)
             self.stage += 1
-        return {"port": 9} if verb == "allocate" else {}
+        if verb == "allocate":
+            return {"port": 9, "ends": dict.fromkeys(arguments.get("ends", ()), 9)}
+        return {}
 
 
 @dataclass
@@ -121,7 +123,7 @@ class LocalRig:
         *,
         runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
         live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
-        formats: Sequence[str] = FORMATS,
+        formats: Sequence[str] | None = None,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)

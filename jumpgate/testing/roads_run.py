@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from jumpgate.testing import roads, tables
 from jumpgate.testing.alike import rows
@@ -18,7 +19,7 @@ from jumpgate.testing.roads import CELLS, DIALECTS, FORMULAS, SAME, Cell, Error,
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-FORMATS = ("parquet", "csv", "json", "orc", "arrow")
+FORMATS = (*formats(), tables.ARROW)
 MODES = ("always", "auto", "never")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -77,7 +78,7 @@ RENAMED = {
 
 
 def to_sql(root: Operator, dialect: Dialect = DEFAULT) -> str:
-    """One SELECT for the whole dataflow, with columns c0, c1, …; reads of ORC name tables orc_0, … (see oracle)."""
+    """One SELECT for the whole dataflow, with columns c0, c1, …; reads that DuckDB has no reader for name tables."""
     return Translator(dialect).statement(root)
 
 
@@ -115,11 +116,11 @@ def literal(value: Value, type: DataType) -> str:
 
 
 class Translator:
-    """Translates one dataflow; `orc` lists the reads whose tables orc_0, … must be there when the statement runs."""
+    """Translates one dataflow; the tables dataset_0, … of the reads in `datasets` must be there when it runs."""
 
     def __init__(self, dialect: Dialect = DEFAULT) -> None:
         self.dialect = dialect
-        self.orc: list[Read] = []
+        self.datasets: list[Read] = []
         self._steps: list[str] = []
         self._names: dict[int, str] = {}
 
@@ -176,24 +177,12 @@ class Translator:
     def _read(self, node: Read) -> str:
         columns = _numbered([_identifier(node.schema.names[i]) for i in range(len(node.schema))])
         files = "[" + ", ".join(map(quoted, node.files)) + "]"
-        options = dict(node.options)
         declared = ", ".join("'" + f.name.replace("'", "''") + f"': '{sql_type(f.type)}'" for f in node.file_schema)
-        if node.format == "orc":
-            self.orc.append(node)
-            return f"SELECT {columns} FROM orc_{len(self.orc) - 1}"
-        if node.format == "parquet":
-            return f"SELECT {columns} FROM read_parquet({files})"
-        skip = ", ignore_errors = true" if options.get("on_error") == "skip" else ""
-        if node.format == "json":
-            return (
-                f"SELECT {columns} FROM read_json({files}, format = 'newline_delimited', "
-                f"columns = {{{declared}}}{skip})"
-            )
-        return (
-            f"SELECT {columns} FROM read_csv({files}, columns = {{{declared}}}, auto_detect = false, "
-            f"header = {options.get('header', 'true')}, delim = {quoted(options.get('delimiter', ','))}, "
-            f"quote = {quoted(options.get('quote', chr(34)))}, nullstr = {quoted(options.get('null', ''))}{skip})"
-        )
+        duckdb = formats()[node.format].duckdb
+        if duckdb is None:
+            self.datasets.append(node)
+            return f"SELECT {columns} FROM dataset_{len(self.datasets) - 1}"
+        return f"SELECT {columns} FROM {duckdb(files, f'{{{declared}}}', dict(node.options))}"
 
     def _join(self, node: Join) -> str:
         left, right = self._step(node.left), self._step(node.right)

@@ -24,12 +24,13 @@ import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.explain import explain_data
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from jumpgate.testing import sqllogic, tables
 from jumpgate.testing.datafusion_plain import Answer, Reference, model
 
 #: formats of a file's tables, by chance of the name; what a format cannot hold is Parquet
-FORMATS = ("parquet", "csv", "parquet", "json", "parquet", "orc")
+FORMATS = tuple(name for name, format in formats().items() for _ in range(1 if format.converted else 3))
 #: where a query runs: the tables' place and `offload`
 ROADS = (("files", "never"), ("files", "auto"), ("files", "always"), ("arrow", "always"))
 #: of a file's path, in outcomes
@@ -104,7 +105,7 @@ class Tables:
             self._drop(name)
         format = FORMATS[zlib.crc32(f"{self._seed} {name}".encode()) % len(FORMATS)]
         if not tables.can_hold(format, table):
-            format = "parquet" if tables.can_hold("parquet", table) else "arrow"
+            format = next((name for name in formats() if tables.can_hold(name, table)), tables.ARROW)
         try:
             source = tables.write(table, self._folder / f"{len(list(self._folder.iterdir()))}.{format}", format)
         except pa.ArrowNotImplementedError:  # of types that no file has

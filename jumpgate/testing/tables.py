@@ -9,14 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.orc
-import pyarrow.parquet
 
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.testing import dataflows
 
-#: what stands for NULL in CSV, so that an empty string is one
-NULL = "\\N"
+#: beside the formats: a table that is no file
+ARROW = "arrow"
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "bool": pa.types.is_boolean,
     "int8": pa.types.is_int8,
@@ -81,30 +79,22 @@ def schema_of(table: pa.Table) -> Schema | None:
 
 def can_hold(format: str, table: pa.Table) -> bool:
     """Whether a file of that format has a notation for every value of the table."""
-    if format == "arrow":
+    if format == ARROW:
         return True
-    schema = schema_of(table)
-    if format == "parquet" or schema is None:
-        return format == "parquet" and bool(table.num_columns)
-    return format == "orc" or not any(f.type.kind == "binary" for f in schema)
+    schema, found = schema_of(table), formats()[format]
+    if schema is None:  # what Jumpgate has no type for is read by DataFusion alone
+        return not found.converted and bool(table.num_columns)
+    return not any(f.type.kind in found.lacks for f in schema)
 
 
 def write(table: pa.Table, path: Path, format: str) -> Source:
-    """The table as the file `path`, or as it is for `arrow`; needs `can_hold`."""
-    if format == "arrow":
+    """The table as the file `path`, or as it is for ARROW; needs `can_hold`."""
+    if format == ARROW:
         return Source(table)
-    if format == "parquet":
-        pyarrow.parquet.write_table(table, path, use_compliant_nested_type=False)  # lists keep their items' name
-        return Source(path, {"format": "parquet"})
-    if format == "orc":
-        pyarrow.orc.write_table(table, path)
-        return Source(path, {"format": "orc"})
-    schema = schema_of(table)
-    assert schema is not None, table.schema
-    values = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    dataflows.write(path, format, schema, values, null=NULL)
-    options: dict[str, Any] = {"format": format, "schema": schema}
-    return Source(path, {**options, "null": NULL} if format == "csv" else options)
+    found = formats()[format]
+    found.write(table, path)
+    options: dict[str, Any] = {"format": format, **found.written_options}
+    return Source(path, options if found.self_describing else {**options, "schema": schema_of(table)})
 
 
 def reversed_rows(table: pa.Table) -> pa.Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.dataflow.builder import read
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import DataType
 from jumpgate.tpcds.data import connect, path, quoted
 from jumpgate.tpcds.queries import Tables
@@ -29,25 +30,21 @@ def tables(directory: Path, format: str) -> Tables:
 def duckdb_over(
     directory: Path, format: str, names: Iterable[str] | None = None, threads: int = 0, suite: Suite = TPCDS
 ) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is. ORC: a pyarrow dataset.
-    CSV: a quoted nothing is an empty string, as it was when the file was written."""
+    """A DuckDB connection with a view for each table's file, told the schema as Jumpgate is; formats that DuckDB does
+    not read are Arrow datasets."""
+    found = formats()[format]
     connection = connect(suite=suite)
     if threads:
         connection.execute(f"SET threads = {int(threads)}")
     for name in suite.tables if names is None else names:
         file = path(directory, name, format)
-        if format == "orc":
+        if found.duckdb is None:
             from pyarrow import dataset
 
-            connection.register(name, dataset.dataset(str(file), format="orc"))
+            connection.register(name, dataset.dataset(str(file), format=found.dataset))
             continue
         columns = ", ".join(f"{quoted(field.name)}: {quoted(_sql(field.type))}" for field in suite.schema(name))
-        source = {
-            "json": f"read_json({quoted(file)}, format = 'newline_delimited', columns = {{{columns}}})",
-            "csv": f"read_csv({quoted(file)}, header = true, auto_detect = false, allow_quoted_nulls = false, "
-            f"columns = {{{columns}}})",
-            "parquet": f"read_parquet({quoted(file)})",
-        }[format]
+        source = found.duckdb(quoted(file), f"{{{columns}}}", {})
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source}")
     return connection
 

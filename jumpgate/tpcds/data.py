@@ -11,21 +11,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jumpgate import extras
+from jumpgate.dataflow import formats as declared
 from jumpgate.errors import ConfigError, FileUnreadable, JumpgateError
 from jumpgate.tpcds.suite import TPCDS, Suite
 
 if TYPE_CHECKING:
     import duckdb
 
-FORMATS = ("json", "orc", "parquet", "csv")
 #: the generator does not end below this
 SCALE_MIN = 0.01
 #: beside TPC-DS data: scale, generator and the schema of each table
 SCHEMA_FILE = "tpcds.json"
 #: called with what is done next, how many steps are done, and how many there are
 Progress = Callable[[str, int, int], None]
-
-_COPY_OPTIONS = {"json": "format json", "parquet": "format parquet", "csv": "format csv, header true"}
 
 
 def path(directory: Path, table: str, format: str) -> Path:
@@ -36,13 +35,13 @@ def path(directory: Path, table: str, format: str) -> Path:
 def generate(
     directory: Path,
     scale: float,
-    formats: Iterable[str] = FORMATS,
+    formats: Iterable[str] | None = None,
     tables: Iterable[str] | None = None,
     force: bool = False,
     progress: Progress = lambda what, done, total: None,
     suite: Suite = TPCDS,
 ) -> list[Path]:
-    """Writes what is missing of `tables` (all) in `formats` and returns the files it wrote.
+    """Writes what is missing of `tables` (all) in `formats` (all) and returns the files it wrote.
 
     A file appears under its name only when it is complete. Raises ConfigError: DuckDB is not installed, the scale is
     too small, or `directory` holds another one (and not `force`); FileUnreadable: it cannot be written.
@@ -51,7 +50,8 @@ def generate(
         raise ConfigError(f"{suite.title} has no scale {scale:g}; the smallest is {SCALE_MIN:g}")
     directory = directory.absolute()
     names = suite.tables if tables is None else tuple(tables)
-    wanted = [path(directory, table, format) for table in names for format in formats]
+    kinds = tuple(declared.formats() if formats is None else formats)
+    wanted = [path(directory, table, kind) for table in names for kind in kinds]
     known = _described_scale(directory, suite)
     if known is not None and known != scale and not force:
         raise ConfigError(
@@ -62,6 +62,7 @@ def generate(
     missing = [file for file in wanted if force or not file.exists()]
     if not missing:
         return []
+    connect(suite=suite).close()  # whoever lacks DuckDB is told so before anything is written
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=directory, prefix=".generating-") as work:
@@ -74,13 +75,11 @@ def generate(
 
 
 def connect(database: str = ":memory:", suite: Suite = TPCDS) -> duckdb.DuckDBPyConnection:
-    """A DuckDB connection that knows the suite's generator. Raises ConfigError when DuckDB or it is not installed."""
-    try:
+    """A DuckDB connection that knows the suite's generator. Raises NotInstalled when DuckDB or it is missing."""
+    with extras.explained():
         import duckdb
 
         module = importlib.import_module(f"duckdb_extension_{suite.extension}")
-    except ImportError as error:
-        raise ConfigError(f"{error.name} is not installed; run `pip install 'jumpgate[data]'`") from error
     connection = duckdb.connect(database)
     package = Path(str(module.__file__)).parent
     extension = next(package.glob("extensions/*/*.duckdb_extension"))
@@ -113,20 +112,11 @@ def _write(files: list[Path], scale: float, work: Path, progress: Progress, suit
 
 
 def _export(connection: duckdb.DuckDBPyConnection, table: str, file: Path) -> None:
-    format = file.suffix[1:]
-    if format in _COPY_OPTIONS:
-        connection.execute(f"COPY {table} TO {quoted(file)} ({_COPY_OPTIONS[format]})")
-        return
-    from pyarrow import Table, orc
-
-    reader = connection.execute(f"SELECT * FROM {table}").to_arrow_reader(1 << 17)
-    with orc.ORCWriter(str(file), compression="snappy") as writer:
-        empty = True
-        for batch in reader:
-            writer.write(Table.from_batches([batch]))
-            empty = False
-        if empty:
-            writer.write(reader.schema.empty_table())
+    format = declared.formats()[file.suffix[1:]]
+    if format.duckdb_copy:
+        connection.execute(f"COPY {table} TO {quoted(file)} ({format.duckdb_copy})")
+    else:
+        format.write(connection.execute(f"SELECT * FROM {table}").to_arrow_reader(1 << 17), file)
 
 
 def _schema_file(suite: Suite) -> str:

@@ -9,20 +9,22 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Options(_message.Message):
-    __slots__ = ("parallelism", "threads", "timeout_ms", "stall_timeout_ms", "memory_limit_bytes", "prefer")
+    __slots__ = ("parallelism", "threads", "timeout_ms", "stall_timeout_ms", "memory_limit_bytes", "prefer", "without")
     PARALLELISM_FIELD_NUMBER: _ClassVar[int]
     THREADS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     STALL_TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _ClassVar[int]
     PREFER_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_FIELD_NUMBER: _ClassVar[int]
     parallelism: int
     threads: int
     timeout_ms: int
     stall_timeout_ms: int
     memory_limit_bytes: int
     prefer: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ...) -> None: ...
+    without: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
     __slots__ = ("dataflow", "substrait", "options")

@@ -13,6 +13,7 @@ from functools import cached_property
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Sort, Window
 from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.engine.sql import refusal
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -35,10 +36,10 @@ class Engine:
 
         return EngineLifecycle()
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
-        if transport != "tcp" or ntf.layout != "columnar":
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
+        if transport != TCP or ntf.layout != "columnar":
             return Unsupported(
-                f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport}", "edge"
+                f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport.name}", "edge"
             )
         return None
 
@@ -51,8 +52,8 @@ class Engine:
             return Unsupported("DataFusion is not installed", "not_installed", "pip install 'jumpgate[sql]'")
         return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema, stateful=True)
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
-        return Descriptor.of(match.schema, layout), "tcp"
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
+        return Descriptor.of(match.schema, layout), TCP
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
         return Cost(setup_s=SETUP_S, throughput=0.2e9, memory_bytes=2.0 * (inputs[0].bytes or 0.0))

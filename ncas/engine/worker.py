@@ -10,21 +10,20 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 from jumpgate.errors import ComputeError, JumpgateError, MemoryLimit, Overflow
 from jumpgate.nca.dataset import Stream
-from jumpgate.nca.worker import serve
+from jumpgate.nca.worker import Input, serve
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 
 
-def compute(
-    configuration: dict[str, Any], schema: pa.Schema, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def compute(configuration: dict[str, Any], inputs: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
     """What the statement makes of the input, in the types of the output edge."""
     runtime = RuntimeEnvBuilder().with_disk_manager_os()
     if configuration["memory_bytes"]:
         runtime = runtime.with_fair_spill_pool(configuration["memory_bytes"])
     context = SessionContext(SessionConfig().with_target_partitions(configuration["threads"]), runtime)
-    numbered = pa.schema([pa.field(f"c{i}", f.type, f.nullable) for i, f in enumerate(schema)])
-    stream = Stream(numbered, batches)
+    (input,) = inputs
+    numbered = pa.schema([pa.field(f"c{i}", f.type, f.nullable) for i, f in enumerate(input.schema)])
+    stream = Stream(numbered, iter(input))
     context.register_dataset("input", stream)
     wanted = arrow_schema(Descriptor.parse(configuration["output"]["ntf"]).schema)
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +14,12 @@ from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Schema
-from jumpgate.nca.interface import DATAGRAMS, Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.lifecycle import peers
+from jumpgate.nca.transport import TCP
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
@@ -22,11 +27,12 @@ LOWERED_MAX = 256
 
 @dataclass(frozen=True)
 class Artifact:
-    """A built program and how to configure it."""
+    """A built program and how to configure it; `readers`: libraries for formats that the runtime does not read."""
 
     path: str
     program: Program
     dialect: Dialect
+    readers: Mapping[str, str]
 
 
 @dataclass
@@ -66,20 +72,21 @@ class SoftwareLifecycle:
         if path is None:
             source = await asyncio.to_thread(render, program, dialect)
             path = await host.compile(instance.fragment, source, key)
-        return Artifact(path, program, dialect)
+        return Artifact(path, program, dialect, await _readers(program, host))
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
-        datagrams = [e for e in ends if context.plan.edge(e).transport == DATAGRAMS]
-        if instance.inputs or datagrams:  # else there is nothing to listen for
+        channels = {e: context.plan.edge(e).transport.channel for e in ends}
+        own = {edge: channel for edge, channel in channels.items() if channel != TCP.channel}
+        if instance.inputs or own:  # else there is nothing to listen for
             properties = dict(instance.device.properties)
-            more = {"datagrams": datagrams} if datagrams else {}
+            more = {"ends": own} if own else {}
             answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), **more)
             address = properties.get("data_address", "127.0.0.1")
             context.addresses[instance.id] = f"{address}:{answer['port']}"
-            for edge in datagrams:
-                context.datagrams[instance.id, edge] = f"{address}:{answer['datagrams'][edge]}"
+            for edge in own:
+                context.sockets[instance.id, edge] = f"{address}:{answer['ends'][edge]}"
         return Live(handle)
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
@@ -97,6 +104,19 @@ class SoftwareLifecycle:
 
     async def destroy(self, handle: Live) -> None:
         await handle.instance.call("destroy")
+
+
+async def _readers(program: Program, host: Host) -> dict[str, str]:
+    """Builds what reads the program's files on the host, where the runtime does not: format → library."""
+    found = {}
+    for name in {source.format for source in program.sources if isinstance(source, FileSource)}:
+        reader = formats()[name].reader
+        if reader is not None:
+            source = await asyncio.to_thread(reader.read_text, encoding="utf-8")
+            key = f"reader-{name}-{hashlib.sha256(source.encode()).hexdigest()[:24]}"
+            title = f"the reader of {formats()[name].title} files"
+            found[name] = await host.has_artifact(key) or await host.compile(title, source, key)
+    return found
 
 
 def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:
@@ -118,7 +138,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
     sources: list[dict[str, Any]] = []
     for source in program.sources:
         if isinstance(source, FileSource):
-            sources.append(_files(source, instance, replicated, context))
+            sources.append(_files(source, instance, replicated, context, artifact.readers.get(source.format, "")))
         else:
             sources.append(_incoming(source, instance, context))
     return {
@@ -163,12 +183,15 @@ def _program(program: Program) -> dict[str, Any]:
     return {"tables": tables, "pipelines": pipelines, "limits": limits}
 
 
-def _files(source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext) -> dict[str, Any]:
+def _files(
+    source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext, reader: str
+) -> dict[str, Any]:
     known = [context.plan.files.get(file, ()) for file in source.files]
     return {
         "kind": "files",
         "name": source.name,
         "format": source.format,
+        "reader": reader,
         "files": source.files,
         "states": known if instance.device.name in context.here else [state[:1] for state in known],
         "file_columns": columns(source.file_schema),
@@ -195,27 +218,22 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
 
 def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
-    if edge.transport == DATAGRAMS:
-        return _datagrams(edge, instance.index, instance, context)
-    return {"kind": "edge", **_edge(edge, instance.index, context), "producers": len(edge.producers)}
+    end = _end(edge, instance.index, instance, context)
+    return {"kind": "edge", **end, "producers": len(edge.producers)}
 
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
-    if edge.transport == DATAGRAMS:
-        sink = _datagrams(edge, edge.producers.index(instance.id), instance, context)
-        return {**sink, "partitioning": edge.partitioning.kind}
-    peers = edge.endpoints or tuple(context.addresses[c] for c in edge.consumers)
-    return {
-        **_edge(edge, edge.producers.index(instance.id), context),
-        "peers": peers,
-        "partitioning": edge.partitioning.kind,
-    }
+    sink = _end(edge, edge.producers.index(instance.id), instance, context)
+    if edge.transport.channel == TCP.channel:
+        sink["peers"] = peers(edge, context)
+    return {**sink, "partitioning": edge.partitioning.kind}
 
 
-def _datagrams(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    """One end of an edge to or from a device, which has said what both must know."""
-    return {"kind": "datagrams", **_edge(edge, index, context), **context.paths[edge.id][instance.id]}
+def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
+    """One end of an edge, with what a device has said that its channel must know there."""
+    end = context.ends.get(edge.id, {}).get(instance.id, {})
+    return {**_edge(edge, index, context), "channel": edge.transport.channel, "end": end}
 
 
 def columns(schema: Schema) -> list[dict[str, Any]]:

@@ -1,25 +1,19 @@
-"""Scans of storage formats: a table of one NCA each, and the filters and projections that run in the same pass."""
+"""Scans of files: an accelerator for each format, and the filters and projections that run in the same pass."""
 
 from __future__ import annotations
 
+from jumpgate.dataflow.formats import Format
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.ncas.software import SoftwareNCA
 
 
 class Scan(SoftwareNCA):
-    """Reads files of one storage format with the converter of that name."""
+    """Reads files of one format with its reader."""
 
-    def __init__(self, format: str, throughput: float) -> None:
+    def __init__(self, format: Format) -> None:
         self.format = format
-        self.name = f"scan_{format}"
-        self.throughput = throughput
+        self.name = f"scan_{format.name}"
+        self.throughput = format.speeds.scan
 
     def accepts(self, node: Operator) -> bool:
-        return isinstance(node, Read) and node.format == self.format
-
-
-#: file bytes a second and core
-JSON = Scan("json", 1.5e9)
-CSV = Scan("csv", 0.7e9)
-ORC = Scan("orc", 0.4e9)
-PARQUET = Scan("parquet", 0.5e9)
+        return isinstance(node, Read) and node.format == self.format.name

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from jumpgate.nca.interface import DATAGRAMS, Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.transport import Transport
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.task import Task
+from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
 #: input bytes a second: of a switch, and of a software switch that shares the machine with everybody else
 THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
 #: to clear registers and to write the entries of a job
 SETUP_S = 0.05
-
-
-def program_of(device: Device) -> str:
-    """The program that a switch was configured to run; empty for other devices."""
-    return dict(device.properties).get("program", "aggregate") if device.kind == "switch" else ""
 
 
 class SwitchNCA:
@@ -42,21 +40,17 @@ class SwitchNCA:
         """What the instance asks of the switch."""
         raise NotImplementedError
 
-    def match_input(self, ntf: Descriptor, transport: str) -> Unsupported | None:
+    def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         if transport != DATAGRAMS:
-            return Unsupported(f"a switch reads datagrams, not {transport}", "transport")
-        if ntf != _network(ntf):
+            return Unsupported(f"a switch reads datagrams, not {transport.name}", "transport")
+        if not transport.carries(ntf):
             return Unsupported("a switch reads packed rows in network order", "layout")
         return None
 
-    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, str]:
+    def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         schema = match.schema if match.wire is None else match.wire.body.schema
-        return Descriptor.row(schema, byte_order="big", packed=True), DATAGRAMS
+        return packed(schema), DATAGRAMS
 
     def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        own = "p4runtime" not in dict(device.properties)
+        own = SWITCH.value(device, "p4runtime") is None
         return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
-
-
-def _network(ntf: Descriptor) -> Descriptor:
-    return Descriptor.row(ntf.schema, byte_order="big", packed=True)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from finsy import P4RegisterEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from jumpgate.errors import CannotPlace, ConfigError, JumpgateError, Unreachable
+from jumpgate.errors import CannotPlace, JumpgateError, Unreachable
 from jumpgate.nca.interface import Device
-from jumpgate.ncas.switch import program_of
 from jumpgate.ncas.switch.child import Child
 from jumpgate.ncas.switch.client import DELETE, INSERT, MODIFY, Client
+from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.task import Row
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes, PruneSizes
 
@@ -48,7 +48,7 @@ class SwitchDriver:
         self.device, self.sizes, self.data = device, sizes, data
         self.client = client
         self.child: Child | None = None
-        self._shares = int(dict(device.properties).get("jobs", "1"))
+        self._shares = int(SWITCH.value(device, "jobs"))
         self._held: set[str] = set()
         self._holding = asyncio.Lock()
         self._leases: list[Lease] = []
@@ -57,24 +57,13 @@ class SwitchDriver:
 
     @staticmethod
     async def reach(device: Device) -> SwitchDriver:
-        """Connects to the switch that jumpgate.toml names, or starts a software switch. Raises ConfigError for what is
-        wrong with its configuration, Unreachable, or what keeps its program from being built."""
-        properties, program = dict(device.properties), program_of(device)
-        if program not in PROGRAMS:
-            raise ConfigError(
-                f"switch '{device.name}': there is no program {program!r}; there are {', '.join(PROGRAMS)}",
-                device=device.name,
-            )
-        if "p4runtime" in properties:
-            if "data" not in properties:
-                raise ConfigError(
-                    f"switch '{device.name}' has p4runtime but no data: write data = \"HOST:PORT\", where it "
-                    "receives packets",
-                    device=device.name,
-                )
-            client = await Client.connect(device.name, properties["p4runtime"])
-            return SwitchDriver(device, PROGRAMS[program], client, properties["data"])
-        child = await Child.start(device.name, program, properties.get("profile", "none"))
+        """Connects to the switch that jumpgate.toml names, or starts a software switch. Raises Unreachable, ConfigError
+        for what the switch runs, or what keeps its program from being built."""
+        program = program_of(device)
+        if address := SWITCH.value(device, "p4runtime"):
+            client = await Client.connect(device.name, address)
+            return SwitchDriver(device, PROGRAMS[program], client, SWITCH.value(device, "data"))
+        child = await Child.start(device.name, program, SWITCH.value(device, "profile"))
         try:
             client = await Client.connect(device.name, child.p4runtime)
         except BaseException:

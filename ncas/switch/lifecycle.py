@@ -68,11 +68,11 @@ class SwitchLifecycle:
         names = [name for name in driver.registers() if name not in PER_FLOW and name.startswith(task.registers)]
         await driver.clear(handle.lease, names if alone else [])
         entries: list[P4TableEntry] = []
-        receiver = context.datagrams[context.plan.edge(instance.output).consumers[0], instance.output]
+        receiver = context.sockets[context.plan.edge(instance.output).consumers[0], instance.output]
         for number, edge in enumerate(instance.inputs):
             for sender in context.plan.edge(edge).producers:
                 flow, input = handle.flows[edge, sender], task.inputs[number]
-                entries += [_flow(handle, flow, input), _route(flow, 1, context.datagrams[sender, edge])]
+                entries += [_flow(handle, flow, input), _route(flow, 1, context.sockets[sender, edge])]
                 if input.forwards:
                     entries.append(_route(flow, 0, receiver))
         await driver.hold(task.constants)
@@ -110,34 +110,35 @@ def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
     instance, task, driver = live.instance, live.task, live.driver
     leaving = context.plan.edge(instance.output)
-    alike = {"window_bits": driver.sizes.window_bits, "slots": driver.sizes.slots, "tuple": task.packets}
-    end = context.paths.setdefault(leaving.id, {}).setdefault(
+    sizes = {"window_bits": driver.sizes.window_bits, "slots": driver.sizes.slots}
+    alike = {**sizes, "words": list(task.tuples.words), "has_rows": task.tuples.has_rows}
+    end = context.ends.setdefault(leaving.id, {}).setdefault(
         leaving.consumers[0],
-        {**alike, "paths": [], "outputs": [{"from": name} for name in task.outputs], "drains": []},
+        {**alike, "paths": [], "outputs": list(task.outputs), "drains": []},
     )
     for (id, sender), flow in live.flows.items():
         edge = context.plan.edge(id)
-        path = {"switch": driver.data, "flow": flow}
+        path = {"address": driver.data, "flow": flow}
         payload = ""
         if task.inputs[instance.inputs.index(id)].forwards:
             end["paths"].append(dict(path))
-            payload = leaving.ntf.text() if task.packets == "prune" else ""
-        begin = context.paths.setdefault(id, {}).setdefault(
+            payload = leaving.ntf.text() if task.tuples.has_rows else ""
+        begin = context.ends.setdefault(id, {}).setdefault(
             sender,
             {**alike, "paths": [{}] * len(edge.consumers), "payload_ntf": payload, "ends": True},
         )
         begin["paths"][edge.consumers.index(instance.id)] = path
     if task.outputs:
         first, buckets = _region(live)
-        end["drains"].append({"switch": driver.data, "first": first, "buckets": buckets})
+        end["drains"].append({"address": driver.data, "first": first, "buckets": buckets})
 
 
 def _flow(live: Live, flow: int, input: Input) -> P4TableEntry:
     """What the program does with a flow, in the job's region of the registers."""
     first, rows = _region(live)
     parameters = {**dict(input.parameters), "base": first, "mask": rows - 1}
-    action = "aggregate" if live.task.packets == "aggregate" else "run"
-    return P4TableEntry("flow", match=P4TableMatch({FLOW: flow}), action=P4TableAction(action, **parameters))
+    action = P4TableAction(live.task.action, **parameters)
+    return P4TableEntry("flow", match=P4TableMatch({FLOW: flow}), action=action)
 
 
 def _region(live: Live) -> tuple[int, int]:

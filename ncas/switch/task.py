@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jumpgate.ncas.switch.transport import TupleFormat
+
 #: parameters of an action, or fields of a match, by name
 Values = tuple[tuple[str, int], ...]
 
@@ -29,12 +31,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Task:
-    """`packets` are those of aggregate or of prune. `inputs` are the instance's input edges, in order. `claims` are
-    leased; registers whose names begin with one of `registers` are cleared, which have 2^`row_bits` rows. `outputs`:
-    which of a group's numbers each column of the output is; then the buckets are drained. `constants`: what the
-    algorithm's tables must hold."""
+    """`action` is that of table `flow`, and `tuples` what its packets hold. `inputs` are the instance's input edges, in
+    order. `claims` are leased; registers whose names begin with one of `registers` are cleared, which have 2^`row_bits`
+    rows. `outputs`: which of a group's numbers each column of the output is; then the buckets are drained.
+    `constants`: what the algorithm's tables must hold."""
 
-    packets: str
+    action: str
+    tuples: TupleFormat
     inputs: tuple[Input, ...]
     claims: tuple[str, ...]
     registers: tuple[str, ...]

@@ -12,13 +12,17 @@ from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Receive, c
 from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported, Wire, WireInput
 from jumpgate.nca.matching import partial_phase
-from jumpgate.ncas.switch import SwitchNCA, program_of
+from jumpgate.ncas.switch import SwitchNCA
+from jumpgate.ncas.switch.kind import BUCKETS, SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Task
+from jumpgate.ncas.switch.transport import DATAGRAMS, TupleFormat
 from jumpgate.ncas.switch.wire import converted, wide_type
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
 
 PROGRAM = "aggregate"
+#: (key, value)
+TUPLES = TupleFormat((64, 64))
 MEASURES = ("sum", "count", "count_star", "min", "max", "avg")
 
 
@@ -26,7 +30,7 @@ class SwitchAggregate(SwitchNCA):
     """Partial aggregates in the network: one key and one value of at most 64 bits, sum, count, min, max and avg."""
 
     name = "switch_aggregate"
-    sample_devices = (Device("switch", "switch", properties=(("program", PROGRAM),)),)
+    sample_devices = (SWITCH.device("switch", program=PROGRAM),)
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -41,7 +45,7 @@ class SwitchAggregate(SwitchNCA):
             return value
         return Match(
             self.name, (node,), Completeness.PARTIAL, partial_phase(node).schema, stateful=True,
-            note=summary(PROGRAM), wire=_wire(node, value), claims=("buckets",),
+            note=summary(PROGRAM), wire=_wire(node, value), claims=(BUCKETS,),
         )  # fmt: skip
 
     def task(self, instance: InstancePlan) -> Task:
@@ -49,7 +53,7 @@ class SwitchAggregate(SwitchNCA):
         assert isinstance(body, Aggregate)
         sizes = PROGRAMS[PROGRAM]
         assert isinstance(sizes, AggregateSizes)
-        return Task("aggregate", (Input(),), ("buckets",), ("",), sizes.bucket_bits, tuple(outputs(body)))
+        return Task("aggregate", TUPLES, (Input(),), (BUCKETS,), ("",), sizes.bucket_bits, tuple(outputs(body)))
 
 
 def _refusal(node: Aggregate, dialect: Dialect) -> Unsupported | None:
@@ -113,7 +117,7 @@ def _wire(node: Aggregate, value: Expression) -> Wire:
     body = Aggregate(arriving, (column(schema, 0),), node.key_names, measures, "partial")
     wanted = partial_phase(node).schema
     back = tuple(converted(column(body.schema, i), f.type) for i, f in enumerate(wanted))
-    return Wire((WireInput(0, tuple(expressions), schema, (0,)),), body, back)
+    return Wire((WireInput(0, tuple(expressions), schema, (0,)),), body, back, DATAGRAMS)
 
 
 def _over_wire(m: Measure, arriving: Receive) -> Measure:

@@ -12,9 +12,11 @@ from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Join, Operator, Prune, Receive, Sort
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
 from jumpgate.nca.matching import pruned_leaf
-from jumpgate.ncas.switch import SwitchNCA, program_of
+from jumpgate.ncas.switch import SwitchNCA
+from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Row, Task
+from jumpgate.ncas.switch.transport import TupleFormat
 from jumpgate.ncas.switch_prune.distinct import prune_distinct
 from jumpgate.ncas.switch_prune.groupby import prune_groupby
 from jumpgate.ncas.switch_prune.having import prune_having, threshold_of
@@ -25,6 +27,8 @@ from jumpgate.ncas.switch_prune.topn import prune_topn, wanted
 from jumpgate.p4.programs.join import masks
 from jumpgate.p4.programs.render import CODES, PROGRAMS, PruneSizes
 
+#: (key, a, b), then the row that is pruned
+TUPLES = TupleFormat((64, 32, 32), has_rows=True)
 KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having, prune_skyline)
 #: algorithm → how its registers' names begin, and the size that is log2 of their rows
 REGISTERS = {
@@ -43,7 +47,7 @@ class SwitchPrune(SwitchNCA):
     """Drops rows on their way that cannot matter: distinct, top-n, max, min, joins, having, skylines."""
 
     name = "switch_prune"
-    sample_devices = tuple(Device(p, "switch", properties=(("program", p),)) for p in ("prune", "prune_topn"))
+    sample_devices = tuple(SWITCH.device(p, program=p) for p in ("prune", "prune_topn"))
 
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
@@ -51,7 +55,7 @@ class SwitchPrune(SwitchNCA):
         sizes = PROGRAMS.get(program_of(device))
         if not isinstance(sizes, PruneSizes):
             return None
-        setting = Setting(sizes, float(dict(device.properties).get("success", "1")))
+        setting = Setting(sizes, SWITCH.value(device, "success"))
         found = next((f for kind in KINDS if (f := kind(node, setting)) is not None), None)
         if not isinstance(found, Pruning):
             return found
@@ -78,7 +82,7 @@ class SwitchPrune(SwitchNCA):
         )
         prefix, rows = REGISTERS[algorithm]
         return Task(
-            "prune", inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
+            "run", TUPLES, inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
             constants=_masks() if algorithm == "join_rbf" else (),
         )  # fmt: skip
 
@@ -101,7 +105,7 @@ def _algorithm(pruned: Operator, sizes: PruneSizes, device: Device) -> str:
     if isinstance(pruned, Join):
         names = ("having",) if isinstance(pruned.right, Filter) else ("join_bf", "join_rbf")
         return next(n for n in names if n in sizes.algorithms)
-    setting = Setting(sizes, float(dict(device.properties).get("success", "1")))
+    setting = Setting(sizes, SWITCH.value(device, "success"))
     found = next(f for kind in KINDS if isinstance(f := kind(pruned, setting), Pruning))
     return found.algorithm
 

@@ -10,6 +10,7 @@ from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.operators import Operator, Prune, Receive, column
 from jumpgate.dataflow.types import Field, Schema, int32
 from jumpgate.nca.interface import Wire, WireInput
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_prune.words import literal
 from jumpgate.p4.programs.render import PruneSizes
 
@@ -76,7 +77,7 @@ def _input(
 
 def pruned(inputs: Sequence[WireInput], body: Operator, leaf: Operator) -> Wire:
     """What lets rows of `leaf` pass that may matter to `body`."""
-    return Wire(tuple(inputs), Prune(body, leaf.schema), every_column(leaf))
+    return Wire(tuple(inputs), Prune(body, leaf.schema), every_column(leaf), DATAGRAMS)
 
 
 def every_column(node: Operator) -> tuple[Expression, ...]:

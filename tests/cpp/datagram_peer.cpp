@@ -109,7 +109,7 @@ Status send(const jg::EdgeOptions& edge, jg::DatagramOptions options, jg::net::F
     const auto worker = emitter->worker();
     const auto decoder = jg::ntf::make_decoder(descriptor);
     JG_RETURN_IF_ERROR(decoder->open(payload, bytes.size(), rows));
-    const size_t key = descriptor.columns.size() - (options.aggregate ? 2 : 3);
+    const size_t key = descriptor.columns.size() - options.words.size();
     std::vector<uint64_t> hashes(JG_BATCH_ROWS);
     for (int time = 0; time < times; time++) {
       for (uint32_t at = t * JG_BATCH_ROWS; at < rows; at += threads * JG_BATCH_ROWS) {
@@ -203,7 +203,7 @@ Status run(bool sends, std::string* ok) {
   edge.columns = descriptor.columns;
   options.slots = std::stoi(word("slots", "4"));
   options.window_bits = std::stoi(word("window_bits", "8"));
-  options.aggregate = word("tuple", "aggregate") == "aggregate";
+  if ((options.has_rows = word("tuple", "aggregate") == "prune")) options.words = {64, 32, 32};
   jg::net::Fd socket;
   int port = 0;
   JG_RETURN_IF_ERROR(jg::datagram::bind_socket("127.0.0.1", &socket, &port));

@@ -63,6 +63,6 @@ void compare(const uint8_t* data, size_t size, char line_end) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   for (const char line_end : {'\n', '\r'}) compare(data + 1, size - 1, line_end);
-  jg::fuzz::read_text(data[0], data + 1, size - 1, jg::make_csv_source);
+  jg::fuzz::read_text(data[0], data + 1, size - 1, jg::find_reader("csv"));
   return 0;
 }

@@ -38,7 +38,8 @@ struct Ends {
     if (!jg::ntf::parse_descriptor(edge.ntf, &descriptor).ok()) std::abort();
     edge.columns = descriptor.columns;
     options.slots = shape.slots;
-    options.aggregate = shape.aggregate;
+    options.has_rows = !shape.aggregate;
+    if (!shape.aggregate) options.words = {64, 32, 32};
     if (shape.aggregate) options.outputs = {"key", "count", "sum", "min", "max"};
     if (!BlockFormat::make(edge, options, &format).ok()) std::abort();
     reader.emplace(format, edge.edge);

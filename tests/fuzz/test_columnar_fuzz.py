@@ -99,7 +99,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
             file.write(corpus / f"other{i}")
     library = pa.get_library_dirs()[0]
     soname = next(Path(library).glob("libarrow.so.*")).name.removeprefix("libarrow.so.").partition(".")[0]
-    sources = [HERE / f"{format}_fuzz.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
+    sources = [HERE / f"{format}_fuzz.cpp", CONVERTERS / "readers.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
                *sorted(p for p in CONVERTERS.glob("common/*.cpp") if p.name != "scan_probe.cpp")]  # fmt: skip
     flags = ["-march=native", "-I", str(CONVERTERS), "-isystem", pa.get_include(), f"-L{library}",
              f"-Wl,-rpath,{library}"]  # fmt: skip

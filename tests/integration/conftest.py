@@ -11,7 +11,7 @@ import simdjson
 
 from jumpgate.client.session import Session
 from jumpgate.codegen import toolchain
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import formats
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
 from jumpgate.testing.lab import Lab
@@ -109,7 +109,7 @@ def lab(local: Session, tmp_path: Path) -> Lab:
     return Lab(local, tmp_path)
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=tuple(formats()))
 def any_lab(local: Session, tmp_path: Path, request: pytest.FixtureRequest) -> Lab:
     """Tables in each format."""
     return Lab(local, tmp_path, request.param)

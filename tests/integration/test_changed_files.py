@@ -22,7 +22,7 @@ import pytest
 from jumpgate.client import Dataflow, count, max_, min_, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.file_state import check_unchanged, file_states
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import DataError, FileChanged, FileUnreadable
 from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
@@ -168,7 +168,7 @@ def ask(session: Session, flow: Dataflow) -> Answer:
 
 
 @pytest.mark.parametrize("kind", ["replaced", "rewritten", "cut", "appended"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", tuple(formats()))
 def test_a_change_between_plan_and_execution_is_noticed(
     format: str, kind: str, session: Session, moment: Moment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +198,7 @@ def test_a_file_that_is_removed_after_planning_is_named(
 
 
 @pytest.mark.parametrize("kind", ["replaced", "rewritten", "cut", "appended"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", tuple(formats()))
 def test_a_change_while_a_file_is_read_mixes_nothing(format: str, kind: str, session: Session, tmp_path: Path) -> None:
     path, change = tmp_path / f"t.{format}", Change(format, kind)
     change.start(path)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from jumpgate import client
 from jumpgate.client import col, run
 from jumpgate.converters import footers
+from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import Cancelled, DataError, FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch
@@ -142,7 +143,7 @@ def test_every_type(tmp_path: Path, suffix: str, nulls: str, rows: int) -> None:
     data = table(rows, nulls)
     path = write(tmp_path / f"t.{suffix}", data)
     check([path], data)
-    infer = footers.parquet_schema if suffix == "parquet" else footers.orc_schema
+    infer = footers.parquet_schema if suffix == "parquet" else orc_schema
     assert infer([path]) == schema_of(data)
 
 
@@ -553,7 +554,7 @@ def test_missing_file(tmp_path: Path, suffix: str) -> None:
     for read in (
         lambda: probe.scan(suffix, [path], Schema((Field("a", t.int64),))),
         lambda: footers.parquet_schema([path]),
-        lambda: footers.orc_schema([path]),
+        lambda: orc_schema([path]),
     ):
         with pytest.raises(FileUnreadable, match="No such file") as e:
             read()
@@ -597,7 +598,7 @@ def test_damaged(tmp_path: Path, suffix: str) -> None:
 
 
 def test_files_of_one_read_must_agree(tmp_path: Path) -> None:
-    for suffix, infer in (("parquet", footers.parquet_schema), ("orc", footers.orc_schema)):
+    for suffix, infer in (("parquet", footers.parquet_schema), ("orc", orc_schema)):
         a = write(tmp_path / f"a.{suffix}", pa.table({"x": [1], "y": ["a"]}))
         b = write(tmp_path / f"b.{suffix}", pa.table({"x": [1], "y": [2]}))
         with pytest.raises(SchemaMismatch, match=f"'{a}' has y: string, '{b}' has y: int64. Read them separately"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import socket
 import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,20 @@ import pytest
 
 from jumpgate.dataflow.operators import Emit, Partitioning, Read, Receive
 from jumpgate.dataflow.types import Schema, decimal, int32, int64, string
-from jumpgate.errors import Unreachable
-from jumpgate.nca.interface import DATAGRAMS, Device, Edge, InstancePlan, JobContext, JobPlan
+from jumpgate.errors import InternalError, Unreachable
+from jumpgate.nca.interface import Device, Edge, InstancePlan, JobContext, JobPlan
+from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
+from jumpgate.ncas.scan import PARQUET as SCAN_PARQUET
+from jumpgate.ncas.software import CHANNELS
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.programs import crc, protocol, render
 from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX
 from jumpgate.testing import live
+from jumpgate.testing.cpp import runtime_source
 from jumpgate.testing.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
 from jumpgate.testing.switch_programs import ACK, DATA, END, WORD, region
 
@@ -565,14 +572,14 @@ async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str
             context = JobContext("job", "token", plan, dict(agents.hosts))
             lifecycle = SoftwareLifecycle()
             handles = {i.id: await lifecycle.allocate(i, context) for i in plan.instances}
-            ends = [int(context.datagrams[at].rpartition(":")[2]) for at in (("p", "e1"), ("c", "e2"))]
+            ends = [int(context.sockets[at].rpartition(":")[2]) for at in (("p", "e1"), ("c", "e2"))]
             line.join(3, (0, 1023), *ends)
-            path = {"switch": f"127.0.0.1:{line.port}", "flow": 3}
-            alike = {"paths": [path], "window_bits": 8, "slots": 4, "tuple": "aggregate"}
-            context.paths["e1"] = {"p": {**alike, "payload_ntf": "", "ends": True}}
-            outputs = [{"from": name} for name in OUTPUTS.split(",")]
-            drains = [{"switch": path["switch"], "first": 0, "buckets": 1024}]
-            context.paths["e2"] = {"c": {**alike, "outputs": outputs, "drains": drains}}
+            path = {"address": f"127.0.0.1:{line.port}", "flow": 3}
+            alike = {"paths": [path], "window_bits": 8, "slots": 4, "words": [64, 64]}
+            context.ends["e1"] = {"p": {**alike, "payload_ntf": "", "ends": True}}
+            outputs = OUTPUTS.split(",")
+            drains = [{"address": path["address"], "first": 0, "buckets": 1024}]
+            context.ends["e2"] = {"c": {**alike, "outputs": outputs, "drains": drains}}
             host = context.hosts[device.name]
             for i in plan.instances:
                 await lifecycle.configure(handles[i.id], i, await lifecycle.compile(i, host), context)
@@ -583,3 +590,37 @@ async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str
             for handle in handles.values():
                 await lifecycle.destroy(handle)
     return dict(zip(handles, counters, strict=True)), done
+
+
+def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "input.parquet"
+    pq.write_table(pa.Table.from_batches([batch_of(KEYS, [])]), file)
+    pigeons = Transport("pigeons", "pigeon")
+    refused = SCAN_PARQUET.match_input(KEYS, pigeons)
+    assert refused is not None and refused.reason == "software NCAs receive over tcp, udp, not pigeon"
+    read = Read((str(file),), "parquet", KEYS.schema, (0, 1))
+    device = Device("here")
+    instance = InstancePlan("p", "f0", "scan", device, Emit(read, "e1", Partitioning()), output="e1")
+    plan = JobPlan((instance,), (Edge("e1", KEYS, Partitioning(), ("p",), ("s",), transport=pigeons),), 1, "e1")
+
+    async def allocated(transport: Transport) -> None:
+        async with live.agents([device]) as agents:
+            edges = tuple(replace(e, transport=transport) for e in plan.edges)
+            context = JobContext("job", "token", replace(plan, edges=edges), dict(agents.hosts))
+            context.addresses["s"] = "127.0.0.1:9"
+            lifecycle = SoftwareLifecycle()
+            handle = await lifecycle.allocate(instance, context)
+            artifact = await lifecycle.compile(instance, context.hosts["here"])
+            context.plan = plan
+            context.ends = {"e1": {"p": {}}}
+            await lifecycle.configure(handle, instance, artifact, context)
+
+    with pytest.raises(InternalError, match="edges over pigeon have no ends of their own"):
+        asyncio.run(allocated(pigeons))
+    with pytest.raises(InternalError, match="unknown channel pigeon; there are tcp, udp"):
+        asyncio.run(allocated(TCP))
+
+
+def test_the_data_path_has_the_channels_that_software_ncas_take() -> None:
+    text = (runtime_source() / "src" / "channels.cpp").read_text()
+    assert tuple(re.findall(r'^    \{"(\w+)"', text, re.M)) == CHANNELS

@@ -21,6 +21,7 @@ from jumpgate.dataflow.types import DataType, Schema, decimal, float64, int32, i
 from jumpgate.errors import MemoryLimit, Overflow
 from jumpgate.nca.dataset import Stream
 from jumpgate.nca.interface import Device, Match, Unsupported
+from jumpgate.nca.worker import Input
 from jumpgate.ncas.engine import ENGINE
 from jumpgate.ncas.engine.worker import compute
 from jumpgate.ntf.descriptor import Descriptor
@@ -117,7 +118,7 @@ def test_the_engine_reads_no_faster_than_it_is_read() -> None:
             produced += 1
             yield pa.record_batch([pa.array(range(8192))], schema=schema)
 
-    results = compute(configuration("SELECT c0 FROM input", 0), schema, batches())
+    results = compute(configuration("SELECT c0 FROM input", 0), (Input(schema, 1, batches()),))
     assert next(results).num_rows == 8192
     assert produced < 100
 
@@ -126,7 +127,11 @@ def test_too_little_memory_is_a_typed_error() -> None:
     schema = pa.schema([("c0", pa.int64())])
     batch = pa.record_batch([pa.array(range(8192))], schema=schema)
     with pytest.raises(MemoryLimit):
-        [*compute(configuration("SELECT c0 FROM input ORDER BY c0 DESC", 1 << 10), schema, iter([batch] * 10))]
+        [
+            *compute(
+                configuration("SELECT c0 FROM input ORDER BY c0 DESC", 1 << 10), (Input(schema, 1, iter([batch] * 10)),)
+            )
+        ]
 
 
 def test_what_reading_raises_comes_through() -> None:
@@ -136,7 +141,7 @@ def test_what_reading_raises_comes_through() -> None:
 
     schema = pa.schema([("c0", pa.int64())])
     with pytest.raises(Overflow, match="a producer's own words"):
-        [*compute(configuration("SELECT c0 FROM input ORDER BY c0", 0), schema, broken())]
+        [*compute(configuration("SELECT c0 FROM input ORDER BY c0", 0), (Input(schema, 1, broken()),))]
     assert Stream(schema, iter(())).schema == schema
 
 

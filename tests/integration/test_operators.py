@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from jumpgate.client import Dataflow, col, count, f, lit, read, sum_, when
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import InvalidDataflow
-from jumpgate.testing.lab import OPTIONS, Lab
+from jumpgate.testing.lab import Lab
 
 #: three-valued logic over every combination
 LOGIC = {"i": "int32", "a": "bool", "b": "bool", "c": "bool"}
@@ -192,7 +193,7 @@ def test_globs_directories_and_lists(any_lab: Lab) -> None:
     table = any_lab.table({"a": "int64", "s": "string"}, [(i, f"s{i % 7}") for i in range(1000)], files=5)
     any_lab.check(table.aggregate(by=["s"], n=count(), t=sum_("a")))
     schema = {"a": "int64", "s": "string"}
-    options = OPTIONS.get(any_lab.format, {})
+    options = formats()[any_lab.format].written_options
     for paths in (
         any_lab.folder / f"t0-*.{any_lab.format}",
         [any_lab.folder / f"t0-{i}.{any_lab.format}" for i in range(5)],

@@ -19,7 +19,8 @@ import pytest
 
 from jumpgate.client import col, read
 from jumpgate.client.session import Session
-from jumpgate.converters import footers, orc_footer
+from jumpgate.converters.orc import footer as orc_footer
+from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, SchemaMismatch
@@ -200,7 +201,7 @@ def test_instants_are_utc(tmp_path: Path) -> None:
     change_type(file, kind=INSTANT)
     file.stripes[0].footer.put(3, b"Mars/Olympus")
     assert scan(file.write(tmp_path / "t.orc"), t.timestamp) == [0, 5]
-    assert footers.orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamp
+    assert orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamp
 
 
 def test_digits_below_microseconds_are_cut_towards_1970(tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def hive11(path: Path, values: Sequence[tuple[int, int]]) -> str:
 def test_decimals_of_hive_11(tmp_path: Path) -> None:
     values = [(123456786547456, 7), (5, 0), (-25, 1), (10**20 + 3, 3), (1500000000000, 12)]
     path = hive11(tmp_path / "t.orc", values)
-    (field,) = footers.orc_schema([path])
+    (field,) = orc_schema([path])
     assert field.type == t.decimal(38, 10)
     exact = [decimal.Decimal(d).scaleb(-s) for d, s in values]
     assert [decimal.Decimal(v).scaleb(-10) for v in scan(path, field.type)] == exact
@@ -258,7 +259,7 @@ def test_decimals_of_64_bits(tmp_path: Path, kind: int, declared: DataType) -> N
         stripe.footer.put(2, root, column.put(1, kind))
     path = file.write(tmp_path / "t.orc")
     assert scan(path, declared) == values
-    assert footers.orc_schema([path])[0].type == t.decimal(12, 2)
+    assert orc_schema([path])[0].type == t.decimal(12, 2)
 
 
 @pytest.mark.parametrize("kind", [CHAR, VARCHAR])
@@ -266,7 +267,7 @@ def test_char_and_varchar(tmp_path: Path, kind: int) -> None:
     file = written(tmp_path / "t.orc", pa.array(["ab ", None, "å  "]))
     change_type(file, kind=kind, maximum_length=3)
     path = file.write(tmp_path / "t.orc")
-    assert footers.orc_schema([path])[0].type == t.string
+    assert orc_schema([path])[0].type == t.string
     assert scan(path, t.string) == [b"ab ", None, "å  ".encode()]
 
 
@@ -277,7 +278,7 @@ def test_magic_in_front_only(tmp_path: Path) -> None:
     file = written(tmp_path / "t.orc", pa.array([1, 2], pa.int64()))
     file.postscript.put(8000)
     path = file.write(tmp_path / "t.orc")
-    assert footers.orc_schema([path])[0].type == t.int64
+    assert orc_schema([path])[0].type == t.int64
     assert scan(path, t.int64) == [1, 2]
 
 
@@ -288,7 +289,7 @@ def test_no_block_size(tmp_path: Path, compression: str) -> None:
     data = path.read_bytes()
     script = Message.parse(data[-1 - data[-1] : -1]).put(3).encode()
     path.write_bytes(data[: -1 - data[-1]] + script + bytes([len(script)]))
-    assert footers.orc_schema([str(path)])[0].type == t.int64
+    assert orc_schema([str(path)])[0].type == t.int64
     assert scan(path, t.int64) == [1, 2] * 5000
 
 
@@ -298,7 +299,7 @@ def test_what_is_refused_says_what_it_is(tmp_path: Path) -> None:
     original = path.read_bytes()
 
     def refused(why: str) -> None:
-        for look in (lambda: footers.orc_schema([str(path)]), lambda: scan(path, t.int64)):
+        for look in (lambda: orc_schema([str(path)]), lambda: scan(path, t.int64)):
             with pytest.raises(SchemaMismatch, match=why) as e:
                 look()
             assert str(path) in e.value.message
@@ -337,7 +338,7 @@ def test_columns_without_a_type_are_opaque(tmp_path: Path, local: Session, compr
     data = pa.table({"n": pa.array([None, None], NESTED), "a": [1, 2], "u": union, "b": ["x", "y"]})
     path = str(tmp_path / "t.orc")
     orc.write_table(data, path, compression=compression)
-    assert [(f.name, str(f.type)) for f in footers.orc_schema([path])] == [
+    assert [(f.name, str(f.type)) for f in orc_schema([path])] == [
         ("n", "struct<l list<int64>, m map<string, struct<x decimal(5, 2), y bool>>>?"),
         ("a", "int64?"),
         ("u", "union<int32, string>?"),
@@ -384,7 +385,7 @@ def test_damaged_footers_are_typed_errors(tmp_path: Path, compression: str) -> N
     orc.write_table(pa.table({n: pa.array([1], NESTED if n[14] == "3" else pa.int64()) if n[14] != "3" else
                               pa.array([None], NESTED) for n in names}), path, compression=compression)  # fmt: skip
     whole = path.read_bytes()
-    assert footers.orc_schema([str(path)]).names == tuple(names)
+    assert orc_schema([str(path)]).names == tuple(names)
     refused = 0
     for i in range(300):
         data = bytearray(whole)

@@ -18,11 +18,13 @@ from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import CannotPlace, ConfigError, InstanceFailed, InternalError, Unreachable
-from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext
+from jumpgate.nca.interface import Device, InstancePlan, JobContext, Property
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch import driver as drivers
 from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
 from jumpgate.testing.lab import Lab
@@ -35,8 +37,8 @@ DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = range(1, 7)
 WAIT_S = 30.0
 
 
-def switch(program: str = "aggregate", **properties: str) -> Device:
-    return Device("tor1", "switch", properties=(("program", program), *properties.items()))
+def switch(program: str = "aggregate", **properties: Property) -> Device:
+    return SWITCH.device("tor1", program=program, **properties)
 
 
 @contextlib.asynccontextmanager
@@ -53,7 +55,7 @@ class Instance:
 
     def __init__(self, driver: SwitchDriver, flow: Dataflow, job: str = "job", hosts: int = 1) -> None:
         self.driver = driver
-        nca = PRUNE if "prune" in dict(driver.device.properties)["program"] else AGGREGATE
+        nca = PRUNE if "prune" in program_of(driver.device) else AGGREGATE
         devices = (*(host(f"h{i}") for i in range(hosts)), driver.device)
         plan = compile_dataflow(flow.root, devices, default_registry(), CompileOptions(prefer=(nca.name,)))
         self.plan: InstancePlan = next(i for i in plan.instances if i.nca == nca.name)
@@ -67,7 +69,7 @@ class Instance:
                     end.bind(("127.0.0.1", 0))
                     end.settimeout(WAIT_S)
                     self.sockets[instance, edge.id] = end
-                    self.context.datagrams[instance, edge.id] = f"127.0.0.1:{end.getsockname()[1]}"
+                    self.context.sockets[instance, edge.id] = f"127.0.0.1:{end.getsockname()[1]}"
         self.live: Live
 
     async def configure(self) -> None:
@@ -84,8 +86,8 @@ class Instance:
         """The socket of a sender, and its flow."""
         edge = self.plan.inputs[input]
         instance = self.context.plan.edge(edge).producers[number]
-        (path,) = self.context.paths[edge][instance]["paths"]
-        assert path["switch"] == self.driver.data
+        (path,) = self.context.ends[edge][instance]["paths"]
+        assert path["address"] == self.driver.data
         return self.sockets[instance, edge], path["flow"]
 
     @property
@@ -130,10 +132,10 @@ def test_tuples_are_absorbed_and_buckets_read(table: Dataflow, grpc_is_up: None)
             assert instance.arrived()[:2] == (DATA, 2)
             instance.send(END, 2)
             assert instance.arrived()[:2] == (END, 2)
-            end = instance.context.paths[instance.plan.output]
+            end = instance.context.ends[instance.plan.output]
             (told,) = end.values()
-            assert told["outputs"] == [{"from": "key"}, {"from": "sum"}]
-            assert told["drains"] == [{"switch": driver.data, "first": 0, "buckets": 1 << 14}]
+            assert told["outputs"] == ["key", "sum"]
+            assert told["drains"] == [{"address": driver.data, "first": 0, "buckets": 1 << 14}]
             await instance.close()
             await instance.close()
 
@@ -187,7 +189,7 @@ def test_jobs_share_the_registers_without_meeting(table: Dataflow) -> None:
     """Of a region that others used before, nothing is left; what others use meanwhile is not touched."""
 
     async def main() -> None:
-        async with reached(switch(jobs="2")) as driver:
+        async with reached(switch(jobs=2)) as driver:
             first, second, third = (Instance(driver, sums(table), job) for job in ("a", "b", "c"))
             await first.configure()
             await second.configure()
@@ -206,7 +208,7 @@ def test_jobs_share_the_registers_without_meeting(table: Dataflow) -> None:
 
 async def groups(instance: Instance) -> int:
     """How many buckets of the instance's region belong to a key."""
-    (told,) = instance.context.paths[instance.plan.output].values()
+    (told,) = instance.context.ends[instance.plan.output].values()
     (drain,) = told["drains"]
     found = 0
     for bucket in range(drain["first"], drain["first"] + drain["buckets"]):
@@ -297,8 +299,3 @@ def test_a_switch_of_somebody_else(table: Dataflow) -> None:
             await SwitchDriver.reach(switch(**there))
 
     asyncio.run(main())
-
-
-def test_an_unknown_program() -> None:
-    with pytest.raises(ConfigError, match="no program 'x'; there are aggregate"):
-        asyncio.run(SwitchDriver.reach(switch("x")))

@@ -21,11 +21,13 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import DATAGRAMS, Device, InstancePlan, JobContext
+from jumpgate.nca.interface import InstancePlan, JobContext, Property
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.task import Task
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import SwitchAggregate
 from jumpgate.ncas.switch_prune import SwitchPrune
 from jumpgate.service import embedded
@@ -61,10 +63,8 @@ def rows(count: int, items: int, seed: int = 1) -> list[tuple[Any, ...]]:
     ]
 
 
-def config(hosts: int, **properties: str) -> Config:
-    devices = tuple(
-        Device(f"tor-{p}", "switch", properties=(("program", p), ("jobs", "2"), *properties.items())) for p in PROGRAMS
-    )
+def config(hosts: int, **properties: Property) -> Config:
+    devices = tuple(SWITCH.device(f"tor-{p}", program=p, jobs=2, **properties) for p in PROGRAMS)
     return Config(local_hosts(hosts).hosts, devices)
 
 
@@ -141,7 +141,7 @@ def passed(session: Session) -> tuple[int, int]:
     """Rows that the last job sent to switches, and rows that came from them."""
     record = session.describe(session.jobs()[0].id).record
     assert record is not None
-    arriving = {e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS}
+    arriving = {e["id"] for e in record["edges"] if e["transport"] == DATAGRAMS.name}
     sent = sum(s["rows"] for c in record["counters"].values() for s in c["sinks"] if s["edge"] in arriving)
     got = sum(s["rows"] for c in record["counters"].values() for s in c["sources"] if s["name"] in arriving)
     return sent, got
@@ -177,10 +177,10 @@ FINGERPRINTED: dict[str, tuple[Make, str, str]] = {
 
 
 @pytest.mark.parametrize("case", FINGERPRINTED)
-@pytest.mark.parametrize("success", ["1", "0.9999"])
-def test_texts_need_an_accepted_probability(tmp_path: Path, success: str, case: str) -> None:
+@pytest.mark.parametrize("success", [1.0, 0.9999])
+def test_texts_need_an_accepted_probability(tmp_path: Path, success: float, case: str) -> None:
     make, refusal, bits = FINGERPRINTED[case]
-    device = Device("tor", "switch", properties=(("program", "prune"), ("success", success)))
+    device = SWITCH.device("tor", program="prune", success=success)
     service = embedded.start(Config(local_hosts(1).hosts, (device,)))
     try:
         with Session(service.address, prefer=PREFER) as session:
@@ -191,7 +191,7 @@ def test_texts_need_an_accepted_probability(tmp_path: Path, success: str, case: 
             explained = str(session.explain(flow))
     finally:
         service.close()
-    if success == "1":
+    if success == 1:
         assert sent == 0 and refusal in explained
     else:
         assert sent == ROWS > 3 * got
@@ -212,17 +212,17 @@ class Lossy(SwitchLifecycle):
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         live = await super().allocate(instance, context)
         for edge in (*instance.inputs, instance.output):
-            for end, told in context.paths[edge].items():
+            for end, told in context.ends[edge].items():
                 relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
                 self.relays[end, edge] = relay
                 for path in (*told["paths"], *told.get("drains", ())):
-                    path["switch"] = f"127.0.0.1:{relay.port}"
+                    path["address"] = f"127.0.0.1:{relay.port}"
         return live
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
         for end, relay in self.relays.items():
-            relay.end = int(context.datagrams[end].rpartition(":")[2])
-            context.datagrams[end] = f"127.0.0.1:{relay.far_port}"
+            relay.end = int(context.sockets[end].rpartition(":")[2])
+            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
             relay.start()
         await super().configure(handle, instance, artifact, context)
 
@@ -312,9 +312,7 @@ def test_several_jobs_at_once(switched: Session, tmp_path: Path) -> None:
 
 
 def test_several_switches(tmp_path: Path) -> None:
-    devices = tuple(
-        Device(f"tor{i}", "switch", properties=(("program", "aggregate"), ("pool", "tors"))) for i in range(2)
-    )
+    devices = tuple(SWITCH.device(f"tor{i}", program="aggregate", pool="tors") for i in range(2))
     service = embedded.start(Config(local_hosts(2).hosts, devices))
     try:
         with Session(service.address, parallelism=2, prefer=PREFER) as session:

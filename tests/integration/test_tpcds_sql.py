@@ -13,7 +13,7 @@ import pytest
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import formats
 from jumpgate.study import stays, suites
 from jumpgate.study.report import Study, data, html
 from jumpgate.study.runs import study
@@ -22,7 +22,7 @@ from jumpgate.tpcds.suite import TPCDS, Suite
 from jumpgate.tpch import TPCH
 
 OFFLOADED_MIN = 0.95
-CASES = [(suite, format) for suite in (TPCDS, TPCH) for format in FORMATS]
+CASES = [(suite, format) for suite in (TPCDS, TPCH) for format in tuple(formats())]
 
 
 @pytest.fixture(scope="module")

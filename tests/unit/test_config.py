@@ -45,16 +45,21 @@ def test_everything_that_a_file_can_say() -> None:
                 },
                 {"name": "b"},
             ],
-            "device": [{"name": "tor1", "kind": "switch", "jobs": 2}],
+            "device": [{"name": "tor1", "kind": "switch", "program": "aggregate", "jobs": 2, "memory_bytes": 7}],
             "nca": [{"name": "mine", "path": "m:NCA"}],
+            "device_kind": [{"name": "board", "path": "m:KIND"}],
         }
     )
     a, b = config.hosts
     assert (a.agent, a.token_file, a.device.cores, a.device.memory_bytes) == ("10.0.0.7:7400", "/t", 3, 9)
     assert a.device.properties == (("data_bind", "0.0.0.0"), ("data_address", "10.0.0.7"))
     assert b.agent is None and b.device.cores == this_machine().device.cores
-    assert config.devices[0].kind == "switch" and config.devices[0].properties == (("jobs", "2"),)
+    (tor1,) = config.devices
+    assert (tor1.kind, tor1.cores, tor1.memory_bytes) == ("switch", 1, 7)
+    assert dict(tor1.properties) == {"program": "aggregate", "profile": "none", "jobs": 2, "success": 1.0}
+    assert tor1.offer.claims == ("buckets",) and tor1.offer.ports == 64
     assert config.ncas == (("mine", "m:NCA"),)
+    assert config.device_kinds == (("board", "m:KIND"),)
     assert config.service == {"stall_timeout_ms": 5, "memory_limit_bytes": 6}
 
 
@@ -62,7 +67,7 @@ def test_everything_that_a_file_can_say() -> None:
     ("data", "message"),
     [
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
-        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, host, nca, service"),
+        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, device_kind, host, nca, service"),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
         ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
@@ -70,13 +75,52 @@ def test_everything_that_a_file_can_say() -> None:
         ({"host": [1]}, r"write \[\[host\]\]"),
         ({"host": [{}]}, r"a \[\[host\]\] has no name"),
         ({"device": [{"name": "x", "kind": "switch", "prog": "y"}]}, "unknown key 'prog' .* did you mean 'program'"),
-        ({"device": [{"name": "x", "kind": "switch", "p4runtime": "h:1"}]}, "needs p4runtime .* and data .* together"),
-        ({"device": [{"name": "x", "kind": "switch", "jobs": 3}]}, "jobs of .* is 3, not a power of two up to 16"),
-        ({"device": [{"name": "x", "kind": "switch", "success": 1.5}]}, "success of .* is 1.5, not a probability"),
-        ({"device": [{"name": "x", "kind": "switch", "data": "h", "p4runtime": "h:1"}]}, "data of .* not ADDRESS:PORT"),
         (
-            {"device": [{"name": n, "kind": "switch", "pool": "p", "program": n} for n in "ab"]},
-            "the switches of pool 'p' run different programs",
+            {"device": [{"name": "x", "kind": "switch", "program": "prune", "p4runtime": "h:1"}]},
+            "needs p4runtime .* and data .* together",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch", "program": "prune", "jobs": 3}]},
+            "jobs of .* is 3, not a power of two up to 16",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch", "program": "prune", "success": 1.5}]},
+            "success of .* is 1.5, not a probability",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch", "program": "prune", "data": "h", "p4runtime": "h:1"}]},
+            "data of .* not ADDRESS:PORT",
+        ),
+        (
+            {"device": [{"name": n, "kind": "switch", "pool": "p", "program": n} for n in ("prune", "aggregate")]},
+            "the devices of pool 'p' share rows, so they must be alike, and differ in program: write the same",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch"}]},
+            r"the \[\[device\]\] 'x' has no program; there are aggregate, ",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch", "program": "agregate"}]},
+            "program of .* is 'agregate'; did you mean 'aggregate'",
+        ),
+        ({"device": [{"name": "x", "kind": "switch", "program": "x"}]}, "program of .* is 'x'; there are aggregate, "),
+        (
+            {"device": [{"name": "x", "kind": "swich"}]},
+            r"no accelerator knows devices of kind 'swich'; did you mean 'sw",
+        ),
+        ({"device": [{"name": "x", "kind": "fpga"}]}, "no .* 'fpga'; known: .*switch.*Install the package that drives"),
+        ({"device": [{"name": "x", "kind": "host"}]}, r"'x' is a host: write \[\[host\]\]"),
+        (
+            {"device_kind": [{"name": "b", "path": "nowhere.at_all:KIND"}], "device": [{"name": "x", "kind": "b"}]},
+            "kind of .* 'x': device kind 'b' .* cannot be loaded: ModuleNotFoundError.* Repair or uninstall",
+        ),
+        (
+            {"device_kind": [{"name": "b", "path": "os:sep"}], "device": [{"name": "x", "kind": "b"}]},
+            "device kind 'b': os:sep is '/', not the DeviceKind of that name",
+        ),
+        (
+            {"device": [{"name": "x", "kind": "switch", "program": "prune", "cores": 0}]},
+            "cores of .* is 0, not a whole",
         ),
         ({"device": [{"name": "x"}]}, r"a \[\[device\]\] has no kind"),
         ({"nca": [{"name": "x"}]}, r"a \[\[nca\]\] has no path"),
@@ -86,7 +130,10 @@ def test_everything_that_a_file_can_say() -> None:
         ({"host": [{"name": "a", "cores": True}]}, "cores .* is True, not a whole number"),
         ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
         ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
-        ({"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch"}]}, "two devices are called 'a'"),
+        (
+            {"host": [{"name": "a"}], "device": [{"name": "a", "kind": "switch", "program": "prune"}]},
+            "two devices are called 'a'",
+        ),
         ({"host": [{"name": "a", "agent": "there", "token_file": "t"}]}, "agent of host 'a' is 'there', not HOST:PORT"),
         ({"host": [{"name": "a", "agent": "there:99999", "token_file": "t"}]}, "not HOST:PORT"),
         ({"host": [{"name": "a", "agent": "there:7"}]}, "host 'a' names an agent but no token_file: put the secret"),

@@ -198,5 +198,5 @@ def test_files_that_differ(tmp_path: Path) -> None:
 def test_missing_file_and_format(tmp_path: Path) -> None:
     with pytest.raises(FileUnreadable, match="No such file"):
         infer_schema((str(tmp_path / "none"),), "json", {})
-    with pytest.raises(InvalidDataflow, match="no schema can be found in files of format 'xml'"):
+    with pytest.raises(InvalidDataflow, match="unknown format 'xml'"):
         infer_schema((str(tmp_path),), "xml", {})

@@ -17,11 +17,11 @@ from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type, from_unscaled
 from jumpgate.dataflow.dialect import CHOICES, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
-from jumpgate.dataflow.functions import FUNCTIONS, bind, cast_to
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
 from jumpgate.dataflow.measures import count, sum_
 from jumpgate.dataflow.named import col, f
 from jumpgate.dataflow.operators import (
-    FORMATS,
     JOIN_TYPES,
     Aggregate,
     Distinct,
@@ -111,7 +111,7 @@ def calls(draw: st.DrawFn, first: Expression, second: Expression) -> Expression:
     """A call of some function that takes these arguments, in one of several shapes; else the first argument."""
     shapes = ((first,), (first, first), (first, second), (first, Literal(int32.with_nullable(False), 1)))
     found = []
-    for name in FUNCTIONS:
+    for name in BUILT_IN:
         for shape in shapes:
             try:
                 found.append(bind(name, shape))
@@ -129,7 +129,7 @@ def reads(draw: st.DrawFn) -> Operator:
     names = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
     schema = Schema(tuple(Field(n, draw(types())) for n in names))
     columns = tuple(draw(st.lists(st.integers(0, len(names) - 1), min_size=1, max_size=4)))
-    format = draw(st.sampled_from(FORMATS))
+    format = draw(st.sampled_from(tuple(formats())))
     options = (("delimiter", "|"), ("header", "true")) if format == "csv" else ()
     predicate = draw(st.none() | conditions(schema.select(columns)))
     files = draw(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1))
@@ -161,13 +161,10 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
     if kind == "aggregate":
         keys_found = tuple(draw(st.lists(expressions(schema), max_size=2)))
         measures = [draw(measures_of(schema)) for _ in range(draw(st.integers(1, 3)))]
-        return Aggregate(
-            below,
-            keys_found,
-            tuple(draw(NAMES) for _ in keys_found),
-            tuple(measures),
-            draw(st.sampled_from(("full", "partial"))),
-        )
+        names = tuple(draw(NAMES) for _ in keys_found)
+        splits = all(m.declaration.has_parts for m in measures)
+        phase = draw(st.sampled_from(("full", "partial"))) if splits else "full"
+        return Aggregate(below, keys_found, names, tuple(measures), phase)
     if kind == "sort":
         sort_keys = [
             SortKey(e, draw(st.booleans()), draw(st.booleans()))

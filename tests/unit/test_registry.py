@@ -8,10 +8,7 @@ from types import ModuleType
 import pytest
 
 from jumpgate.errors import ConfigError, NotFound
-from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry, default_registry, load_registry
-from jumpgate.service.embedded import configured_registry
 from jumpgate.testing.fakes import PartialNCA, PruningNCA
 
 OURS = ("scan_json", "scan_orc", "scan_parquet", "scan_csv", "join", "aggregate", "sort", "shuffle")
@@ -54,13 +51,22 @@ def test_lifecycle_by_name() -> None:
 
 
 def test_configuration_adds_to_the_installed_ones(third_party: ModuleType) -> None:
-    registry = load_registry([{"path": "third_party_nca:GOOD"}])
+    registry = load_registry([("third", "third_party_nca:GOOD")])
     assert registry.get("third") is third_party.GOOD  # type: ignore[attr-defined]
 
 
-def test_configuration_cannot_take_a_name_twice(third_party: ModuleType) -> None:
-    with pytest.raises(ConfigError, match="two NCAs are called 'third'"):
-        load_registry([{"path": "third_party_nca:GOOD"}, {"path": "third_party_nca:GOOD"}])
+def test_of_two_with_one_name_the_first_stays(third_party: ModuleType) -> None:
+    third_party.OTHER = PartialNCA("third")  # type: ignore[attr-defined]
+    registry = load_registry([("third", "third_party_nca:GOOD"), ("third", "third_party_nca:OTHER")])
+    assert registry.get("third") is third_party.GOOD  # type: ignore[attr-defined]
+    problem = registry.problems["third_party_nca:OTHER"]
+    assert "two NCAs are called 'third'" in problem.message and "Rename one" in problem.message
+    assert "join" in registry
+
+
+def test_one_that_is_installed_and_configured_is_one(third_party: ModuleType) -> None:
+    registry = load_registry([("third", "third_party_nca:GOOD"), ("third", "third_party_nca:GOOD")])
+    assert "third" in registry and not registry.problems
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,7 @@ def test_configuration_cannot_take_a_name_twice(third_party: ModuleType) -> None
     ],
 )
 def test_a_broken_one_takes_no_other_down(third_party: ModuleType, path: str, message: str) -> None:
-    registry = load_registry([{"name": "broken", "path": path}, {"path": "third_party_nca:GOOD"}])
+    registry = load_registry([("broken", path), ("third", "third_party_nca:GOOD")])
     assert "third" in registry
     assert "broken" not in registry
     with pytest.raises(ConfigError, match=message) as caught:
@@ -81,36 +87,8 @@ def test_a_broken_one_takes_no_other_down(third_party: ModuleType, path: str, me
     assert caught.value.fields["nca"] == "broken"
 
 
-def test_a_table_without_path_is_a_mistake_of_the_configuration() -> None:
-    with pytest.raises(ConfigError, match="needs path"):
-        load_registry([{"name": "x"}])
-
-
 def test_the_installed_ones() -> None:
     registry = default_registry()
     assert set(OURS) <= set(registry.names)
     assert not registry.problems
     assert default_registry() is registry
-
-
-@pytest.mark.parametrize(
-    ("properties", "message"),
-    [
-        ({"program": "agregate"}, "has program 'agregate', which is none; did you mean 'aggregate'"),
-        ({"program": "x"}, "has program 'x', which is none; there are aggregate, "),
-        ({}, "the \\[\\[device\\]\\] 'tor1' has no program; there are aggregate, "),
-    ],
-)
-def test_a_switch_that_nothing_is_for_is_refused(properties: dict[str, str], message: str) -> None:
-    device = Device("tor1", "switch", properties=tuple(properties.items()))
-    with pytest.raises(ConfigError, match=message):
-        configured_registry(Config(local_hosts(1).hosts, (device,)))
-
-
-def test_a_device_of_nearly_a_known_kind_is_refused() -> None:
-    hosts = local_hosts(1).hosts
-    with pytest.raises(
-        ConfigError, match="'tor1' is of kind 'swich', which no accelerator knows; did you mean 'switch'"
-    ):
-        configured_registry(Config(hosts, (Device("tor1", "swich"),)))
-    configured_registry(Config(hosts, (Device("board", "fpga"),)))  # somebody else's

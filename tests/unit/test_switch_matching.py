@@ -21,8 +21,10 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.types import parse_type
-from jumpgate.nca.interface import DATAGRAMS, Device, JobPlan, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Device, JobPlan, Match, Statistics, Unsupported
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.switch.kind import SWITCH
+from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
 from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, word
@@ -48,8 +50,8 @@ ROWS = [
 ]  # fmt: skip
 
 
-def switch(program: str, **properties: str) -> Device:
-    return Device(f"tor-{program}", "switch", properties=(("program", program), *properties.items()))
+def switch(program: str, **properties: Any) -> Device:
+    return SWITCH.device(f"tor-{program}", program=program, **properties)
 
 
 @pytest.fixture
@@ -142,7 +144,7 @@ def test_what_is_pruned_runs_again(table: Dataflow, case: str, hosts: int) -> No
 
 
 def test_several_switches_share_the_rows_by_the_key(table: Dataflow) -> None:
-    pool = [Device(f"tor{i}", "switch", properties=(("program", "aggregate"), ("pool", "tors"))) for i in range(3)]
+    pool = [SWITCH.device(f"tor{i}", program="aggregate", pool="tors") for i in range(3)]
     flow = AGGREGATES["decimals"](table)
     plan = compiled(flow, *pool, hosts=2)
     used = [i for i in plan.instances if i.nca == "switch_aggregate"]
@@ -244,7 +246,7 @@ def test_a_sum_must_overflow_as_the_dialect_says(table: Dataflow) -> None:
 
 def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> None:
     root = table.top(100, "item").root
-    answer = PRUNE.match_operations(root, switch("prune_topn", success="0.999"))
+    answer = PRUNE.match_operations(root, switch("prune_topn", success=0.999))
     assert isinstance(answer, Match)
     deterministic = PRUNE.match_operations(root, switch("prune_topn"))
     assert isinstance(deterministic, Match) and "topn_det" in deterministic.note
@@ -253,7 +255,7 @@ def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> Non
 def test_groups_by_fingerprints_keep_the_accepted_probability(table: Dataflow) -> None:
     flow = table.aggregate(by=["name", "n"], hi=max_("item")).root
     for program, columns in (("prune", 3), ("prune_groupby", 8)):
-        likely = PRUNE.match_operations(flow, switch(program, success="0.9999"))
+        likely = PRUNE.match_operations(flow, switch(program, success=0.9999))
         assert isinstance(likely, Match)
         assert likely.rows_max == pytest.approx(2**32 * 1e-4 / columns, rel=1e-4), "32 bits are compared with w others"
         assert "fingerprints of 32 bits" in likely.note
@@ -263,21 +265,21 @@ def test_groups_by_fingerprints_keep_the_accepted_probability(table: Dataflow) -
 
 def test_fingerprints_serve_as_many_rows_as_keep_the_accepted_probability(table: Dataflow) -> None:
     flow = table.select("name", "rate").distinct()
-    likely = PRUNE.match_operations(flow.root, switch("prune", success="0.9999"))
+    likely = PRUNE.match_operations(flow.root, switch("prune", success=0.9999))
     assert isinstance(likely, Match)
     # 2^52 fingerprints in each of 2^12 rows, two columns
     assert likely.rows_max == pytest.approx(2**52 * 1e-4 / 2)
     assert "fingerprints of 64 bits: wrong with a probability of at most 0.0001 for 2.3e+11 rows" in likely.note
-    surer = PRUNE.match_operations(flow.root, switch("prune", success="0.999999999999999"))
+    surer = PRUNE.match_operations(flow.root, switch("prune", success=0.999999999999999))
     assert isinstance(surer, Match) and surer.rows_max < 100, "no more than these, and not all rows of the table"
-    exact = PRUNE.match_operations(table.select("n").distinct().root, switch("prune", success="0.9999"))
+    exact = PRUNE.match_operations(table.select("n").distinct().root, switch("prune", success=0.9999))
     assert isinstance(exact, Match) and exact.rows_max == math.inf and "fingerprint" not in exact.note
 
-    plan = compiled(flow, switch("prune", success="0.9999"))
+    plan = compiled(flow, switch("prune", success=0.9999))
     assert "switch_prune" in {i.nca for i in plan.instances}
     assert oracle.difference(interpret(plan), flow.root) == ""
     expected = Statistics(rows=len(ROWS), bytes=1e6)
-    plan = compiled(flow, switch("prune", success="0.999999999999999"), statistics=lambda *_: expected)
+    plan = compiled(flow, switch("prune", success=0.999999999999999), statistics=lambda *_: expected)
     assert "switch_prune" not in {i.nca for i in plan.instances}
     assert any("200 are expected" in r["answer"] for r in plan.explain["refused"])
 

@@ -147,3 +147,22 @@ def test_runtime_key_depends_on_the_sources(tmp_path: Path, monkeypatch: pytest.
     assert toolchain.runtime_home("asan") != before
     source.write_text("int b;")
     assert toolchain.runtime_home("release") != before
+
+
+def test_environments_share_a_runtime_and_any_of_them_may_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = toolchain._package
+    home = tmp_path / "runtime"
+    home.mkdir()
+    keys = set()
+    for name in ("first", "second"):
+        (tmp_path / name / "include").mkdir(parents=True)
+        monkeypatch.setattr(
+            toolchain, "_package", lambda asked, name=name: tmp_path / name if asked == "pyarrow" else package(asked)
+        )
+        keys.add(toolchain.runtime_home("release"))
+        toolchain._link_arrow(home)
+        assert (home / "arrow").readlink() == tmp_path / "first"
+    assert len(keys) == 1
+    (tmp_path / "first").rename(tmp_path / "gone")
+    toolchain._link_arrow(home)
+    assert (home / "arrow").readlink() == tmp_path / "second"

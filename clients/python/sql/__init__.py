@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jumpgate.errors import ConfigError
+from jumpgate import extras
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -18,11 +18,7 @@ __all__ = ["connect"]
 
 
 def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:
-    """A connection for SQL: connection.Connection. Raises Unreachable; ConfigError if DataFusion is not installed."""
-    try:
+    """A connection for SQL: connection.Connection. Raises Unreachable; NotInstalled if DataFusion is missing."""
+    with extras.explained():
         from jumpgate.client.sql.connection import Connection
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("datafusion", "substrait"):
-            raise
-        raise ConfigError(f"{error.name} is not installed; run `pip install 'jumpgate[sql]'`") from error
     return Connection(address, offload=offload, **options)

@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from jumpgate import errors
 from jumpgate.codegen import cache
-from jumpgate.dataflow.operators import FORMATS
+from jumpgate.dataflow.formats import Format, formats
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
@@ -48,17 +48,20 @@ class Speeds:
 def defaults() -> Speeds:
     """Before anything was measured: what two cores of a server did, for as many cores as there are here."""
     scale = len(os.sched_getaffinity(0)) / 2
-    ours = {"json": 1.6e9, "csv": 6e8, "parquet": 3e8, "orc": 2.5e8}
-    theirs = {"json": 2.5e8, "csv": 3.5e8, "parquet": 3e8, "orc": 6e7}
-    return Speeds({k: v * scale for k, v in ours.items()}, {k: v * scale for k, v in theirs.items()}, 0.02, False)
+    speeds = {name: format.speeds for name, format in formats().items()}
+    ours = {name: s.accelerated * scale for name, s in speeds.items()}
+    return Speeds(ours, {name: s.client * scale for name, s in speeds.items()}, 0.02, False)
 
 
 def load() -> Speeds:
-    """What was measured on this host, else the defaults."""
+    """What was measured on this host, else the defaults; these stand for formats that came later."""
+    otherwise = defaults()
     try:
-        return Speeds(**json.loads(_file().read_text()))
+        found = Speeds(**json.loads(_file().read_text()))
+        ours, theirs = otherwise.jumpgate | found.jumpgate, otherwise.client | found.client
+        return replace(found, jumpgate=ours, client=theirs)
     except (OSError, ValueError, TypeError):
-        return defaults()
+        return otherwise
 
 
 def save(speeds: Speeds) -> Path:
@@ -81,20 +84,20 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
     theirs: dict[str, float] = {}
     overheads = []
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
-        for number, format in enumerate(FORMATS):
-            progress(f"measuring {format}", number, len(FORMATS))
+        for number, format in enumerate(formats().values()):
+            progress(f"measuring {format.title}", number, len(formats()))
             names = _register(connection, Path(folder), format)
             try:
-                size = (Path(folder) / f"fact.{format}").stat().st_size
+                size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
                 tiny_ours, tiny_theirs = (_seconds(connection, names["tiny"], names["item"], m) for m in _MODES)
                 full_ours, full_theirs = (_seconds(connection, names["fact"], names["item"], m) for m in _MODES)
             finally:
                 for name in names.values():
                     connection.deregister(name)
             overheads.append(max(tiny_ours - tiny_theirs, 1e-3))
-            ours[format] = size / max(full_ours - tiny_ours, 1e-4)
-            theirs[format] = size / max(full_theirs - tiny_theirs, 1e-4)
-    progress("done", len(FORMATS), len(FORMATS))
+            ours[format.name] = size / max(full_ours - tiny_ours, 1e-4)
+            theirs[format.name] = size / max(full_theirs - tiny_theirs, 1e-4)
+    progress("done", len(formats()), len(formats()))
     return Speeds(ours, theirs, sorted(overheads)[len(overheads) // 2])
 
 
@@ -113,7 +116,7 @@ def _seconds(connection: Connection, fact: str, item: str, mode: str) -> float:
     return min(times[1:])
 
 
-def _register(connection: Connection, folder: Path, format: str) -> dict[str, str]:
+def _register(connection: Connection, folder: Path, format: Format) -> dict[str, str]:
     """Writes and registers the tables of one format: kind → name."""
     generator = random.Random(1)
     names = {}
@@ -123,10 +126,10 @@ def _register(connection: Connection, folder: Path, format: str) -> dict[str, st
             table, schema = pa.table(item), {"id": "int64", "category": "string"}
         else:
             table, schema = _fact(generator, rows), SCHEMA
-        file = folder / f"{kind}.{format}"
-        _write(table, file, format)
+        file = folder / f"{kind}{format.suffixes[0]}"
+        format.write(table, file)
         names[kind] = f"jumpgate_calibration_{kind}"
-        connection.register(names[kind], file, format=format, schema=schema)
+        connection.register(names[kind], file, format=format.name, schema=schema, **format.written_options)
     return names
 
 
@@ -137,30 +140,6 @@ def _fact(generator: random.Random, rows: int) -> pa.Table:
     return pa.table(
         {"item": integers, "quantity": quantities, "note": [f"note {i * 7919}" for i in integers], "price": prices}
     )
-
-
-def _write(table: pa.Table, file: Path, format: str) -> None:
-    if format == "parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(table, file)
-    elif format == "orc":
-        from pyarrow import orc
-
-        orc.write_table(table, file)
-    elif format == "csv":
-        from pyarrow import csv
-
-        csv.write_csv(table, file)
-    else:
-        names = table.column_names
-        with file.open("w") as out:
-            for row in zip(*(c.to_pylist() for c in table.columns), strict=True):
-                pairs = (
-                    f'"{n}": {v}' if not isinstance(v, str) else f'"{n}": "{v}"'
-                    for n, v in zip(names, row, strict=True)
-                )
-                out.write("{" + ", ".join(pairs) + "}\n")
 
 
 def _file() -> Path:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from jumpgate.client.reading import read
 from jumpgate.dataflow.files import Paths
+from jumpgate.dataflow.formats import PARTITIONS, formats
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
@@ -33,7 +34,9 @@ class Table:
     @property
     def is_converted(self) -> bool:
         """Whether its files are always read by Jumpgate's converters, also for DataFusion."""
-        return self.read is not None and (self.read.format != "parquet" or "partitions" in dict(self.read.options))
+        if self.read is None:
+            return False
+        return formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
 
     def __str__(self) -> str:
         if self.read is None:

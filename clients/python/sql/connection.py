@@ -13,6 +13,7 @@ from typing import Any
 
 import datafusion
 
+from jumpgate.client import notebook
 from jumpgate.client.session import Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
@@ -91,9 +92,9 @@ class Connection:
     ) -> Table:
         """Makes `source` a table: a path, glob, directory or list of them, or anything with Arrow's C stream.
 
-        format: json, csv, parquet or orc, by the suffix if not given. schema: that of the files, {name: type}; without
-        one it is read from Parquet and ORC, and sampled from JSON and CSV, where decimals look like floats. options:
-        those of jumpgate.client.read. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
+        format: as in jumpgate.client.read, by the suffix if not given. schema: that of the files, {name: type}; without
+        one it is read from files that have one, and sampled from JSON and CSV, where decimals look like floats.
+        options: those of jumpgate.client.read. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
         """
         if isinstance(source, str | os.PathLike) or (
             isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
@@ -145,6 +146,20 @@ class Connection:
                 prober.release()
             self._holds = False
         self._data.close()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the tables, with their columns."""
+        return notebook.listing(
+            ("table", "format", "columns"),
+            (
+                (
+                    table.name,
+                    table.read.format if table.read is not None else "Arrow data",
+                    ", ".join(f"{field.name} {field.type}" for field in table.schema),
+                )
+                for table in self.tables
+            ),
+        )
 
     def __enter__(self) -> Connection:
         return self

@@ -3,7 +3,7 @@
 A node that maps is cut out whole; one that does not is looked into, expressions with subqueries included. Cuts that
 are equal run once. What is left, `rest`, is DataFusion's own plan in its own encoding: a projection of the cut's result
 stands where the cut was, so that every other node stays as DataFusion planned it. Its scans read files that DataFusion
-reads itself, or the results of jobs: what it does not read itself (JSON, CSV, ORC) is read by Jumpgate's converters.
+reads itself, or the results of jobs: what it does not read itself is read by Jumpgate's converters.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import barriers, relations, zeros
+from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import SchemaMismatch
@@ -115,10 +115,12 @@ class _Splitter:
         if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1)) is None:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
-        changed = zeros.normalise(root, self._rest)
+        changed = floats.normalise(root, self._rest)
         self._count(root)
         self._visit(root, self._rest)
+        changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
+        common.rename(self._rest)
         return found if found.cuts or changed else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:
@@ -210,18 +212,7 @@ def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> Non
         alias.input.column.relation.name = f"cut {number}"
         alias.name = name.name
         if name.relation:
-            _qualify(alias.relation.add(), name.relation)
-
-
-def _qualify(target: pb.TableName, name: str) -> None:
-    """Fills a table's name with `table`, `schema.table` or `catalog.schema.table`."""
-    match name.split("."):
-        case [schema, table]:
-            target.partial.schema, target.partial.table = schema, table
-        case [catalog, schema, table]:
-            target.full.catalog, target.full.schema, target.full.table = catalog, schema, table
-        case _:
-            target.bare.table = name
+            qualify(alias.relation.add(), name.relation)
 
 
 def _numbered(schema: pa.Schema) -> pa.Schema:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from jumpgate.client.sql.calibrate import Speeds
 from jumpgate.client.sql.cuts import Candidate, Decision
 from jumpgate.converters import probe
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Limit, Operator, Read, Sort, UnionAll
 from jumpgate.dataflow.types import Schema
 
@@ -56,9 +57,9 @@ def reads_of(operator: Operator) -> list[Read]:
 
 
 def read_bytes(read: Read) -> float:
-    """Bytes that the read takes from its files: all of JSON and CSV, of Parquet and ORC the share of its columns."""
+    """Bytes that the read takes from its files: of columnar formats the share of its columns."""
     known = probe.estimate(read.files, read.format, read.options).bytes or 0.0
-    if read.format in ("json", "csv"):
+    if not formats()[read.format].columnar:
         return known
     return known * row_bytes(read.schema) / row_bytes(read.file_schema)
 

@@ -6,6 +6,7 @@ import re
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, functions, limits
+from jumpgate.client.sql import duckdb_text, functions, limits, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
@@ -21,7 +22,9 @@ from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
 from jumpgate.client.sql.rewriting import Rewritten
+from jumpgate.client.sql.tokens import tokens
 from jumpgate.dataflow.substrait import parse_own
+from jumpgate.errors import JumpgateError, Overflow
 
 TOO_DEEP = "the query nests too deeply; chains of AND, OR or arithmetic can often be an IN list or a join with a table"
 READ_ONLY = datafusion.SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -31,7 +34,9 @@ _SCAN = re.compile(r"^ *TableScan: (.*?)(?: projection=\[.*\].*)?$", re.MULTILIN
 _HINTS = re.compile(r"(?<=\])(, partial_filters=\[.*\])(?=$|, fetch=)", re.MULTILINE)
 #: numbers with a point; what DataFusion makes of a float beside a decimal
 _POINT = re.compile(r"[0-9]\.|\.[0-9]")
-_MIXED = re.compile(r"Decimal128\((?:[^()]*,)?\d+, ?(?:15|7)\)")
+_MIXED = re.compile(r"Decimal(?:128)?\((?:[^()]*,)?\d+, ?(?:15|7)\)", re.IGNORECASE)
+#: in errors about what IN was written as
+_OF_MEMBERSHIP = ("in list", "non-executable")
 #: in the display of an expression
 _SUBQUERY = "<subquery>"
 _FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
@@ -76,7 +81,16 @@ class Frontend:
 
     def plan(self, text: str, parameters: Parameters, tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
-        return limits.with_stack(lambda: self._plan(text, parameters, tables))
+        try:
+            return limits.with_stack(lambda: self._plan(text, parameters, tables))
+        except InvalidSql as error:
+            written = membership.expand(text, every=True)
+            if written != text:  # IN may be what DataFusion cannot plan
+                with suppress(InvalidSql):
+                    return limits.with_stack(lambda: self._plan(written, parameters, tables))
+            if any(said in error.message for said in _OF_MEMBERSHIP):
+                refusals.check(text, [token for token in tokens(text) if token.means])
+            raise
 
     def frame(
         self, context: datafusion.SessionContext, planned: Planned, parameters: Parameters, tables: Sequence[Table]
@@ -92,10 +106,12 @@ class Frontend:
             if self._dialect == "duckdb" and _POINT.search(text):
                 try:
                     planned = self._planned(text, parameters, tables, exact=True)
-                except InvalidSql as error:
+                except (InvalidSql, Overflow) as error:
+                    if isinstance(error, Overflow) and not _MIXED.search(error.message):
+                        raise
                     try:
                         return self._planned(text, parameters, tables, exact=False)
-                    except InvalidSql:
+                    except JumpgateError:
                         raise error from None
                 if not _MIXED.search(planned.shown):
                     return planned
@@ -139,7 +155,7 @@ class Frontend:
         exact: bool,
     ) -> datafusion.DataFrame:
         """Names are taken as they are written; in another case only if no such name is known."""
-        expanded = functions.expand(text)
+        expanded = membership.expand(functions.expand(text))
         prepared = prepare(expanded, self._dialect)
         try:
             return self._parsed(context, prepared, parameters, tables, exact)

@@ -1,9 +1,9 @@
 """DataFusion's functions and operators as Jumpgate's: those that mean the same, with the differences written out.
 
-A name stands for a Jumpgate function of the same arguments, or for an *adapter* that makes an expression of them. Types
-are DataFusion's: what counts or finds is an int32 there. What is not here, or raises TypeMismatch, stays in DataFusion:
-among it regular expressions, ILIKE patterns beyond ASCII, cbrt (C rounds it otherwise), and floats of 32 bits where it
-computes in 32 bits.
+Declarations say which of DataFusion's names mean the same of the same arguments (`Function.sql`); an *adapter* here
+makes an expression of the arguments of another. Types are DataFusion's: what counts or finds is an int32 there. What
+neither knows, or raises TypeMismatch, stays in DataFusion: among it regular expressions, ILIKE patterns beyond ASCII,
+cbrt (C rounds it otherwise), and floats of 32 bits where it computes in 32 bits.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jumpgate.dataflow.aggregates import AGGREGATES as DECLARED
 from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.expressions import Expression, Literal
-from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.expressions import Call, Expression, Literal
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import bind, built_in, cast_to, known
 from jumpgate.dataflow.literals import as_literal
-from jumpgate.dataflow.types import DataType, bool_, int32, int64, string, timestamp
+from jumpgate.dataflow.signatures import to_float64
+from jumpgate.dataflow.types import bool_, int32, int64, string, timestamp
 
 Arguments = tuple[Expression, ...]
 Adapter = Callable[[Arguments], Expression]
@@ -46,10 +48,19 @@ _TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "seco
 
 def scalar(name: str, arguments: Sequence[Expression]) -> Expression:
     """The call of DataFusion's function or operator `name`. Raises TypeMismatch where Jumpgate has none like it."""
-    if name not in SCALARS:
+    if name in ADAPTERS:
+        return ADAPTERS[name](tuple(arguments))
+    function = known(name, "sql")
+    if function is None:
         raise TypeMismatch(f"function {name} is not known")
-    known = SCALARS[name]
-    return bind(known, tuple(arguments)) if isinstance(known, str) else known(tuple(arguments))
+    found = _call(function, tuple(arguments))
+    return found if function.sql_type is None else cast_to(found, function.sql_type)
+
+
+def _call(function: Function, arguments: Arguments) -> Call:
+    if function.operands is to_float64 and any(a.type.kind == "float32" for a in arguments):
+        raise TypeMismatch(f"{function.name} of 32-bit floats is computed in 32 bits")
+    return bind(function.name, arguments)
 
 
 def add_interval(value: Expression, months: int, days: int, nanoseconds: int) -> Expression:
@@ -65,20 +76,6 @@ def add_interval(value: Expression, months: int, days: int, nanoseconds: int) ->
     return bind("add_interval", (value, *parts))
 
 
-def _typed(type: DataType, function: str) -> Adapter:
-    """The function's value as the type that DataFusion gives it."""
-    return lambda arguments: cast_to(bind(function, arguments), type)
-
-
-def _in_float64(function: str) -> Adapter:
-    def adapter(arguments: Arguments) -> Expression:
-        if any(a.type.kind == "float32" for a in arguments):
-            raise TypeMismatch(f"{function} of 32-bit floats is computed in 32 bits")
-        return bind(function, arguments)
-
-    return adapter
-
-
 def _logarithm(arguments: Arguments) -> Expression:
     if any(a.type.kind in ("decimal", "float32") for a in arguments):
         raise TypeMismatch("log of decimals and 32-bit floats is computed otherwise")
@@ -89,7 +86,9 @@ def _truncate(arguments: Arguments) -> Expression:
     """Without digits, -0 becomes 0."""
     if len(arguments) == 1 and arguments[0].type.kind == "float64":
         arguments = (bind("add", (*arguments, as_literal(0.0))),)
-    return _in_float64("truncate")(arguments)
+    if arguments[0].type.kind == "float32":
+        raise TypeMismatch("trunc of 32-bit floats is computed in 32 bits")
+    return bind("truncate", arguments)
 
 
 def _whole(function: str) -> Adapter:
@@ -192,87 +191,27 @@ def _minus(arguments: Arguments) -> Expression:
 AGGREGATES: Mapping[str, str] = {name: a.name for a in DECLARED.values() for name in a.datafusion} | {
     "last_value": "first_value"
 }
-#: functions by their name, operators by that of their kind
-SCALARS: Mapping[str, str | Adapter] = {
-    "And": "and",
-    "Or": "or",
-    "Not": "not",
-    "Eq": "eq",
-    "NotEq": "ne",
-    "Lt": "lt",
-    "LtEq": "le",
-    "Gt": "gt",
-    "GtEq": "ge",
-    "IsDistinctFrom": "is_distinct",
-    "IsNotDistinctFrom": "is_not_distinct",
-    "IsNull": "is_null",
-    "IsNotNull": "is_not_null",
+#: what is no function of the same arguments; before `Function.sql`
+ADAPTERS: Mapping[str, Adapter] = {
     "IsTrue": _compared_with(True, negated=False),
     "IsNotTrue": _compared_with(True, negated=True),
     "IsFalse": _compared_with(False, negated=False),
     "IsNotFalse": _compared_with(False, negated=True),
-    "IsUnknown": "is_null",
-    "IsNotUnknown": "is_not_null",
-    "Plus": "add",
     "Minus": _minus,
-    "Multiply": "multiply",
     "Divide": _divide,
-    "Modulo": "modulo",
-    "Negative": "negate",
-    "BitwiseAnd": "bit_and",
-    "BitwiseOr": "bit_or",
-    "BitwiseXor": "bit_xor",
-    "BitwiseShiftLeft": "shift_left",
-    "BitwiseShiftRight": "shift_right",
-    "StringConcat": "concat",
     "LikeMatch": _like("like"),
     "NotLikeMatch": _like("like", negated=True),
     "ILikeMatch": _like("ilike"),
     "NotILikeMatch": _like("ilike", negated=True),
-    **{
-        name: _in_float64(name)
-        for name in (
-            *("exp", "ln", "log2", "log10", "power", "sqrt", "degrees", "radians"),
-            *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh"),
-        )
-    },
     "log": _logarithm,
-    "signum": _in_float64("sign"),
     "trunc": _truncate,
-    "isnan": "is_nan",
-    "abs": "abs",
-    "round": "round",
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),
-    "least": "least",
-    "greatest": "greatest",
-    "coalesce": "coalesce",
-    "nullif": "null_if",
-    "left": "left",
-    "right": "right",
-    "lpad": "lpad",
-    "rpad": "rpad",
-    "repeat": "repeat",
-    "replace": "replace",
-    "reverse": "reverse",
-    "split_part": "split_part",
-    "translate": "translate",
-    "chr": "chr",
     "concat": _concat,
-    "concat_ws": "concat_ws",
-    "substr": "substring",
-    "upper": "upper",
-    "lower": "lower",
     "btrim": _trim("trim"),
     "ltrim": _trim("ltrim"),
     "rtrim": _trim("rtrim"),
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-    "contains": "contains",
-    "ascii": _typed(int32, "ascii"),
-    "strpos": _typed(int32, "position"),
-    "character_length": _typed(int32, "char_length"),
-    "octet_length": _typed(int32, "octet_length"),
     "date_part": _date_part,
     "date_trunc": _date_trunc,
 }
+assert not ADAPTERS.keys() & built_in("sql").keys(), "a function of SQL has one meaning"

@@ -13,13 +13,15 @@ import datafusion
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jumpgate import extras
+from jumpgate.client import notebook
 from jumpgate.client.sql import local
 from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import check_unchanged, file_states
 from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from jumpgate.client.result import Result
     from jumpgate.client.sql.connection import Connection
 
-#: what DataFusion does where engines differ
-DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 #: jobs of one query that run at the same time; the others wait
 JOBS_AT_ONCE = 4
 
@@ -45,9 +45,10 @@ class _Refused(Exception):
 
 
 class Query:
-    """A query over a connection's tables. Iterate `batches()` once, or take the whole result (as often as wanted).
+    """A query over a connection's tables. Take the whole result, or iterate `batches()`, which runs it each time.
 
-    Dropping, closing or leaving it (it is a context manager) cancels what still runs.
+    It is an Arrow stream to whatever takes one (`polars.DataFrame(query)`). Dropping, closing or leaving it (it is a
+    context manager) cancels what still runs.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Query:
         self._connection = connection
         self._results: list[Result] = []
         self._table: pa.Table | None = None
-        self._iterated = False
+        self._reading = False
         self._closed = False
 
     @property
@@ -81,10 +82,12 @@ class Query:
         if self._table is not None:
             yield from self._table.to_batches()
             return
-        if self._iterated:
-            raise ValueError("a query's batches can be read once; use to_arrow() to read them again")
-        self._iterated = True
+        if self._reading:
+            raise ValueError("this query's batches are being read; finish that, or plan the query once more")
+        self._reading = True
         start = time.perf_counter()
+        self.timings = Timings(planning_s=self.timings.planning_s)
+        self._results.clear()
         try:
             for batch in self._placed():
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
@@ -94,8 +97,27 @@ class Query:
             self.timings.total_s = time.perf_counter() - start
         finally:
             self._cancel()
+            self._reading = False
 
     __iter__ = batches
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The result as a stream of Arrow's C interface, which runs the query unless the whole result is there."""
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{field.name} {field.type}" for field in self.schema)
+        return f"Query({' '.join(self.text.split())!r}: {columns})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, for which the query runs as far as it must, and what runs where."""
+        if self._table is not None:
+            shown, more = self._table.slice(0, notebook.ROWS_SHOWN), self._table.num_rows > notebook.ROWS_SHOWN
+        else:
+            with self._connection.sql(self.text, self._parameters, offload=self._mode) as peek:
+                shown, more = notebook.first_rows(peek.batches(), self.schema)
+        return notebook.rows(shown, more) + notebook.folded("what runs where", self.explain())
 
     def to_arrow(self) -> pa.Table:
         """The whole result."""
@@ -110,10 +132,12 @@ class Query:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
-        return self.to_arrow().to_pandas()
+        with extras.explained():
+            return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        import polars
+        with extras.explained():
+            import polars
 
         return polars.DataFrame(polars.from_arrow(self.to_arrow()))
 
@@ -152,7 +176,7 @@ class Query:
             raise Cancelled("the query was closed")
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), DIALECT)
+            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION)
         except (CannotPlace, InvalidDataflow) as error:
             raise _Refused(cut, error) from error
         self._results.append(result)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jumpgate.dataflow.functions import FUNCTIONS as DECLARED
+from jumpgate.dataflow.functions import built_in
 from jumpgate.dataflow.substrait import aggregates, expressions, files, joins, options, reader, sets, types, windows
 
 _RELATIONS = {
@@ -46,7 +46,7 @@ _KEPT = (
 
 def page() -> str:
     """The whole text."""
-    known = sorted({*expressions.FUNCTIONS, *expressions.SPECIAL} - expressions.DATAFUSION_ONLY)
+    known = sorted({*built_in("substrait"), *expressions.SPECIAL} - expressions.DATAFUSION_ONLY)
     functions = ((n, _function(n)) for n in known)
     behaviours = [(f"`{o}`", b) for o, b in sorted(options.OPTIONS.items())]
     behaviours += [(f"`{o}` of {f}", b) for (f, o), b in sorted(options.SPECIAL.items())]
@@ -59,7 +59,7 @@ def page() -> str:
         _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
         _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),
         _table("Set operations", ("operation", "result"), sets.OPERATIONS.items()),
-        _table("Files", ("Substrait", "format"), files.FORMATS.items()),
+        _table("Files", ("Substrait", "format"), files.format_names().items()),
         _table("Types", ("Substrait", "Jumpgate"), types.NAMES.items()),
         _table("Functions", ("function", "meaning"), functions),
         _table("Aggregates", ("function", "as"), aggregates.MEASURES.items()),
@@ -71,7 +71,7 @@ def page() -> str:
 
 
 def _function(name: str) -> str:
-    return _SPECIAL.get(name) or DECLARED[expressions.FUNCTIONS.get(name, name)].doc
+    return _SPECIAL.get(name) or built_in("substrait")[name].doc
 
 
 def _table(title: str, head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:

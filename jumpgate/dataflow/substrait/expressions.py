@@ -11,84 +11,12 @@ from substrait.type_pb2 import Type
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
-from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.functions import bind, cast_to, known
 from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, int32, int64, string
 
 SECONDS_A_DAY = 86_400
-#: Substrait's names → Jumpgate's functions, argument by argument
-FUNCTIONS = {
-    "equal": "eq",
-    "not_equal": "ne",
-    "lt": "lt",
-    "lte": "le",
-    "gt": "gt",
-    "gte": "ge",
-    "is_distinct_from": "is_distinct",
-    "is_not_distinct_from": "is_not_distinct",
-    "is_null": "is_null",
-    "is_not_null": "is_not_null",
-    "not": "not",
-    "modulus": "modulo",
-    "modulo": "modulo",
-    "negate": "negate",
-    "abs": "abs",
-    "round": "round",
-    "floor": "floor",
-    "ceil": "ceil",
-    "sqrt": "sqrt",
-    "concat": "concat",
-    "str_concat": "concat",
-    "upper": "upper",
-    "lower": "lower",
-    "trim": "trim",
-    "btrim": "trim",
-    "ltrim": "ltrim",
-    "rtrim": "rtrim",
-    "char_length": "char_length",
-    "character_length": "char_length",
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-    "contains": "contains",
-    "coalesce": "coalesce",
-    "nullif": "null_if",
-    **{
-        name: name
-        for name in (
-            *(
-                "exp",
-                "ln",
-                "log2",
-                "log10",
-                "power",
-                "sin",
-                "cos",
-                "tan",
-                "asin",
-                "acos",
-                "atan",
-                "atan2",
-                "sinh",
-                "cosh",
-            ),
-            *("tanh", "degrees", "radians", "sign", "is_nan"),
-            *("left", "right", "lpad", "rpad", "repeat", "replace", "reverse", "octet_length"),
-        )
-    },
-    "shift_left": "shift_left",
-    "shift_right": "shift_right",
-    "bitwise_shift_left": "shift_left",
-    "bitwise_shift_right": "shift_right",
-    "bitwise_and": "bit_and",
-    "bitwise_or": "bit_or",
-    "bitwise_xor": "bit_xor",
-    "least_skip_null": "least",
-    "greatest_skip_null": "greatest",
-    "strpos": "position",
-    "day_of_week": "day_of_week",
-    "second": "second",
-}
 #: give a bool whatever their producer declares: some declare the type of what is compared
 _TRUTHS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "is_not_distinct", "is_null", "is_not_null", "like")
 #: functions of DataFusion that mean something else than Substrait's of that name
@@ -211,8 +139,8 @@ class ExpressionReader:
             name = DATAFUSION["concat"]
         if name in SPECIAL:
             found = SPECIAL[name](self, name, call)
-        elif name in FUNCTIONS:
-            found = bind(FUNCTIONS[name], self._arguments(name, call))
+        elif (function := known(name, "substrait")) is not None:
+            found = bind(function.name, self._arguments(name, call))
         else:
             raise Unmapped(f"function {name} is not known")
         declared = _declared(call.output_type) if call.HasField("output_type") else found.type
@@ -321,6 +249,7 @@ _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
     "window_function": ExpressionReader._windows,
     "scalar_function": ExpressionReader._call,
 }
+#: names that are no function of the same arguments, before all others
 SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
     "and": ExpressionReader._logic,
     "or": ExpressionReader._logic,

@@ -10,19 +10,20 @@ from substrait.algebra_pb2 import ReadRel
 from substrait.type_pb2 import NamedStruct
 
 from jumpgate.dataflow.files import list_files
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
 from jumpgate.dataflow.types import Field, Schema
-from jumpgate.dataflow.validate import option_problems
 from jumpgate.errors import InvalidDataflow
 
-FORMATS = {"parquet": "parquet", "orc": "orc", "text": "csv"}
+#: Substrait's only format with options
+TEXT = "text"
 Text: TypeAlias = ReadRel.LocalFiles.FileOrFiles.DelimiterSeparatedTextReadOptions
 
 
 def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
     """The read of all the plan's files; they have one format. Raises Unmapped, FileUnreadable."""
-    paths, formats, options = [], set(), set()
+    paths, kinds, options = [], set(), set()
     for item in files.items:
         kind = item.WhichOneof("path_type") or ""
         if kind not in ("uri_file", "uri_path", "uri_folder", "uri_path_glob"):
@@ -30,15 +31,21 @@ def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
         if item.start or item.length:
             raise Unmapped("parts of files are not known")
         paths.append(_path(getattr(item, kind)))
-        formats.add(FORMATS.get(item.WhichOneof("file_format") or ""))
-        options.add(_text(item.text) if item.WhichOneof("file_format") == "text" else ())
-    if len(formats) != 1 or None in formats or len(options) != 1:
-        raise Unmapped("files are read in one format, Parquet, ORC or text")
+        kinds.add(item.WhichOneof("file_format") or "")
+        options.add(_text(item.text) if item.WhichOneof("file_format") == TEXT else ())
+    known = format_names()
+    if len(kinds) != 1 or len(options) != 1 or not kinds <= set(known):
+        raise Unmapped(f"files are read in one format of {', '.join(known)}")
     if len(schema.names) != len(schema.struct.types):
         raise Unmapped("a read's names and types do not belong together")
     fields = tuple(Field(n, read_type(t)) for n, t in zip(schema.names, schema.struct.types, strict=True))
-    found, format = list_files(paths, formats.pop())
+    found, format = list_files(paths, known[kinds.pop()])
     return Read(found, format, Schema(fields), tuple(range(len(fields))), options.pop())
+
+
+def format_names() -> dict[str, str]:
+    """Formats by Substrait's names."""
+    return {found.substrait: name for name, found in formats().items() if found.substrait}
 
 
 def _path(uri: str) -> str:
@@ -60,7 +67,7 @@ def _text(text: Text) -> tuple[tuple[str, str], ...]:
         "header": "true" if text.header_lines_to_skip else "false",
         "null": text.value_treated_as_null,
     }
-    if problems := option_problems("csv", options):
+    if problems := formats()[format_names()[TEXT]].problems(options):
         raise Unmapped(problems[0])
     return tuple(options.items())
 

@@ -21,8 +21,9 @@ from substrait.type_pb2 import NamedStruct, Type
 
 from jumpgate.dataflow import operators as op
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
-from jumpgate.dataflow.substrait.expressions import FUNCTIONS
-from jumpgate.dataflow.substrait.files import FORMATS, write_text
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.functions import find
+from jumpgate.dataflow.substrait.files import TEXT, write_text
 from jumpgate.dataflow.substrait.joins import TYPES
 from jumpgate.dataflow.substrait.types import write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
@@ -31,13 +32,8 @@ from jumpgate.errors import InvalidDataflow
 #: the version of Substrait that the plans are written for
 MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
-_NAMES = {ours: theirs for theirs, ours in reversed(FUNCTIONS.items())} | {
-    name: name for name in ("and", "or", "add", "subtract", "multiply", "divide", "like", "substring")
-}
 _MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
-_NAMES["int_divide"] = "divide"
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
-_FILES = {ours: theirs for theirs, ours in FORMATS.items()}
 _JOINS = {ours: theirs for theirs, ours in TYPES.items()}
 
 
@@ -58,10 +54,14 @@ class _Writer:
         relation = plan.relations.add().root
         relation.input.CopyFrom(self.rel(root))
         relation.names.extend(root.schema.names)
-        plan.extension_urns.add(extension_urn_anchor=1, urn=URN)
-        for name, anchor in self._anchors.items():
+        urns = {URN: 1}
+        for full_name, anchor in self._anchors.items():
+            urn, _, name = full_name.rpartition(":")
             function = plan.extensions.add().extension_function
-            function.extension_urn_reference, function.function_anchor, function.name = 1, anchor, name
+            function.extension_urn_reference = urns.setdefault(urn or URN, len(urns) + 1)
+            function.function_anchor, function.name = anchor, name
+        for urn, anchor in urns.items():
+            plan.extension_urns.add(extension_urn_anchor=anchor, urn=urn)
         return plan
 
     def rel(self, node: op.Operator) -> Rel:
@@ -78,11 +78,11 @@ class _Writer:
         name = self._tables.get((node.files, node.format, node.file_schema))
         if name is not None:
             read.named_table.names.append(name)
-        elif node.format in _FILES:
+        elif kind := formats()[node.format].substrait:
             for path in node.files:
                 item = ReadRel.LocalFiles.FileOrFiles(uri_file=path)
-                getattr(item, _FILES[node.format]).SetInParent()
-                if node.format == "csv":
+                getattr(item, kind).SetInParent()
+                if kind == TEXT:
                     item.text.CopyFrom(write_text(dict(node.options)))
                 read.local_files.items.append(item)
         else:
@@ -224,9 +224,10 @@ class _Writer:
             interval = Rex()
             interval.literal.interval_day_to_second.days = args[1].value
             return self._scalar("add", [self.expression(args[0]), interval], type)
-        if name not in _NAMES:
+        names = ("divide",) if name == "int_divide" else find(name).substrait
+        if not names:
             raise InvalidDataflow(f"Substrait has no function for {name}")
-        return self._call(_NAMES[name], args, type)
+        return self._call(names[0], args, type)
 
     def _call(self, name: str, args: tuple[Expression, ...], type: DataType | None) -> Rex:
         return self._scalar(name, [self.expression(a) for a in args], type)

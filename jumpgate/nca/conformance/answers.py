@@ -65,8 +65,8 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
     emitted = match.schema if match.wire is None else match.wire.body.schema
     if descriptor.schema.types != emitted.types:
         yield f"would emit {descriptor.schema} where it matched {emitted}"
-    if not transport:
-        yield "names no transport"
+    if not transport.carries(descriptor):
+        yield f"would emit {descriptor.layout} tuples that {transport.name} does not carry"
     for leaf in inputs:  # it must be able to read what its own kind emits
         offered, over = nca.operators.match_output(Match(nca.name, (leaf,), match.completeness, leaf.schema), 1)
         refusal = nca.operators.match_input(offered, over)

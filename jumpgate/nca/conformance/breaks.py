@@ -69,7 +69,7 @@ async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, liv
         edges = tuple(e if e.consumers else replace(e, endpoints=(address,)) for e in plan.edges)
         context = JobContext(job, "0" * 32, replace(plan, edges=edges), dict(live.hosts), drivers)
         context.addresses.update({i.id: address for i in plan.instances})
-        context.datagrams.update({(i, e.id): address for e in edges for i in (*e.producers, *e.consumers)})
+        context.sockets.update({(i, e.id): address for e in edges for i in (*e.producers, *e.consumers)})
         for instance in (i for i in plan.instances if i.nca == nca):
             problems += await _one(lifecycle, instance, way, context, live)
     problems += [f"left behind: {thing}" for thing in await _left(live)]

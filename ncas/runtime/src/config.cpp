@@ -3,64 +3,12 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "simdjson.h"
+#include "channels.h"
+#include "config_json.h"
 
 namespace jg {
+namespace config_json {
 namespace {
-
-using simdjson::dom::array;
-using simdjson::dom::element;
-
-// Raised inside the parser only: a configuration comes from our own control plane, so any defect is a mistake of ours.
-struct Bad {
-  std::string what;
-};
-
-element member(element e, const char* name) {
-  element found;
-  if (e[name].get(found)) throw Bad{std::string("no \"") + name + "\""};
-  return found;
-}
-std::string text(element e, const char* name) {
-  std::string_view v;
-  if (member(e, name).get(v)) throw Bad{std::string("\"") + name + "\" is not a string"};
-  return std::string(v);
-}
-std::string text_or(element e, const char* name, const char* otherwise) {
-  element found;
-  return e[name].get(found) ? otherwise : text(e, name);
-}
-int64_t number(element e, const char* name) {
-  int64_t v;
-  if (member(e, name).get(v)) throw Bad{std::string("\"") + name + "\" is not an integer"};
-  return v;
-}
-int64_t number_or(element e, const char* name, int64_t otherwise) {
-  element found;
-  return e[name].get(found) ? otherwise : number(e, name);
-}
-bool flag(element e, const char* name, bool otherwise) {
-  bool v;
-  element found;
-  if (e[name].get(found)) return otherwise;
-  if (found.get(v)) throw Bad{std::string("\"") + name + "\" is not a bool"};
-  return v;
-}
-array list(element e, const char* name) {
-  array v;
-  if (member(e, name).get(v)) throw Bad{std::string("\"") + name + "\" is not an array"};
-  return v;
-}
-std::vector<int> ints(element e, const char* name) {
-  std::vector<int> out;
-  for (element x : list(e, name)) out.push_back(static_cast<int>(int64_t{x}));
-  return out;
-}
-std::vector<std::string> texts(element e, const char* name) {
-  std::vector<std::string> out;
-  for (element x : list(e, name)) out.emplace_back(std::string_view{x});
-  return out;
-}
 
 JgType type_of(const std::string& name, int precision) {
   static constexpr std::pair<const char*, JgType> kTypes[] = {
@@ -170,33 +118,19 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   return o;
 }
 
-std::optional<DatagramOptions> datagrams(element e) {
-  if (text_or(e, "kind", "") != "datagrams") return std::nullopt;
-  DatagramOptions o;
-  for (element p : list(e, "paths")) o.paths.push_back({text(p, "switch"), static_cast<int>(number(p, "flow"))});
-  o.window_bits = static_cast<int>(number(e, "window_bits"));
-  o.slots = static_cast<int>(number(e, "slots"));
-  const std::string tuple = text(e, "tuple");
-  if (tuple != "aggregate" && tuple != "prune") throw Bad{"unknown tuple " + tuple};
-  o.aggregate = tuple == "aggregate";
-  o.payload_ntf = text_or(e, "payload_ntf", "");
-  o.ends = flag(e, "ends", true);
-  element found;
-  if (!e["outputs"].get(found)) {
-    for (element x : list(e, "outputs")) o.outputs.push_back(text(x, "from"));
-  }
-  if (!e["drains"].get(found)) {
-    for (element d : list(e, "drains")) {
-      o.drains.push_back(
-          {text(d, "switch"), static_cast<uint32_t>(number(d, "first")), static_cast<uint32_t>(number(d, "buckets"))});
-    }
-  }
-  return o;
+EdgeEnd end(element e) {
+  EdgeEnd end;
+  const std::string name = text(e, "channel");
+  if (!(end.channel = find_channel(name))) throw Bad{"unknown channel " + name + "; there are " + channel_names()};
+  element more;
+  if (!e["end"].get(more)) end.options = simdjson::minify(more);
+  return end;
 }
 
 FileSourceOptions files(element e, const Config& config) {
   FileSourceOptions o;
   o.format = text(e, "format");
+  o.reader = text_or(e, "reader", "");
   o.files = texts(e, "files");
   for (element state : list(e, "states")) {
     FileState known;
@@ -233,14 +167,15 @@ void parse(element e, Config* c) {
     SourceConfig source;
     source.is_edge = text(s, "kind") != "files";
     source.name = text_or(s, "name", "");
-    source.datagrams = datagrams(s);
-    if (source.is_edge)
+    if (source.is_edge) {
       source.edge = edge(s, *c, token);
-    else
+      source.end = end(s);
+    } else {
       source.files = files(s, *c);
+    }
     c->sources.push_back(std::move(source));
   }
-  for (element s : list(e, "sinks")) c->sinks.push_back({edge(s, *c, token), datagrams(s)});
+  for (element s : list(e, "sinks")) c->sinks.push_back({edge(s, *c, token), end(s)});
   element program = member(e, "program");
   for (element t : list(program, "tables"))
     c->tables.push_back({text(t, "kind"), flag(t, "has_keys", true), flag(t, "is_expanded", false),
@@ -261,31 +196,26 @@ void parse(element e, Config* c) {
   for (element l : list(program, "limits")) c->limits.push_back({number(l, "count"), number(l, "offset")});
 }
 
-Status with_document(const std::string& json, auto&& use) {
-  try {
-    simdjson::dom::parser parser;
-    element document;
-    if (parser.parse(json).get(document)) return {"internal", "the configuration is not JSON"};
-    use(document);
-    return {};
-  } catch (const Bad& bad) {
-    return {"internal", "the configuration is malformed: " + bad.what};
-  } catch (const std::exception& e) {
-    return {"internal", std::string("the configuration is malformed: ") + e.what()};
-  }
-}
-
 }  // namespace
+}  // namespace config_json
 
 Status parse_config(const std::string& json, Config* out) {
-  return with_document(json, [out](element e) { parse(e, out); });
+  return config_json::with_document(json, [out](config_json::element e) { config_json::parse(e, out); });
 }
 
-Status parse_allocate(const std::string& json, std::string* bind, std::vector<std::string>* datagrams) {
+Status parse_allocate(const std::string& json, AllocateConfig* out) {
+  using namespace config_json;
   return with_document(json, [&](element e) {
-    *bind = text_or(e, "bind", "127.0.0.1");
-    element found;
-    if (!e["datagrams"].get(found)) *datagrams = texts(e, "datagrams");
+    out->bind = text_or(e, "bind", "127.0.0.1");
+    simdjson::dom::object ends;
+    if (e["ends"].get(ends)) return;
+    for (auto [edge, name] : ends) {
+      const Channel* channel = find_channel(std::string_view{name});
+      if (channel == nullptr || channel->open == nullptr) {
+        throw Bad{"edges over " + std::string(std::string_view{name}) + " have no ends of their own"};
+      }
+      out->ends.emplace_back(edge, channel);
+    }
   });
 }
 

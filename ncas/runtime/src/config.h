@@ -1,28 +1,34 @@
 // The configuration of an instance (ARCHITECTURE.md), parsed from JSON.
 #pragma once
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "datagram_edge.h"
 #include "jg/kernel.h"
 #include "jg/stream.h"
 #include "memory.h"
 
 namespace jg {
 
+struct Channel;
+
+// How rows come or go at one end of an edge; `options` is JSON, as the channel has it.
+struct EdgeEnd {
+  const Channel* channel = nullptr;
+  std::string options = "{}";
+};
+
 struct SourceConfig {
   bool is_edge = false;
   std::string name;
   FileSourceOptions files;
   EdgeOptions edge;
-  std::optional<DatagramOptions> datagrams;  // of an edge that is not a TCP stream
+  EdgeEnd end;
 };
 
 struct SinkConfig {
   EdgeOptions edge;
-  std::optional<DatagramOptions> datagrams;
+  EdgeEnd end;
 };
 
 struct TableConfig {
@@ -57,8 +63,13 @@ struct Config {
   std::vector<LimitConfig> limits;
 };
 
+// Where to bind, and the edges whose ends here are opened before their peers are known.
+struct AllocateConfig {
+  std::string bind;
+  std::vector<std::pair<std::string, const Channel*>> ends;
+};
+
 Status parse_config(const std::string& json, Config* out);
-// Where to bind, and the edges over datagrams whose ends are here.
-Status parse_allocate(const std::string& json, std::string* bind, std::vector<std::string>* datagrams);
+Status parse_allocate(const std::string& json, AllocateConfig* out);
 
 }  // namespace jg

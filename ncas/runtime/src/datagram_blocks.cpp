@@ -8,9 +8,9 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
   JG_RETURN_IF_ERROR(ntf::edge_descriptor(edge, &out->descriptor_));
   const auto& columns = out->descriptor_.columns;
-  if (!options.aggregate) {
-    if (options.slots != 1) return mistake("tuples of prune carry rows in one slot only");
-    if (!options.outputs.empty() || !options.drains.empty()) return mistake("pruning has neither outputs nor drains");
+  if (options.has_rows) {
+    if (options.slots != 1) return mistake("packets carry rows behind one tuple only");
+    if (!options.outputs.empty() || !options.drains.empty()) return mistake("rows have neither outputs nor drains");
     if (out->descriptor_.columnar) return mistake("rows travel in the row layout");
     out->layout_ = std::make_unique<ntf::RowLayout>(out->descriptor_);
     out->never_null_.assign((columns.size() + 7) / 8, 0xFF);
@@ -46,7 +46,7 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
 }
 
 bool BlockFormat::add(const Data& data, Block* block) const {
-  if (!is_aggregate()) return add_row(data.payload, data.payload_bytes, block);
+  if (!has_groups()) return add_row(data.payload, data.payload_bytes, block);
   if (data.payload_bytes > 0) return false;
   for (int i = 0; i < data.tuples; i++) {
     const Tuple& tuple = data.tuple[i];
@@ -90,7 +90,7 @@ bool BlockFormat::add_row(const uint8_t* payload, size_t size, Block* block) con
 // ---- batches ----
 
 BlockReader::BlockReader(const BlockFormat& format, std::string edge) : format_(format), edge_(std::move(edge)) {
-  if (format_.is_aggregate()) {
+  if (format_.has_groups()) {
     const size_t columns = format_.outputs().size();
     values_.resize(columns);
     masks_.resize(columns);

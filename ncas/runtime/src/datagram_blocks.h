@@ -9,7 +9,7 @@
 
 namespace jg::datagram {
 
-// At most JG_BATCH_ROWS rows: groups of aggregate, or the rows behind tuples of prune.
+// At most JG_BATCH_ROWS rows: groups, or the rows behind tuples.
 struct Block {
   struct Row {
     Group group;
@@ -47,7 +47,7 @@ class BlockFormat {
   bool add(const Data& data, Block* block) const;
 
   enum class Output { KEY, COUNT, SUM, MIN, MAX };
-  bool is_aggregate() const { return outputs_.size() > 0; }
+  bool has_groups() const { return outputs_.size() > 0; }
   const std::vector<Output>& outputs() const { return outputs_; }
   const ntf::Descriptor& descriptor() const { return descriptor_; }
 

@@ -1,4 +1,4 @@
-// Reads and clears the buckets of aggregate on one switch, once all flows have ended: without sockets and clocks, as
+// Reads and clears a device's buckets of groups, once all flows have ended: without sockets and clocks, as
 // FlowSender is. Each request is repeated until it is answered; reading changes nothing, and a bucket is cleared once
 // both its answers are here, so that a late answer is never of a bucket that was cleared.
 #pragma once

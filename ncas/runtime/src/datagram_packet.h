@@ -21,8 +21,8 @@ struct Header {
   uint32_t sequence = 0;
 };
 
-// The columns that a program reads. The second one is the 64-bit value of aggregate, or a and b of prune, a in the
-// upper half; bits of `nulls` are those of the columns.
+// The words that a program reads: the second one is a value of 64 bits, or two of 32, the first in the upper half; bits
+// of `nulls` are those of the words.
 struct Tuple {
   uint8_t nulls;
   uint64_t key, value;

@@ -302,8 +302,10 @@ std::unique_ptr<EmitterWorker> DatagramEmitter::worker() { return std::make_uniq
 
 Status check_datagrams(const EdgeOptions& edge, const DatagramOptions& options) {
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
-  if (options.paths.empty()) return mistake("no path leads through a switch");
+  if (options.paths.empty()) return mistake("no path leads anywhere");
   if (options.slots < 1 || options.slots > static_cast<int>(datagram::SLOTS_MAX)) return mistake("1 to 8 slots");
+  using Words = std::vector<int>;
+  if (options.words != Words{64, 64} && options.words != Words{64, 32, 32}) return mistake("tuples are of 128 bits");
   if (options.window_bits < 1 || options.window_bits > 16) return mistake("a window of 2^1 to 2^16 packets");
   for (const auto& path : options.paths) {
     if (path.flow < 0 || path.flow > 0xFFFF) return mistake("a flow's number has 16 bits");

@@ -93,13 +93,14 @@ void read(const JgCol& column, JgType type, int32_t rows, std::vector<uint64_t>*
 }  // namespace
 
 Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options, TupleReader* out) {
-  const size_t own = options.aggregate ? 2 : 3;
+  const size_t own = options.words.size();
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
-  out->aggregate_ = options.aggregate;
+  out->halves_ = own == 3;
   out->slots_ = options.slots;
   ntf::Descriptor payload;
   if (!options.payload_ntf.empty()) {
-    if (options.aggregate || options.slots != 1) return mistake("only tuples of prune, in one slot, carry rows");
+    if (!options.has_rows || options.slots != 1)
+      return mistake("these tuples carry no rows, or several share a packet");
     JG_RETURN_IF_ERROR(ntf::parse_descriptor(options.payload_ntf, &payload));
     if (payload.columnar || !payload.big_endian || !payload.packed) return mistake("rows travel packed, big endian");
     out->layout_ = std::make_unique<ntf::RowLayout>(payload);
@@ -113,11 +114,10 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
     if (edge.columns[c].type != payload.columns[c].type) return mistake("its columns are not those of the rows");
   }
   for (size_t c = payload.columns.size(); c < edge.columns.size(); c++) {
+    const int bits = options.words[out->types_.size()];
     out->types_.push_back(edge.columns[c].type);
     if (!is_wide_integer(edge.columns[c].type)) return mistake("tuples hold integers of at most 64 bits");
-    if (out->types_.size() > 1 && !options.aggregate && edge.columns[c].type != JG_I32) {
-      return mistake("a and b of a tuple are int32");
-    }
+    if (bits == 32 && edge.columns[c].type != JG_I32) return mistake("a word of 32 bits is an int32");
   }
   return {};
 }
@@ -150,7 +150,7 @@ Tuple TupleReader::tuple(int32_t row) const {
   for (size_t c = 0; c < types_.size(); c++) {
     if (valid_[c] && !valid_[c][row]) nulls |= static_cast<uint8_t>(1u << c);
   }
-  const uint64_t value = aggregate_ ? values_[1][row] : values_[1][row] << 32 | static_cast<uint32_t>(values_[2][row]);
+  const uint64_t value = halves_ ? values_[1][row] << 32 | static_cast<uint32_t>(values_[2][row]) : values_[1][row];
   return {nulls, values_[0][row], value};
 }
 

@@ -56,7 +56,7 @@ class TupleReader {
   const uint8_t* payload(int32_t row, size_t* size);
 
  private:
-  bool aggregate_ = true;
+  bool halves_ = false;  // the second 64 bits are two words
   int slots_ = 4;
   std::vector<JgType> types_;  // of the columns that the program reads
   std::vector<uint64_t> values_[3];

@@ -24,7 +24,7 @@ using net::wake;
 namespace {
 
 constexpr size_t HANDSHAKES_MAX = 64;  // at once; others wait in the backlog
-constexpr size_t READ_BYTES = 64u << 10;
+constexpr size_t GREETING_BYTES = 64u << 10;
 constexpr int HANDSHAKE_MS = 30000;
 constexpr int ACCEPT_RETRY_MS = 100;  // after running out of descriptors
 
@@ -117,7 +117,7 @@ class Listener : public EdgeListener {
       wanted += header.length;
     }
     const size_t before = h->bytes.size();
-    h->bytes.resize(before + std::min(wanted - before, READ_BYTES));
+    h->bytes.resize(before + std::min(wanted - before, GREETING_BYTES));
     const ssize_t n = recv(h->fd.get(), h->bytes.data() + before, h->bytes.size() - before, 0);
     h->bytes.resize(before + std::max<ssize_t>(n, 0));
     if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);

@@ -19,10 +19,10 @@ using net::wake;
 
 namespace {
 
-constexpr int LOOK_AGAIN_MS = 1000;        // between looks at the time-out while producers are missing
-constexpr size_t READ_BYTES = 256u << 10;  // a piece of a frame whose checksum is taken while it is in the cache
+constexpr int LOOK_AGAIN_MS = 1000;         // between looks at the time-out while producers are missing
+constexpr size_t PIECE_BYTES = 256u << 10;  // a piece of a frame whose checksum is taken while it is in the cache
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+int64_t steady_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 class ReceiverWorker : public SourceWorker {
  public:
@@ -145,7 +145,7 @@ void EdgeReceiver::fail(const Status& status) {
 
 void EdgeReceiver::cancel() { fail(named("cancelled", "cancelled")); }
 
-void EdgeReceiver::open() { opened_ns_ = now_ns(); }
+void EdgeReceiver::open() { opened_ns_ = steady_ns(); }
 
 Status EdgeReceiver::failure() {
   const std::lock_guard lock(mutex_);
@@ -189,7 +189,7 @@ Status EdgeReceiver::await_stream(Incoming** stream) {
   }
   const std::lock_guard lock(mutex_);
   const int missing = options_.producers - static_cast<int>(streams_.size());
-  if (missing == 0 || now_ns() - opened_ns_ < options_.timeout_ms * int64_t{1'000'000}) return {};
+  if (missing == 0 || steady_ns() - opened_ns_ < options_.timeout_ms * int64_t{1'000'000}) return {};
   return named("unreachable", std::to_string(missing) + " of " + std::to_string(options_.producers) +
                                   " producers did not connect within " + std::to_string(options_.timeout_ms) + " ms");
 }
@@ -207,8 +207,8 @@ Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* fr
   if (payload == nullptr)
     return named("memory", "no memory for a frame of " + std::to_string(header.length) + " bytes");
   uint32_t crc = 0;
-  for (size_t at = 0; at < header.length; at += READ_BYTES) {
-    const size_t size = std::min<size_t>(READ_BYTES, header.length - at);
+  for (size_t at = 0; at < header.length; at += PIECE_BYTES) {
+    const size_t size = std::min<size_t>(PIECE_BYTES, header.length - at);
     io = receive_all(fd, payload + at, size, &counters->wait_ns);
     if (io != Io::OK) return vanished(*stream, io);
     crc = ntf::crc32c(crc, payload + at, size);

@@ -20,10 +20,10 @@ class InstanceEdges {
   void stop();
 
  private:
-  Status take_socket(const std::string& edge, net::Fd* out);
+  Status take_end(const std::string& edge, net::Fd* out);
 
   std::unique_ptr<EdgeListener> listener_;
-  std::map<std::string, net::Fd> datagrams_;  // by edge, until its end is made
+  std::map<std::string, net::Fd> ends_;  // by edge, until its source or emitter is made
 };
 
 }  // namespace jg

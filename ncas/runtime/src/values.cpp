@@ -10,14 +10,14 @@
 namespace {
 
 constexpr int64_t kFirstElements = 4, kChunkBytesMax = 1 << 20;
-constexpr uint64_t kTextBytesMax = 1 << 28;
+constexpr uint64_t kJoinedBytesMax = 1 << 28;
 
-struct TextLess {
+struct JoinedTextLess {
   bool operator()(JgStr a, JgStr b) const { return jg_compare_str(a, b) < 0; }
 };
 
 template <typename T, typename Less = std::less<T>>
-T select(T* values, int64_t from, int64_t n, int64_t k) {
+T kth_of(T* values, int64_t from, int64_t n, int64_t k) {
   if (k == from) {
     std::iter_swap(values + k, std::min_element(values + from, values + n, Less()));
   } else {
@@ -27,7 +27,7 @@ T select(T* values, int64_t from, int64_t n, int64_t k) {
 }
 
 template <typename T, typename Less = std::less<T>>
-int64_t mode(T* values, int64_t n) {
+int64_t mode_of(T* values, int64_t n) {
   const Less less;
   std::sort(values, values + n, less);
   int64_t best = 0, longest = 0;
@@ -84,14 +84,14 @@ void* jg_values(JgMemory* memory, const JgValues* values, int size, int64_t* n) 
   return all;
 }
 
-int64_t jg_select_int(int64_t* values, int64_t from, int64_t n, int64_t k) { return select(values, from, n, k); }
-jg_i128 jg_select_wide(jg_i128* values, int64_t from, int64_t n, int64_t k) { return select(values, from, n, k); }
+int64_t jg_select_int(int64_t* values, int64_t from, int64_t n, int64_t k) { return kth_of(values, from, n, k); }
+jg_i128 jg_select_wide(jg_i128* values, int64_t from, int64_t n, int64_t k) { return kth_of(values, from, n, k); }
 JgStr jg_select_text(JgStr* values, int64_t from, int64_t n, int64_t k) {
-  return select<JgStr, TextLess>(values, from, n, k);
+  return kth_of<JgStr, JoinedTextLess>(values, from, n, k);
 }
-int64_t jg_mode_int(int64_t* values, int64_t n) { return mode(values, n); }
-int64_t jg_mode_wide(jg_i128* values, int64_t n) { return mode(values, n); }
-int64_t jg_mode_text(JgStr* values, int64_t n) { return mode<JgStr, TextLess>(values, n); }
+int64_t jg_mode_int(int64_t* values, int64_t n) { return mode_of(values, n); }
+int64_t jg_mode_wide(jg_i128* values, int64_t n) { return mode_of(values, n); }
+int64_t jg_mode_text(JgStr* values, int64_t n) { return mode_of<JgStr, JoinedTextLess>(values, n); }
 
 void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
                    int (*order)(const void*, const void*), JgStr separator, JgStr* out) {
@@ -101,7 +101,7 @@ void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n
     elements[i] = static_cast<const char*>(values) + i * size;
     bytes += reinterpret_cast<const JgStr*>(elements[i])->size;
   }
-  if (bytes > kTextBytesMax) return jg_fail(task, JG_TEXT, -1);
+  if (bytes > kJoinedBytesMax) return jg_fail(task, JG_TEXT, -1);
   std::sort(elements.begin(), elements.end(), [order](const char* a, const char* b) { return order(a, b) < 0; });
   char* at = memory->results.bytes(bytes);
   *out = {at, bytes};

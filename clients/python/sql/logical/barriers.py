@@ -6,10 +6,8 @@ Its rule for filters looks columns up by name alone: over an outer join of table
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.nodes import inputs, subquery_exprs
+from jumpgate.client.sql.logical.nodes import below, inputs
 
 _OUTER = (pb.Join.LEFT, pb.Join.RIGHT, pb.Join.FULL)
 #: operators that a filter is pushed through
@@ -20,7 +18,7 @@ _ALL_ROWS = (1 << 63) - 1
 def guard(plan: pb.Plan) -> bool:
     """Changes `plan` in place, with all below it; whether there was anything to change."""
     changed = False
-    for filter in [node for node in _below(plan) if node.WhichOneof("kind") == "filter"]:
+    for filter in [node for node in below(plan) if node.WhichOneof("kind") == "filter"]:
         place = filter.filter.input
         while (kind := place.WhichOneof("kind")) in _TRANSPARENT:
             place = getattr(place, kind).input
@@ -31,15 +29,6 @@ def guard(plan: pb.Plan) -> bool:
             place.limit.input.CopyFrom(join)
             changed = True
     return changed
-
-
-def _below(plan: pb.Plan) -> Iterator[pb.Plan]:
-    """The plan and all plans below it, subqueries included; inner ones first."""
-    for inner in inputs(plan):
-        yield from _below(inner)
-    for expr in subquery_exprs(plan):
-        yield from _below(expr.subquery.plan.plan)
-    yield plan
 
 
 def _share_names(join: pb.Join) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from datafusion.plan import LogicalPlan
 from google.protobuf.message import Message
 
-from jumpgate.client.sql.logical.plan_pb2 import Column, Expr, Plan
+from jumpgate.client.sql.logical.plan_pb2 import Column, Expr, Plan, TableName
 from jumpgate.dataflow.substrait.types import Unmapped
 
 #: of the messages of plans, the fields that hold inputs, in the order in which DataFusion has them
@@ -120,6 +120,17 @@ def flat_name(column: Column) -> str:
     return f"{column.relation.name}.{column.name}" if column.HasField("relation") else str(column.name)
 
 
+def qualify(target: TableName, name: str) -> None:
+    """Fills a table's name with `table`, `schema.table` or `catalog.schema.table`."""
+    match name.split("."):
+        case [schema, table]:
+            target.partial.schema, target.partial.table = schema, table
+        case [catalog, schema, table]:
+            target.full.catalog, target.full.schema, target.full.table = catalog, schema, table
+        case _:
+            target.bare.table = name
+
+
 def inputs(plan: Plan) -> Iterator[Plan]:
     """The encoded inputs of an encoded node."""
     kind = plan.WhichOneof("kind")
@@ -145,3 +156,12 @@ def subquery_exprs(plan: Plan) -> Iterator[Expr]:
             if field.message_type is None or field.message_type.GetOptions().map_entry:
                 continue
             stack.extend(v for v in (value if field.is_repeated else (value,)) if not isinstance(v, Plan))
+
+
+def below(plan: Plan) -> Iterator[Plan]:
+    """The plan and all plans below it, subqueries included; inner ones first."""
+    for inner in inputs(plan):
+        yield from below(inner)
+    for expr in subquery_exprs(plan):
+        yield from below(expr.subquery.plan.plan)
+    yield plan

@@ -9,6 +9,7 @@ from functools import partial
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from jumpgate.client.sql.logical import antijoins
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.aggregates import read_aggregate
 from jumpgate.client.sql.logical.expressions import ExpressionReader
@@ -187,6 +188,11 @@ class Reader:
         return read_windows(window, self._input(node), self._expressions(node))
 
     def _join(self, node: Node, join: pb.Join) -> Operator:
+        if antijoins.is_correlated(join):
+            own = pb.Join()
+            own.CopyFrom(join)
+            antijoins.rewrite(own)
+            join = own
         left, right = self._input(node), self._input(node, 1)
         a, b = node.children
         sides = self._expressions(node), self._expressions(node, 1)

@@ -67,7 +67,8 @@ struct FileState {
 // What a file source is asked for. `early[i]` says whether column i is needed for every row; others are loaded on
 // demand.
 struct FileSourceOptions {
-  std::string format;  // json | csv | parquet | orc
+  std::string format;  // a reader's name
+  std::string reader;  // the library that has it, if the runtime does not
   std::vector<std::string> files;
   std::vector<FileState> states;         // of files when the query was planned; the executor checks them
   std::vector<ColumnSpec> columns;       // wanted, in output order; the declared schema's types
@@ -87,10 +88,14 @@ struct FileSourceOptions {
   std::vector<Bound> bounds;
 };
 Status make_file_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);  // converters/factory.cpp
-Status make_json_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
-Status make_csv_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
-Status make_parquet_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
-Status make_orc_source(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+
+// A reader says with JG_READER(name, function), outside any namespace, how sources of the format of that name are made.
+// What is in a library of its own is known once that is loaded.
+using MakeSource = Status (*)(const FileSourceOptions& options, std::unique_ptr<Source>* out);
+bool register_reader(const char* format, MakeSource make);  // converters/readers.cpp
+MakeSource find_reader(const std::string& format);          // null: there is none
+#define JG_READER(format, make) \
+  [[maybe_unused]] static const bool jg_reader_##format = ::jg::register_reader(#format, make)
 
 // One thread's way out of a pipeline. `hashes` (one a row) are given for hash partitioning, else null.
 class EmitterWorker {

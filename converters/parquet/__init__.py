@@ -1,0 +1,88 @@
+"""Apache Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jumpgate.converters import writing
+from jumpgate.converters.footers import parquet_footer, parquet_schema
+from jumpgate.dataflow.formats import Format, Sample, Speeds
+from jumpgate.dataflow.types import DataType, Schema
+
+#: values come from each of some row groups; files of no more rows than SMALL_ROWS are read whole
+ROWS_MAX, GROUPS_MAX, SMALL_ROWS = 1024, 4, 100_000
+
+
+def _schema(files: tuple[str, ...], options: Mapping[str, str]) -> Schema:
+    return parquet_schema(files)
+
+
+def _rows(file: str, options: Mapping[str, str]) -> float:
+    import pyarrow.parquet
+
+    return float(pyarrow.parquet.read_metadata(file).num_rows)
+
+
+def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
+    footer = parquet_footer(file)
+    if footer.encrypted:
+        return Sample()
+    range, scale = footer.range(name), 10.0**-type.scale if type.kind == "decimal" else 1.0
+    low, high = ((float(b) * scale if isinstance(b, int | float) else None) for b in (range.low, range.high))
+    return Sample(_values(file, name), (low, high))
+
+
+def _values(file: str, name: str) -> list[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file) as parquet:
+        if parquet.metadata.num_rows <= SMALL_ROWS:
+            whole: list[Any] = parquet.read([name]).column(0).to_pylist()
+            return whole
+        values: list[Any] = []
+        groups = parquet.num_row_groups
+        for group in sorted({groups * i // GROUPS_MAX for i in range(GROUPS_MAX)}):
+            batch = next(parquet.iter_batches(ROWS_MAX, row_groups=[group], columns=[name]), None)
+            values += [] if batch is None else batch.column(0).to_pylist()
+        return values
+
+
+def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
+    """A variant for each compression, the last one with a page index."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(
+        pa.Table.from_batches(writing.batches(table), table.schema),
+        path,
+        row_group_size=part_rows,
+        compression=writing.COMPRESSIONS[variant].replace("uncompressed", "none"),
+        write_page_index=variant == len(writing.COMPRESSIONS) - 1,
+        use_compliant_nested_type=False,  # lists keep their items' name
+    )
+
+
+def _duckdb(files: str, columns: str, options: Mapping[str, str]) -> str:
+    return f"read_parquet({files})"
+
+
+PARQUET = Format(
+    name="parquet",
+    title="Parquet",
+    suffixes=(".parquet", ".pq"),
+    self_describing=True,
+    columnar=True,
+    converted=False,
+    substrait="parquet",
+    speeds=Speeds(scan=0.5e9, accelerated=3e8, client=3e8),
+    infer_schema=_schema,
+    rows=_rows,
+    sample=_sample,
+    libraries=("pyarrow.parquet",),
+    write=_write,
+    variants=len(writing.COMPRESSIONS),
+    duckdb=_duckdb,
+    duckdb_copy="format parquet",
+)

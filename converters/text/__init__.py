@@ -1,0 +1,22 @@
+"""What the text formats share: options, whether files are packed or in other encodings, samples of their rows."""
+
+from __future__ import annotations
+
+import codecs
+
+from jumpgate.dataflow.formats import Option
+
+
+def encoding_name(name: str) -> str:
+    """The encoding that is also called so, by the name that the readers know, or `name` itself."""
+    try:
+        known = codecs.lookup(name).name
+    except LookupError:
+        return name
+    return {"utf-16-le": "utf-16le", "utf-16-be": "utf-16be", "iso8859-1": "latin-1", "utf-8-sig": "utf-8"}.get(
+        known, known
+    )
+
+
+ENCODING = Option("encoding", "utf-8", ("utf-8", "utf-16", "utf-16le", "utf-16be", "latin-1"), canonical=encoding_name)
+ON_ERROR = Option("on_error", "fail", ("fail", "skip"))

@@ -1,0 +1,86 @@
+"""A scalar function as one value that says all about it; docs/add-a-function.md shows how to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jumpgate.dataflow.casts import TypeMismatch
+from jumpgate.dataflow.expressions import Call, Expression, Literal, Value
+from jumpgate.dataflow.types import DataType
+
+Types = tuple[DataType, ...]
+
+
+def of_floats(call: Call) -> bool:
+    """Floats neither overflow nor lose digits: the rule for what the dialect's choices decide."""
+    return call.type.is_float
+
+
+@dataclass(frozen=True)
+class Function:
+    """A declaration.
+
+    *Meaning.* `arity` is (least, most); most None means any number. `operands` says to which types the arguments are
+    cast, `result` what comes out of these. `body(site, *values)` is the oracle: values are None or of the operand's
+    type (expressions.Value); `site` holds operand types, result type and dialect. It raises Overflow, DivisionByZero or
+    ComputeError. A `strict` function is NULL if any argument is, and its body sees values only. `settles`: the value of
+    an argument after which the others are not computed. `literals`: positions that must be literals; `literal_rule`
+    refuses those without a meaning; `shape`: positions of literals that decide the generated code itself. `internal`:
+    why it is for plans only, and no request may name it.
+
+    *Failure.* `fallible`: it overflows or divides by zero, and the dialect says what becomes of that; it is always
+    nullable then, so that types do not depend on dialects. `fails`: it raises ComputeError for some values, whatever
+    the dialect. `safe`: calls of a fallible function that cannot fail.
+
+    *Generated code.* `cpp` is a C++ expression of the arguments' values {0}, {1} …, of {type} (the result's),
+    {unsigned} (the same without a sign), {kind} (of the first argument) and {days} (its date); `t` is the task. With
+    {out} in it, it is the call of a routine that returns a JgFailure and writes its value to {out}, made where no
+    argument is NULL; any other is computed for NULLs, too, of empty text or any number, and its value not used.
+    `cpp_source` is what it needs beside ncas/runtime/include/jg/kernel.h. Empty: jumpgate/codegen/calls.py writes it.
+
+    *Names.* `sql`: DataFusion's functions, or kinds of operators, that mean the same of the same arguments; `sql_type`:
+    their type, where it is another. `substrait`: names that mean the same, the first of them is written; that of an
+    extension has its URN before it: "extension:org.example:name".
+
+    *Estimate.* `selectivity`: of a bool, the share of rows for which it is TRUE.
+    """
+
+    name: str
+    doc: str
+    arity: tuple[int, int | None]
+    operands: Callable[[Types], Types]
+    result: Callable[[Types, tuple[Value, ...]], DataType]
+    body: Callable[..., Value]
+    cpp: str = ""
+    cpp_source: str = ""
+    sql: tuple[str, ...] = ()
+    sql_type: DataType | None = None
+    substrait: tuple[str, ...] = ()
+    selectivity: float = 0.5
+    strict: bool = True
+    settles: Callable[[Value], bool] | None = None
+    fallible: bool = False
+    fails: bool = False
+    safe: Callable[[Call], bool] = of_floats
+    literals: tuple[int, ...] = ()
+    literal_rule: Callable[..., None] | None = None
+    shape: tuple[int, ...] = ()
+    internal: str = ""
+
+    def type_of(self, args: tuple[Expression, ...]) -> DataType:
+        """The result type for arguments that already have the operand types; raises TypeMismatch."""
+        values = tuple(a.value if isinstance(a, Literal) else None for a in args)
+        for i in self.literals:
+            if i < len(args) and values[i] is None:
+                raise TypeMismatch(f"{self.name}: argument {i + 1} must be a literal")
+        if self.literal_rule is not None:
+            self.literal_rule(*(values[i] for i in self.literals if i < len(args)))
+        type = self.result(tuple(a.type for a in args), values)
+        if not self.strict:
+            return type
+        return type.with_nullable(self.fallible or any(a.type.nullable for a in args))
+
+    def may_fail(self, call: Call) -> bool:
+        """Whether this call of it could raise an error for some values, under some dialect."""
+        return self.fails or self.fallible and not self.safe(call)

@@ -1,0 +1,43 @@
+"""Which optional dependency brings what: one sentence for whoever lacks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from jumpgate.errors import NotInstalled
+
+#: top-level module → the extra of `pip install 'jumpgate[EXTRA]'` that brings it
+EXTRAS = {
+    "datafusion": "sql",
+    "duckdb": "data",
+    "duckdb_extension_tpcds": "data",
+    "duckdb_extension_tpch": "data",
+    "finsy": "switch",
+    "numpy": "switch",
+    "pandas": "dataframes",
+    "polars": "dataframes",
+    "substrait": "sql",
+}
+
+
+def not_installed(error: ImportError, **fields: object) -> NotInstalled | None:
+    """The typed error behind a failed import, with these fields too, if an extra has what is missing; else None."""
+    module = (error.name or "").partition(".")[0]
+    if not isinstance(error, ModuleNotFoundError) or module not in EXTRAS:
+        return None
+    extra = EXTRAS[module]
+    message = f"{module} is not installed; run `pip install 'jumpgate[{extra}]'`"
+    return NotInstalled(message, module=module, extra=extra, **fields)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Raises NotInstalled in place of an ImportError that an extra would have prevented."""
+    try:
+        yield
+    except ImportError as error:
+        known = not_installed(error)
+        if known is None:
+            raise
+        raise known from error

@@ -1,0 +1,218 @@
+"""What a kind of device is: the keys of its `[[device]]` tables, and what such a device offers to plans.
+
+An accelerator's package declares each kind that it drives as one `DeviceKind`, and announces it under the entry point
+group `jumpgate.device_kinds` (or a `[[device_kind]]` table): nothing else in Jumpgate knows what such a device is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import ipaddress
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jumpgate.errors import ConfigError, JumpgateError
+from jumpgate.nca.interface import Device, Offer, Property
+from jumpgate.plugins import Problems, installed, load_value
+
+#: packages announce their kinds under this entry point group: `kind = "package.module:object"`
+GROUP = "jumpgate.device_kinds"
+
+_WANTED = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a `[[device]]` table: its type, what it means, and its default (None: absent unless it is written).
+
+    `holds` accepts a value, and `wanted` says in an error what it accepts; `choices` are all there are, where they are
+    few. Devices of one pool must agree on it unless it is `own`.
+    """
+
+    name: str
+    type: type[str] | type[int] | type[float] | type[bool]
+    meaning: str
+    default: Property | None = None
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    holds: Callable[[Any], bool] | None = None
+    wanted: str = ""
+    own: bool = False
+
+    def problem(self, value: object) -> str:
+        """What is wrong with a value; empty if nothing is."""
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        fits = number and (self.type is float or isinstance(value, int))
+        if not (fits if self.type in (int, float) else isinstance(value, self.type)):
+            return f"is {value!r}, not {self.wanted or _WANTED[self.type]}"
+        if self.choices and value not in self.choices:
+            close = difflib.get_close_matches(str(value), self.choices, 1)
+            return f"is {value!r}; " + (
+                f"did you mean {close[0]!r}?" if close else f"there are {', '.join(self.choices)}"
+            )
+        if self.holds is not None and not self.holds(value):
+            return f"is {value!r}, not {self.wanted}"
+        return ""
+
+
+def _at_least_0(value: float) -> bool:
+    return value >= 0
+
+
+def _at_least_1(value: float) -> bool:
+    return value >= 1
+
+
+#: keys of every `[[device]]`
+COMMON = (
+    Key("name", str, "unique among hosts and devices", required=True),
+    Key("kind", str, "which accelerators it is for", required=True),
+    Key("cores", int, "parts that work at the same time", 1, holds=_at_least_1, wanted="a whole number, 1 or more"),
+    Key("memory_bytes", int, "what accelerators may keep there; 0: unknown", 0,
+        holds=_at_least_0, wanted="a whole number, 0 or more"),
+    Key("pool", str, "devices of one kind and pool share the rows of a plan by their keys", ""),
+    Key("money_per_hour", float, "what its use costs", holds=_at_least_0, wanted="a number, 0 or more", own=True),
+)  # fmt: skip
+
+
+def _nothing(device: Device) -> Offer:
+    return Offer()
+
+
+def _well(device: Device) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """A kind of device. `keys` are those of its table beside the common ones. `offers` says what a device gives to
+    plans; `check` what is wrong with keys that do not go together (empty: nothing)."""
+
+    name: str
+    summary: str
+    keys: tuple[Key, ...] = ()
+    offers: Callable[[Device], Offer] = _nothing
+    check: Callable[[Device], str] = _well
+
+    def device(self, name: str, /, **values: Property) -> Device:
+        """A device of this kind, as a table with these keys has it. Raises ConfigError."""
+        return self.parse({"name": name, "kind": self.name, **values}, "a device")
+
+    def parse(self, table: Mapping[str, Any], where: str) -> Device:
+        """The device in a `[[device]]` table; `where` is the file for errors. Raises ConfigError."""
+        known = {key.name: key for key in (*COMMON, *self.keys)}
+        place = f"the [[device]] '{table.get('name', '')}'"
+
+        def wrong(what: str) -> ConfigError:
+            return ConfigError(f"{where}: {what}", file=where, device=str(table.get("name", "")))
+
+        for name in table:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, 1)
+                hint = f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(known))}"
+                raise wrong(f"unknown key '{name}' in {place}; {hint}")
+        values: dict[str, Any] = {}
+        for key in known.values():
+            if key.name in table:
+                if problem := key.problem(table[key.name]):
+                    raise wrong(f"{key.name} of {place} {problem}")
+                values[key.name] = key.type(table[key.name])
+            elif key.required:
+                choices = f"; there are {', '.join(key.choices)}" if key.choices else f": write {_example(key)}"
+                raise wrong(f"{place} has no {key.name}{choices}")
+            elif key.default is not None:
+                values[key.name] = key.default
+        own = {key.name for key in self.keys}
+        device = Device(
+            values["name"], self.name, values["cores"], values["memory_bytes"],
+            tuple((name, value) for name, value in values.items() if name in own), values["pool"],
+        )  # fmt: skip
+        if problem := self.check(device):
+            raise wrong(f"{place} {problem}")
+        offer = self.offers(device)
+        if "money_per_hour" in values:
+            offer = replace(offer, money_per_hour=values["money_per_hour"])
+        return replace(device, offer=offer)
+
+    def value(self, device: Device, name: str) -> Any:
+        """A key of one of its devices: as written, else its default, else None."""
+        default = next(key.default for key in self.keys if key.name == name)
+        return dict(device.properties).get(name, default)
+
+    def differing(self, devices: Sequence[Device]) -> str:
+        """The first key on which devices of one pool must agree and do not; empty if there is none."""
+        shared = [key.name for key in self.keys if not key.own]
+        for name in shared:
+            if len({self.value(device, name) for device in devices}) > 1:
+                return name
+        return ""
+
+
+def _example(key: Key) -> str:
+    return f"{key.name} = " + {str: '"…"', int: "1", float: "1.0", bool: "true"}[key.type]
+
+
+class DeviceKinds:
+    """The kinds that are installed, and those of `[[device_kind]]` tables. One that cannot be loaded is a problem of
+    those devices alone: `problems` has its typed error by its name."""
+
+    def __init__(self, tables: Iterable[tuple[str, str]] = ()) -> None:
+        self._paths: dict[str, str] = {}
+        self._kinds: dict[str, DeviceKind] = {}
+        self.problems: Problems = {}
+        for name, path in (*installed(GROUP), *tables):
+            if self._paths.setdefault(name, path) != path:
+                self.problems[path] = ConfigError(
+                    f"two kinds of device are called '{name}': {self._paths[name]} and {path}; the first one is used. "
+                    "Uninstall one of their packages, or remove it from the configuration.",
+                    path=path,
+                )
+
+    def get(self, name: str) -> DeviceKind:
+        """The kind of that name, loaded when it is first asked for. Raises what keeps it from being loaded, or
+        ConfigError with what there is."""
+        if name not in self._kinds:
+            if name not in self._paths:
+                close = difflib.get_close_matches(name, self._paths, 1)
+                known = f"known: {', '.join(sorted(self._paths)) or 'none'}"
+                hint = f"did you mean {close[0]!r}?" if close else known
+                raise ConfigError(
+                    f"no accelerator knows devices of kind {name!r}; {hint}. Install the package that drives it."
+                )
+            self._kinds[name] = self._load(name)
+        return self._kinds[name]
+
+    def _load(self, name: str) -> DeviceKind:
+        path = self._paths[name]
+        try:
+            found = load_value("device kind", name, path)
+            if not isinstance(found, DeviceKind) or found.name != name:
+                raise ConfigError(f"device kind '{name}': {path} is {found!r}, not the DeviceKind of that name")
+        except JumpgateError as error:
+            self.problems[name] = error
+            raise
+        return found
+
+    def all(self) -> list[DeviceKind]:
+        """All that can be loaded; the others are in `problems` then."""
+        found = []
+        for name in self._paths:
+            with contextlib.suppress(JumpgateError):
+                found.append(self.get(name))
+        return found
+
+
+def is_address(value: object) -> bool:
+    """Whether it is HOST:PORT."""
+    host, _, port = str(value).rpartition(":")
+    return isinstance(value, str) and bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
+
+
+def is_ipv4_address(value: object) -> bool:
+    """Whether it is ADDRESS:PORT with an IPv4 address."""
+    with contextlib.suppress(ValueError):
+        return is_address(value) and bool(ipaddress.IPv4Address(str(value).rpartition(":")[0]))
+    return False

@@ -1,0 +1,52 @@
+"""Declared values of other packages: what is announced under an entry point group, and how one of them is loaded."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+from typing import Any
+
+from jumpgate import extras
+from jumpgate.errors import ConfigError, JumpgateError
+
+#: what cannot be loaded, and why: by name, or by path where the name is another one's
+Problems = dict[str, JumpgateError]
+
+
+@functools.cache
+def installed(group: str) -> tuple[tuple[str, str], ...]:
+    """(name, "package.module:object") of each entry point of the group: those of Jumpgate first, then by package."""
+
+    def order(entry: importlib.metadata.EntryPoint) -> tuple[bool, str]:
+        package = entry.dist.name if entry.dist is not None else ""
+        return package != "jumpgate", package
+
+    found = sorted(importlib.metadata.entry_points(group=group), key=order)
+    return tuple(dict.fromkeys((entry.name, entry.value) for entry in found))
+
+
+def load_value(what: str, name: str, path: str) -> Any:
+    """What `path` ("package.module:object") holds, which messages call a `what`. Raises ConfigError for what its import
+    raises."""
+    field = {what.lower().replace(" ", "_"): name}
+    module, colon, attribute = path.partition(":")
+    if not colon or not module or not attribute:
+        raise ConfigError(f"{what} '{name}': path {path!r} is not of the form 'package.module:object'", **field)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except ModuleNotFoundError as error:
+        raise extras.not_installed(error, **field) or _broken(what, name, path, error) from error
+    except Exception as error:  # whatever a third party's module does on import is its failure, not ours
+        raise _broken(what, name, path, error) from error
+    return found
+
+
+def _broken(what: str, name: str, path: str, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"{what} '{name}' ({path}) cannot be loaded: {type(error).__name__}: {error}. "
+        "Repair or uninstall its package, or remove it from the configuration.",
+        **{what.lower().replace(" ", "_"): name},
+    )

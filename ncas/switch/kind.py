@@ -1,0 +1,59 @@
+"""The kind of device that is a programmable switch: what jumpgate.toml says of one, and what it offers to plans."""
+
+from __future__ import annotations
+
+from jumpgate.nca.device_kind import DeviceKind, Key, is_address, is_ipv4_address
+from jumpgate.nca.interface import Device, Offer
+from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
+
+#: what a plan can use once of a switch that aggregates
+BUCKETS = "buckets"
+
+
+def _is_probability(value: float) -> bool:
+    return 0 < value <= 1
+
+
+def _divides(value: int) -> bool:
+    return value in (1, 2, 4, 8, 16)
+
+
+def _offer(device: Device) -> Offer:
+    """An algorithm's registers are one part of a plan's; each sender needs a flow."""
+    sizes = PROGRAMS[program_of(device)]
+    claims = (BUCKETS,) if isinstance(sizes, AggregateSizes) else sizes.algorithms
+    return Offer(claims=claims, ports=1 << sizes.flow_bits)
+
+
+def _check(device: Device) -> str:
+    if len({"p4runtime", "data"} & dict(device.properties).keys()) == 1:
+        return (
+            "needs p4runtime (its control port) and data (where it receives packets) together, or neither for a "
+            "software switch of our own"
+        )
+    return ""
+
+
+SWITCH = DeviceKind(
+    "switch",
+    "a programmable switch, on P4Runtime",
+    (
+        Key("program", str, "what it runs, of p4/programs", required=True, choices=tuple(PROGRAMS)),
+        Key("p4runtime", str, "its P4Runtime server; absent: a software switch of our own on this machine", own=True,
+            holds=is_address, wanted="HOST:PORT"),
+        Key("data", str, "where it receives packets", own=True,
+            holds=is_ipv4_address, wanted="ADDRESS:PORT with an IPv4 address"),
+        Key("profile", str, "the hardware whose limits its program must keep", "none", own=True),
+        Key("jobs", int, "how many jobs may use an algorithm's registers at a time", 1, own=True,
+            holds=_divides, wanted="a power of two up to 16"),
+        Key("success", float, "the least probability of a right answer", 1.0,
+            holds=_is_probability, wanted="a probability above 0, at most 1"),
+    ),
+    offers=_offer,
+    check=_check,
+)  # fmt: skip
+
+
+def program_of(device: Device) -> str:
+    """The program that a switch was configured to run; empty for other devices."""
+    return str(SWITCH.value(device, "program") or "") if device.kind == SWITCH.name else ""

@@ -1,0 +1,130 @@
+"""The wheel in a fresh environment, with each extra alone and with none: what works, and what names its extra."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from jumpgate.codegen import toolchain
+
+ROOT = Path(__file__).resolve().parents[2]
+#: a command (of the shell, in an environment's PATH) for each extra
+NEEDS = {
+    "sql": ("echo SELECT 1 | jumpgate sql -", "jumpgate calibrate", "python -c 'import jumpgate; jumpgate.connect()'"),
+    "data": ("jumpgate data tpcds --output x", "jumpgate demo --data x"),
+    "switch": ("jumpgate nca show switch_aggregate", "jumpgate nca show switch_prune"),
+}
+
+
+def run(command: str, path: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": f"{path}{os.pathsep}{os.environ['PATH']}", "JUMPGATE_CONFIG": ""}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(
+        ["sh", "-c", command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(wheel, sdist) of what git would commit."""
+    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
+    return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def installed(
+    archives: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], tuple[Path, Path]]]:
+    """installed(extra): (folder of programs, an empty folder) of a new environment with the wheel and that extra."""
+    toolchain.runtime()  # the environments find it built
+    places: dict[str, Path] = {}
+
+    def install(extra: str) -> tuple[Path, Path]:
+        if extra not in places:
+            places[extra] = tmp_path_factory.mktemp(f"with_{extra or 'nothing'}")
+            venv.create(places[extra] / "venv", with_pip=True)
+            wheel = f"{archives[0]}[{extra}]" if extra else str(archives[0])
+            done = run(f"pip install --quiet '{wheel}'", places[extra] / "venv" / "bin", places[extra])
+            assert done.returncode == 0, done.stderr
+        return places[extra] / "venv" / "bin", places[extra]
+
+    yield install
+
+
+def test_archives_have_what_they_need(archives: tuple[Path, Path]) -> None:
+    wheel, sdist = archives
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert {"jumpgate/py.typed", "jumpgate/docs/sql.md", "jumpgate/ncas/runtime/CMakeLists.txt"} <= inside
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"docs/sql.md", "ARCHITECTURE.md", "CHANGELOG.md", "tests/conftest.py", "bench/README.md"} <= packed
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {name for name in listed if name.startswith(("jumpgate/", "ncas/", "converters/", "p4/"))} <= packed
+
+
+def test_without_extras_a_dataflow_runs(installed: Callable[[str], tuple[Path, Path]]) -> None:
+    path, folder = installed("")
+    (folder / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n")
+    (folder / "query.py").write_text(
+        "from jumpgate.client import col, read, sum_\n"
+        'rows = read("t.csv", schema={"a": "int64", "b": "string"})\n'
+        'dataflow = rows.aggregate(by=["b"], s=sum_("a")).sort("b")\n'
+    )
+    done = run("jumpgate run query.py --output out.csv >run.log && cat out.csv", path, folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.replace('"', "").split() == ["b,s", "x,4", "y,2"]
+    assert "building the runtime" not in done.stderr  # environments with the same versions share it
+
+
+@pytest.mark.parametrize(("extra", "command"), [(extra, c) for extra, commands in NEEDS.items() for c in commands])
+def test_a_missing_extra_is_named_in_one_sentence(
+    installed: Callable[[str], tuple[Path, Path]], extra: str, command: str
+) -> None:
+    path, folder = installed("")
+    done = run(command, path, folder)
+    assert done.returncode == 1
+    assert f"is not installed; run `pip install 'jumpgate[{extra}]'`" in done.stderr
+    if command.startswith("jumpgate"):
+        assert "Traceback" not in done.stderr
+
+
+def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Path, Path]]) -> None:
+    path, folder = installed("")
+    done = run("jumpgate doctor && jumpgate nca list", path, folder)
+    assert done.returncode == 0, done.stderr
+    for extra in NEEDS:
+        assert f"pip install 'jumpgate[{extra}]'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("extra", "command", "printed"),
+    [
+        ("sql", "printf 'a\n42\n' >t.csv; echo 'SELECT a FROM t' | jumpgate sql - --table t=t.csv", "42"),
+        ("data", "jumpgate data tpcds --scale 0.01 --output d --tables item --format csv && ls d/csv", "item.csv"),
+        ("switch", "jumpgate nca show switch_prune && jumpgate nca show switch_aggregate", "switch_aggregate"),
+    ],
+)
+def test_each_extra_alone(
+    installed: Callable[[str], tuple[Path, Path]], extra: str, command: str, printed: str
+) -> None:
+    path, folder = installed(extra)
+    done = run(command, path, folder)
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout

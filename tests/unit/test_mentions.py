@@ -1,0 +1,26 @@
+"""What varies is declared once: how many files know a scalar function, by example."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+#: a declaration with its body, the runtime's header and routine, cases
+FILES_MAX = 4
+#: made from the declarations
+GENERATED = {"docs/functions.md", "docs/substrait.md"}
+
+
+@pytest.mark.parametrize("name", ["split_part", "octet_length", "atan2", "day_of_year", "days_between"])
+def test_a_function_is_in_few_files(name: str) -> None:
+    """Other text may say `translate`; these names are said of the function alone."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
+    word = re.compile(rf"\b(jg_)?{name}\b")
+    ours = Path(__file__).relative_to(ROOT).as_posix()
+    files = [f for f in listed.stdout.splitlines() if f != ours and f not in GENERATED and (ROOT / f).is_file()]
+    found = [f for f in files if word.search((ROOT / f).read_text(errors="ignore"))]
+    assert 2 <= len(found) <= FILES_MAX, found
