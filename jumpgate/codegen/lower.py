@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
-from jumpgate.codegen.measures import finished, held, measure_of, partial_output, state_types
+from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
 from jumpgate.codegen.program import (
     AppendSink,
     EdgeSource,
@@ -381,7 +381,7 @@ class Lowering:
         outputs: list[list[int]] = []
         lists: dict[object, int] = {}
         for m in node.measures:
-            options = tuple(f"t->params[{p.index}].{literals.member(p.type)}" for p in map(self.literal, m.options))
+            options = tuple(self._parameter(literals.scalar(o.value, o.type)) for o in m.options)
             table.measures.append(held(m, table, lists, options))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
@@ -412,7 +412,7 @@ class Lowering:
                 updates.append((i, True, tuple(s.env[at : at + count])))
                 at += count
             elif i not in distinct:
-                updates.append((i, False, tuple(self.literal(s.resolve(e)) for e in _row_expressions(m))))
+                updates.append((i, False, tuple(self.literal(s.resolve(e)) for e in row_expressions(m))))
         sinks.append(GroupSink(table.id, keys, tuple(updates)))
         for i in distinct:
             argument = node.measures[i].argument
@@ -616,11 +616,6 @@ def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
 def leaves(e: Expression) -> list[Expression]:
     """All sub-expressions, also the state fields below a Finished."""
     return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
-
-
-def _row_expressions(m: Measure) -> tuple[Expression, ...]:
-    """What a measure needs of each row: its values and the order's keys."""
-    return (*m.values, *(k.expression for k in m.order))
 
 
 def _is_column(e: Expression, index: int) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from jumpgate.codegen import literals
 from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type
 from jumpgate.codegen.program import Finished, Held, RowField, SortField, Table, ValueList
 from jumpgate.dataflow.aggregates import AGGREGATES, COMOMENTS, MOMENTS
@@ -33,17 +34,23 @@ def measure_of(f: WindowFunction) -> Measure:
     return Measure(f.function, f.arguments, f.type, f.name)
 
 
+def row_expressions(m: Measure) -> tuple[Expression, ...]:
+    """What a measure needs of each row: its values and the order's keys."""
+    return (*m.values, *(k.expression for k in m.order))
+
+
 def state_types(m: Measure) -> Types:
     """The fields of a group that hold one measure."""
     return STATES[m.declaration.plain].fields(m)
 
 
-def held(m: Measure, table: Table, lists: dict[object, int], options: tuple[str, ...]) -> Held:
+def held(m: Measure, table: Table, lists: dict[object, int], options: tuple[int, ...]) -> Held:
     """Where the next fields of a table of groups hold the measure. `lists`: the lists of values that the table has,
-    by what is in them; values that differ have one of their own."""
+    by what is in them; values that differ have one of their own. `options`: the parameters that hold them."""
     types, _ = m.row_types
     order = tuple((k.expression.type, k.descending, k.nulls_first) for k in m.order)
-    found = Held(m.declaration.plain, len(table.fields), types, order, options)
+    texts = tuple(f"t->params[{i}].{literals.member(o.type)}" for i, o in zip(options, m.options, strict=True))
+    found = Held(m.declaration.plain, len(table.fields), types, order, texts)
     values = STATES[found.function].list_of(m)
     if values is None:
         return found
@@ -392,15 +399,15 @@ class Values(State):
         """Of the measures that share a list the first one fills it."""
         if not h.fills:
             return []
-        entry, text = h.list_type.entry(table, h.list), values[0].text
+        entry, text = h.elements.entry(table, h.list), values[0].text
         place = f"({entry}*)jg_collect(t, {table}, &row->v{h.list}, sizeof({entry}))"
-        if h.list_type.kind != "rows":
-            return [_where(values, f"*{place} = {h.list_type.key(_kept(text, h.types[0], table))};")]
+        if h.elements.kind != "rows":
+            return [_where(values, f"*{place} = {h.elements.key(_kept(text, h.types[0], table))};")]
         types = h.row_types
         lines = [f"{entry}* entry = {place};"]
         for i, (v, type) in enumerate(zip(values, types, strict=True)):
             store = f"entry->f{i} = {_kept(v.text, type, table)};"
-            if i and h.list_type.types[i].nullable:
+            if i and h.elements.types[i].nullable:
                 lines.append(f"entry->n{i} = {f'(uint8_t)({v.null})' if v.null else '0'};")
             lines.append(f"if (!({v.null})) {store}" if v.null and i else store)
         return [_where(values[:1], " ".join(lines))]
@@ -421,7 +428,7 @@ class Values(State):
 
 class Median(Values):
     def result(self, h: Held, out: str) -> list[str]:
-        kind = h.list_type
+        kind = h.elements
         low = kind.value(f"jg_select_{kind.kind}(values, 0, n, (n - 1) / 2)")
         high = kind.value(f"jg_select_{kind.kind}(values, n / 2, n, n / 2)")
         both = "(low + high) / 2" if kind.is_number else f"({cpp_type(h.types[0])})jg_middle(low, high)"
@@ -434,7 +441,7 @@ class Median(Values):
 
 class QuantileCont(Values):
     def result(self, h: Held, out: str) -> list[str]:
-        kind = h.list_type
+        kind = h.elements
         return [
             f"const double at = {h.options[0]} * (double)(n - 1);",
             "const int64_t low = (int64_t)at, high = low + (at > (double)low);",
@@ -447,7 +454,7 @@ class QuantileCont(Values):
 
 class QuantileDisc(Values):
     def result(self, h: Held, out: str) -> list[str]:
-        kind = h.list_type
+        kind = h.elements
         found = kind.value(f"jg_select_{kind.kind}(values, 0, n, k - (k > 0))")
         return [
             f"const double at = {h.options[0]} * (double)n;",
@@ -458,7 +465,7 @@ class QuantileDisc(Values):
 
 class Mode(Values):
     def result(self, h: Held, out: str) -> list[str]:
-        kind = h.list_type
+        kind = h.elements
         return [f"{out} = {kind.value(f'values[jg_mode_{kind.kind}(values, n)]')};"]
 
 

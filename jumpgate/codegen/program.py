@@ -139,7 +139,7 @@ class ValueList:
 @dataclass(frozen=True)
 class Held:
     """Where and how a group, or a window function's state, holds a measure: its first field, the types of its
-    arguments, (type, descending, nulls first) of the order's keys, the parameters that are its options, and the list
+    arguments, (type, descending, nulls first) of the order's keys, C++ of its options, and the list
     of values, which the first one of those that share it `fills`."""
 
     function: str
@@ -150,6 +150,12 @@ class Held:
     list: int = -1
     list_type: ValueList | None = None
     fills: bool = False
+
+    @property
+    def elements(self) -> ValueList:
+        """Of the list."""
+        assert self.list_type is not None
+        return self.list_type
 
     @property
     def row_types(self) -> tuple[DataType, ...]:

@@ -275,4 +275,4 @@ def _compared(x: Any, y: Any, descending: bool, nulls_first: bool) -> int:
     if x is None or y is None:
         return ((x is None) - (y is None)) * (-1 if nulls_first else 1)
     a, b = ordinal(x), ordinal(y)
-    return ((a > b) - (a < b)) * (-1 if descending else 1)
+    return int(a > b) - int(a < b) if not descending else int(a < b) - int(a > b)

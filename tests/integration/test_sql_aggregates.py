@@ -23,7 +23,7 @@ OF_PAIRS = ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "
             "regr_avgy", "regr_sxx", "regr_syy", "regr_sxy")  # fmt: skip
 OF_NUMBERS = ("median({})", "percentile_cont({}, 0.3)", "quantile_cont({}, 0.75)", "median(DISTINCT {})",
               "percentile_cont(0.1) WITHIN GROUP (ORDER BY {} DESC)", "median({}) FILTER (WHERE id > 50)",
-              "stddev(DISTINCT {})", "var_pop(DISTINCT {})")  # fmt: skip
+              "mean({})")  # fmt: skip
 OF_ANYTHING = ("first_value({} ORDER BY id)", "last_value({} ORDER BY s DESC, id)",
                "first_value({} ORDER BY id) FILTER (WHERE id > 100)", "first_value({} IGNORE NULLS ORDER BY id DESC)",
                "last_value({} ORDER BY i NULLS FIRST, id) IGNORE NULLS", "arg_min({}, id)", "arg_max(id, {} )",
@@ -74,7 +74,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]
 
 
 def expressions() -> dict[str, list[str]]:
-    found = {"texts": [*OF_TEXTS]}
+    found = {f"texts {i}": [call] for i, call in enumerate(OF_TEXTS)}  # DataFusion takes one order at a time
     found["pairs"] = [f"{function}({y}, {x})" for y, x in PAIRS for function in OF_PAIRS]
     found["numbers"] = [call.format(c) for c in NUMBERS for call in OF_NUMBERS]
     for c in ("i", "h", "w", "s", "day", "at"):

@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "counters_json.h"
+#include "failures.h"
 #include "file_states.h"
 #include "instance_edges.h"
 #include "jg/host.h"
@@ -112,7 +113,6 @@ class Executor : public Instance {
   std::vector<std::atomic<int>> open_sinks;  // pipelines that still write to a sink
   std::atomic<bool> cancelled{false};
   Budget budget;
-  Status failure_status(const JgTask& task, const Status& detail);
 
  private:
   Status load_artifact();
@@ -256,7 +256,7 @@ Status PipelineWork::process(int thread) {
   }
   rows_in += rows;
   rows_out += task.rows_out;
-  if (task.failure != JG_OK) return executor->failure_status(task, w.status);
+  if (task.failure != JG_OK) return failure_status(task, &executor->budget, w.status);
   if (executor->cancelled) return {"cancelled", "the job was cancelled"};
   for (int s : c.sinks) JG_RETURN_IF_ERROR(w.emitters[s]->flush());
   return {};
@@ -286,13 +286,13 @@ Status TableWork::run(int) {
   JgTask task{};
   task.params = executor->config.params.data();
   for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
-  return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }
 
 Status TableWork::finish() {
   JgTask task{};
   executor->tables[id]->finish(&task);
-  return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }
 
 // ---- verbs ----
@@ -503,26 +503,6 @@ void Executor::cancel() {
   for (auto& s : sources) s->cancel();
   for (auto& e : emitters) e->cancel();
   ready_.notify_all();
-}
-
-Status Executor::failure_status(const JgTask& task, const Status& detail) {
-  const std::vector<std::pair<std::string, std::string>> where = {{"site", std::to_string(task.site)}};
-  switch (task.failure) {
-    case JG_OVERFLOW:
-      return {"overflow", "a value overflows its type", where};
-    case JG_DIVISION_BY_ZERO:
-      return {"division_by_zero", "division by zero", where};
-    case JG_INVALID_CAST:
-      return {"invalid_cast", "text that cannot be cast", where};
-    case JG_COMPUTE:
-      return {"compute", "a function is not defined for this value", where};
-    case JG_TEXT:
-      return {"compute", "string_agg would make a text of more than 256 MiB: group by more columns, or drop rows before it", where};
-    case JG_MEMORY:
-      return {"memory", budget.explain()};
-    default:
-      return detail;
-  }
 }
 
 std::string Executor::stats() {
