@@ -24,7 +24,8 @@ from bench._measure import Figure, alternate, geometric_mean, medians, remark, r
 from jumpgate import client
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow, read
-from jumpgate.dataflow.named import col, count, sum_
+from jumpgate.dataflow.measures import count, sum_
+from jumpgate.dataflow.named import col
 from jumpgate.tpcds import compare
 from jumpgate.tpcds.data import generate, path
 from jumpgate.tpcds.queries import QUERIES, Query

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jumpgate.codegen import calls, literals
+from jumpgate.codegen import calls, literals, measures
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
 from jumpgate.dataflow.casts import cannot_fail
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
 from jumpgate.dataflow.functions_core import DAY_US
-from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType, bool_
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
@@ -124,36 +123,7 @@ class ExpressionWriter:
         return Value(value, f"(!{row} || {null})" if null else f"(!{row})")
 
     def _finished(self, e: Finished) -> Value:
-        s = [self.write(f) for f in e.states]
-        match e.function:
-            case "sum" if e.type.is_integer:  # held in 128 bits
-                return self.guarded(
-                    e,
-                    f"!{s[1].text}",
-                    lambda out, fail: [f"{out} = (int64_t){s[0].text};", fail(f"{s[0].text} != {out}", "JG_OVERFLOW")],
-                    False,
-                )
-            case "sum" if e.type.kind == "decimal":
-                return self.guarded(
-                    e,
-                    f"!{s[1].text}",
-                    lambda out, fail: [
-                        f"{out} = {s[0].text};",
-                        fail(f"!jg_fits({out}, {e.type.precision})", "JG_OVERFLOW"),
-                    ],
-                    False,
-                )
-            case "sum" | "min" | "max":
-                return self.local(e.type, s[0].text, f"!{s[1].text}")
-            case "avg":
-                total = f"(double){s[0].text}" + (f" / 1e{e.scale}" if e.scale else "")
-                return self.local(e.type, f"{s[1].text} ? {total} / (double){s[1].text} : 0", f"{s[1].text} == 0")
-            case function if function in MOMENTS:
-                missing = 0 if function.endswith("_pop") else 1
-                value = f"{s[2].text} / (double)({s[0].text} - {missing})"
-                value = f"jg_sqrt({value})" if function.startswith("stddev") else value
-                return self.local(e.type, f"{s[0].text} > {missing} ? {value} : 0", f"{s[0].text} <= {missing}")
-        raise TypeError(e.function)
+        return measures.STATES[e.function].value(e, [self.write(f) for f in e.states], self)
 
     # ---- composites ----
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
-from jumpgate.codegen.measures import finished, measure_of, partial_output, state_types
+from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
 from jumpgate.codegen.program import (
     AppendSink,
     EdgeSource,
@@ -20,6 +20,7 @@ from jumpgate.codegen.program import (
     FileSource,
     FilterStep,
     GroupSink,
+    Held,
     JoinFilter,
     LimitStep,
     MarkValue,
@@ -39,7 +40,6 @@ from jumpgate.codegen.program import (
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import (
-    DISTINCT,
     Aggregate,
     Distinct,
     Emit,
@@ -369,13 +369,14 @@ class Lowering:
         table.fields = [k.type for k in node.keys]
         streams = self.lower(node.input)
         outputs: list[list[int]] = []
+        lists: dict[object, int] = {}
         for m in node.measures:
-            argument = m.argument.type if m.argument is not None else None
-            table.measures.append((DISTINCT.get(m.function, m.function), len(table.fields), argument))
+            options = tuple(self.program.parameter(literals.scalar(o.value, o.type)) for o in m.options)
+            table.measures.append(held(m, table, lists, options))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
             table.fields.extend(states)
-        distinct = [i for i, m in enumerate(node.measures) if m.function in DISTINCT]
+        distinct = [i for i, m in enumerate(node.measures) if m.declaration.distinct_of]
         for s in streams:
             self.finish(s, self._group_sinks(node, table, s, distinct), f"aggregate ({node.phase})")
         stage = max(s.stage for s in streams)
@@ -401,8 +402,7 @@ class Lowering:
                 updates.append((i, True, tuple(s.env[at : at + count])))
                 at += count
             elif i not in distinct:
-                arguments = () if m.argument is None else (self.literal(s.resolve(m.argument)),)
-                updates.append((i, False, arguments))
+                updates.append((i, False, tuple(self.literal(s.resolve(e)) for e in row_expressions(m))))
         sinks.append(GroupSink(table.id, keys, tuple(updates)))
         for i in distinct:
             argument = node.measures[i].argument
@@ -422,7 +422,8 @@ class Lowering:
         pairs = self._distinct_of(table)[measure]
         fields = self.fields(pairs, 0)
         stream = self.drain(pairs, list(fields), stage, "distinct values")
-        updates = ((measure, False, (fields[keys],)),)
+        held = table.measures[measure]
+        updates = ((measure, False, (fields[keys],) * (1 + len(held.order))),)
         self.finish(stream, [GroupSink(table.id, tuple(fields[:keys]), updates)], "count")
 
     # ---- order ----
@@ -450,7 +451,7 @@ class Lowering:
         partition = tuple(SortKey(e) for e in node.partition_by)
         table, where = self._sorted(node, (*partition, *node.order_by))
         ranks: list[tuple[str, int]] = []
-        states: list[tuple[str, int, DataType | None, int]] = []
+        states: list[tuple[Held, int]] = []
         outputs: list[tuple[Measure | None, list[int]]] = []
         for f in node.functions:
             first = len(table.fields)
@@ -461,8 +462,7 @@ class Lowering:
                 continue
             measure = measure_of(f)
             argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
-            type = None if measure.argument is None else measure.argument.type
-            states.append((f.function, first, type, argument))
+            states.append((Held(f.function, first, measure.row_types[0]), argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
         frame = node.frame

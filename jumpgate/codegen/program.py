@@ -110,19 +110,74 @@ class SortField:
 
 
 @dataclass(frozen=True)
+class ValueList:
+    """Values of a group side by side. kind: `int` or `wide` (keys of 64 or 128 bits that order as the values do),
+    `text`, or `rows` of the value and the order's keys. `is_number`: keys are of the values as doubles."""
+
+    kind: str
+    types: tuple[DataType, ...]
+    order: tuple[SortField, ...] = ()
+    is_number: bool = False
+
+    def entry(self, table: int, number: int) -> str:
+        """The C++ type of an element."""
+        return {"int": "int64_t", "wide": "jg_i128", "text": "JgStr", "rows": f"V{table}_{number}"}[self.kind]
+
+    def key(self, value: str) -> str:
+        """C++ of the element for a value."""
+        type = self.types[0]
+        if self.is_number or type.is_float:
+            return f"jg_number_key((double){value}{f' / 1e{type.scale}' if type.scale else ''})"
+        return f"(int64_t){value}" if self.kind == "int" else value
+
+    def value(self, key: str) -> str:
+        """C++ of the value of an element."""
+        if self.is_number or self.types[0].is_float:
+            return f"jg_key_number({key})"
+        return key
+
+
+@dataclass(frozen=True)
+class Held:
+    """Where and how a group, or a window function's state, holds a measure: its first field, the types of its
+    arguments, (type, descending, nulls first) of the order's keys, C++ of its options, and the list
+    of values, which the first one of those that share it `fills`."""
+
+    function: str
+    first: int
+    types: tuple[DataType, ...]
+    order: tuple[tuple[DataType, bool, bool], ...] = ()
+    options: tuple[str, ...] = ()
+    list: int = -1
+    list_type: ValueList | None = None
+    fills: bool = False
+
+    @property
+    def elements(self) -> ValueList:
+        """Of the list."""
+        assert self.list_type is not None
+        return self.list_type
+
+    @property
+    def row_types(self) -> tuple[DataType, ...]:
+        """Of the argument and the order's keys."""
+        return (self.types[0], *(t for t, _, _ in self.order))
+
+
+@dataclass(frozen=True)
 class Windows:
     """Window functions over a sort buffer's rows, computed into fields of these rows once they are in order.
 
     The first `partition` fields of the order make a partition, the next `peers` those that tie. seen: what a function
     sees of the partition: `whole`, or `rows` up to the current one, or a `range` up to its peers. ranks: (function,
-    field); states: (function, first state field, argument type, argument field or -1), as a group's measures.
+    field); states: (where it is held, argument field or -1), as a group's measures.
     """
 
     partition: int
     peers: int
     seen: str
     ranks: tuple[tuple[str, int], ...]
-    states: tuple[tuple[str, int, DataType | None, int], ...]
+    states: tuple[tuple[Held, int], ...]
 
 
 @dataclass
@@ -135,8 +190,9 @@ class Table:
     keys: int = 0
     #: join: the field of each join key (equal keys share one)
     key_fields: tuple[int, ...] = ()
-    #: groups: (function, first state field, argument type) of each measure
-    measures: list[tuple[str, int, DataType | None]] = field(default_factory=list)
+    #: groups: where each measure is held, and the lists of values that measures need
+    measures: list[Held] = field(default_factory=list)
+    lists: list[ValueList] = field(default_factory=list)
     order: list[SortField] = field(default_factory=list)
     tracks_matches: bool = False
     #: join by keys: a row is visited together with all others of its key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import jumpgate.templates
 from jumpgate import __version__
 from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
 from jumpgate.codegen.expressions import ExpressionWriter
+from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
     AppendSink,
     EmitSink,
@@ -26,6 +28,7 @@ from jumpgate.codegen.program import (
     Program,
     RowField,
     Sink,
+    SortField,
     Step,
     Table,
     Windows,
@@ -37,7 +40,6 @@ from jumpgate.codegen.program import (
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
-from jumpgate.dataflow.operators import MOMENTS
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import InternalError
 
@@ -312,10 +314,11 @@ class PipelineRenderer:
                 lines.extend(_store(table, i, k, e.type))
             lines.append("}")
         for index, merging, arguments in sink.updates:
-            function, first, type_ = table.measures[index]
+            held = table.measures[index]
+            state = STATES[held.function]
             values = [writer.write(a) for a in arguments]
-            update = _merge_update if merging else _update
-            lines.append("{ " + " ".join(update(function, first, type_, values, table.id)) + " }")
+            update = state.merge_columns if merging else state.update
+            lines.append("{ " + " ".join(update(held, values, table.id)) + " }")
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
         columns = []
@@ -372,119 +375,55 @@ def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) ->
     return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
 
 
-def _update(function: str, f: int, type: DataType | None, values: list[Value], table: int) -> list[str]:
-    """Adds one input value to a group's state."""
-    if function == "count_star":
-        return [f"row->f{f}++;"]
-    v = values[0]
-    guard = f"if (!({v.null})) " if v.null else ""
-    assert type is not None
-    match function:
-        case "count":
-            return [f"row->f{f} += !({v.null});" if v.null else f"row->f{f}++;"]
-        case "sum" | "avg":
-            add = f"row->f{f} += {v.text};"
-            if type.width == 16 and type.kind == "decimal":
-                add = _add_checked(f, v.text)
-            mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1}++;"
-            return [f"{guard}{{ {add} {mark} }}"]
-        case "min" | "max":
-            sign = "<" if function == "min" else ">"
-            better = f"{compare(v.text, f'row->f{f}', type)} {sign} 0"
-            kept = f"jg_keep(t, {table}, {v.text})" if type.is_text else v.text
-            return [f"{guard}if (!row->f{f + 1} || {better}) {{ row->f{f} = {kept}; row->f{f + 1} = 1; }}"]
-    assert function in MOMENTS, function
-    return [
-        f"{guard}{{ double d = (double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1};",
-        f"row->f{f}++; row->f{f + 1} += d / (double)row->f{f};",
-        f"row->f{f + 2} += d * ((double){v.text}{f' / 1e{type.scale}' if type.scale else ''} - row->f{f + 1}); }}",
-    ]
-
-
-def _add_checked(f: int, value: str) -> str:
-    """Adds to a 128-bit sum."""
-    return f"if (__builtin_add_overflow(row->f{f}, (jg_i128){value}, &row->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
-
-
-def _merge_update(function: str, f: int, type: DataType | None, values: list[Value], table: int) -> list[str]:
-    """Adds a partial state that arrived as columns (operators.partial_state) to a group's state."""
-    v = values[0]
-    guard = f"if (!({v.null})) " if v.null else ""
-    match function:
-        case "count" | "count_star":
-            return [f"row->f{f} += {v.text};"]
-        case "sum" | "avg":
-            overflow = "" if type is not None and type.is_float else _add_checked(f, v.text)
-            add = overflow or f"row->f{f} += {v.text};"
-            mark = f"row->f{f + 1} = 1;" if function == "sum" else f"row->f{f + 1} += {values[1].text};"
-            return [f"{guard}{{ {add} {mark} }}"]
-        case "min" | "max":
-            return _update(function, f, type, values, table)
-    count, mean, m2 = (x.text for x in values)
-    return [_welford(f"row->f{f}", f"row->f{f + 1}", f"row->f{f + 2}", count, mean, m2)]
-
-
-def _welford(count: str, mean: str, m2: str, n: str, other_mean: str, other_m2: str) -> str:
-    """Chan et al.'s combination of two (count, mean, sum of squared differences)."""
-    return (
-        f"if ({n}) {{ double d = {other_mean} - {mean}; int64_t all = {count} + {n};"
-        f" {m2} += {other_m2} + d * d * (double){count} * (double){n} / (double)all;"
-        f" {mean} += d * (double){n} / (double)all; {count} = all; }}"
-    )
-
-
-def _merge_rows(function: str, f: int, type: DataType | None) -> str:
-    """Adds the state of row b to that of row a."""
-    match function:
-        case "count" | "count_star":
-            return f"a->f{f} += b->f{f};"
-        case "sum" | "avg":
-            assert type is not None
-            add = (
-                f"a->f{f} += b->f{f};"
-                if type.is_float
-                else f"if (__builtin_add_overflow(a->f{f}, b->f{f}, &a->f{f})) jg_fail(t, JG_OVERFLOW, -1);"
-            )
-            add = "{ " + add + " }"
-            return add + (f" a->f{f + 1} |= b->f{f + 1};" if function == "sum" else f" a->f{f + 1} += b->f{f + 1};")
-        case "min" | "max":
-            assert type is not None
-            sign = "<" if function == "min" else ">"
-            better = compare(f"b->f{f}", f"a->f{f}", type)
-            return f"if (b->f{f + 1} && (!a->f{f + 1} || {better} {sign} 0)) {{ a->f{f} = b->f{f}; a->f{f + 1} = 1; }}"
-    return _welford(f"a->f{f}", f"a->f{f + 1}", f"a->f{f + 2}", f"b->f{f}", f"b->f{f + 1}", f"b->f{f + 2}")
-
-
 def _table(table: Table, program: Program) -> dict[str, Any]:
     fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
     keys = []
     for i in range(table.keys):
         same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
         keys.append(f"a->n{i} == b->n{i} && (a->n{i} || {same})" if table.fields[i].nullable else same)
-    order = []
-    for s in table.order:
-        type_ = table.fields[s.field]
-        c = compare(f"a->f{s.field}", f"b->f{s.field}", type_)
-        order.append(
-            {
-                "compare": f"-({c})" if s.descending else c,
-                "field": s.field,
-                "nullable": type_.nullable,
-                "null_first": -1 if s.nulls_first else 1,
-            }
-        )
     return {
         "id": table.id,
         "kind": table.kind,
         "tracks": table.tracks_matches,
-        "order": order,
+        "order": _order(table.order, table.fields),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
         "equal": " && ".join(keys) or "true",
-        "merge": [_merge_rows(f, first, t) for f, first, t in table.measures],
+        "merge": [STATES[h.function].merge_rows(h) for h in table.measures],
+        "lists": [_list(table, i) for i in range(len(table.lists))],
         "skyline": table.is_skyline,
         "windows": None if table.windows is None else _windows(table, table.windows),
+    }
+
+
+def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[str, Any]]:
+    """How rows a and b compare by each key."""
+    order = []
+    for s in keys:
+        c = compare(f"a->f{s.field}", f"b->f{s.field}", types[s.field])
+        order.append(
+            {
+                "compare": f"-({c})" if s.descending else c,
+                "field": s.field,
+                "nullable": types[s.field].nullable,
+                "null_first": -1 if s.nulls_first else 1,
+            }
+        )
+    return order
+
+
+def _list(table: Table, number: int) -> dict[str, Any]:
+    """A list of values: what its elements are, and what is made of them once a group is complete."""
+    values = table.lists[number]
+    measures = [h for h in table.measures if h.list == number]
+    return {
+        "id": number,
+        "entry": values.entry(table.id, number),
+        "fields": [{"id": i, "cpp": cpp_type(t), "nullable": t.nullable} for i, t in enumerate(values.types)],
+        "rows": values.kind == "rows",
+        "order": _order(values.order, values.types),
+        "results": [" ".join(["{", *STATES[h.function].finish(h), "}"]) for h in measures],
     }
 
 
@@ -493,12 +432,12 @@ def _windows(table: Table, windows: Windows) -> dict[str, Any]:
     split = windows.partition
     ties = table.order[split : split + windows.peers]
     updates = []
-    for function, first, type_, argument in windows.states:
+    for held, argument in windows.states:
         null = f"cur->n{argument}" if argument >= 0 and table.fields[argument].nullable else None
         values = [Value(f"cur->f{argument}", null)] if argument >= 0 else []
-        updates.append("{ " + " ".join(_update(function, first, type_, values, table.id)) + " }")
+        updates.append("{ " + " ".join(STATES[held.function].update(held, values, table.id)) + " }")
     states = sorted(set(range(len(table.fields))) - {f for _, f in windows.ranks})
-    first_state = min((first for _, first, _, _ in windows.states), default=len(table.fields))
+    first_state = min((held.first for held, _ in windows.states), default=len(table.fields))
     places = {"row_number": "i - begin + 1", "rank": "first - begin + 1", "dense_rank": "group"}
     return {
         "partition": _same_fields(table, [s.field for s in table.order[:split]]),

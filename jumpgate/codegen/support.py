@@ -6,7 +6,7 @@ from jumpgate.codegen.lower import RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
 from jumpgate.dataflow.functions import find
-from jumpgate.dataflow.operators import DISTINCT, Aggregate, Operator, Shuffle, Window, expressions_of
+from jumpgate.dataflow.operators import Aggregate, Operator, Shuffle, Window, expressions_of
 from jumpgate.nca.interface import Unsupported
 
 WRAP = Unsupported(
@@ -24,11 +24,11 @@ def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsu
         if isinstance(what, Shuffle) and what.partitioning.kind == "murmur3":
             return Unsupported("Spark's Murmur3 partitioning is not generated", "murmur3", "partition by hash")
         if isinstance(what, Aggregate) and what.phase != "full":
-            distinct = next((m.function for m in what.measures if m.function in DISTINCT), None)
-            if distinct is not None:
+            whole = next((m.function for m in what.measures if not m.declaration.has_parts), None)
+            if whole is not None:
                 return Unsupported(
-                    f"{distinct} has no partial state",
-                    f"{distinct}_phase",
+                    f"{whole} has no partial state",
+                    f"{whole}_phase",
                     "shuffle by the group keys and aggregate in phase full",
                 )
         if isinstance(what, Window) and (found := _window(what)) is not None:

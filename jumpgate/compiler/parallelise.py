@@ -13,7 +13,6 @@ from jumpgate.compiler.plan import Exchange, Plan, Site
 from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import (
-    DISTINCT,
     Aggregate,
     Filter,
     Join,
@@ -201,7 +200,7 @@ class _Parallel:
         grouped = {k.index: i for i, k in enumerate(node.keys) if isinstance(k, ColumnRef)}
         if spread.keys and all(k in grouped for k in spread.keys):  # every group is on one instance already
             return _over(node, input), Spread(spread.count, tuple(grouped[k] for k in spread.keys))
-        if any(m.function in DISTINCT for m in node.measures):
+        if not all(m.declaration.has_parts for m in node.measures):
             if not node.keys:
                 return _over(node, self.gather(input, spread, site)), SINGLE
             input, keys = _with_columns(input, node.keys)

@@ -71,8 +71,8 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
         case Limit() | UnionAll():
             return [wanted for _ in node.inputs]
         case Aggregate() if node.phase == "full":
-            measures = (m.argument for i, m in enumerate(node.measures) if i + len(node.keys) in wanted)
-            return [_columns((*node.keys, *(a for a in measures if a is not None)))]
+            measures = (m for i, m in enumerate(node.measures) if i + len(node.keys) in wanted)
+            return [_columns((*node.keys, *(e for m in measures for e in m.expressions)))]
         case Join():
             return _of_join(node, wanted)
         case Shuffle():
@@ -165,8 +165,7 @@ def _aggregate(node: Aggregate, need: list[int], input: Operator, where: Where) 
         return node, positions
     keys = tuple(_moved(k, input, where) for k in node.keys)
     measures = tuple(
-        replace(m, argument=None if m.argument is None else _moved(m.argument, input, where))
-        for m in (node.measures[i] for i in kept)
+        m.with_expressions([_moved(e, input, where) for e in m.expressions]) for m in (node.measures[i] for i in kept)
     )
     return replace(node, input=input, keys=keys, measures=measures), positions
 

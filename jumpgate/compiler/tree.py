@@ -64,10 +64,10 @@ def map_expressions(node: Operator, change: Change) -> Operator:
         return node if same else replace(node, left_keys=left, right_keys=right, residual=residual)
     if isinstance(node, Aggregate):
         keys = all_of(node.keys)
-        arguments = [None if m.argument is None else change(m.argument) for m in node.measures]
-        if _same(keys, node.keys) and all(a is m.argument for a, m in zip(arguments, node.measures, strict=True)):
+        changed = [all_of(m.expressions) for m in node.measures]
+        if _same(keys, node.keys) and all(_same(e, m.expressions) for e, m in zip(changed, node.measures, strict=True)):
             return node
-        measures = tuple(replace(m, argument=a) for m, a in zip(node.measures, arguments, strict=True))
+        measures = tuple(m.with_expressions(e) for m, e in zip(node.measures, changed, strict=True))
         return replace(node, keys=keys, measures=measures)
     if isinstance(node, Sort | Skyline):
         keys = all_of([k.expression for k in node.keys])

@@ -57,7 +57,7 @@ def problem(node: Operator) -> str:
         case Join():
             return _join(node)
         case Aggregate():
-            arguments = () if node.phase == "final" else tuple(m.argument for m in node.measures if m.argument)
+            arguments = () if node.phase == "final" else tuple(e for m in node.measures for e in m.expressions)
             return _references((*node.keys, *arguments), node.input.schema)
         case Sort() | Skyline():
             return _references(tuple(k.expression for k in node.keys), node.input.schema)

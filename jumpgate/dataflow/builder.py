@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch, common_type
-from jumpgate.dataflow.expressions import ColumnRef, Expression, conjunction
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjunction
 from jumpgate.dataflow.files import Paths, implied_options, list_files
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
@@ -20,7 +21,6 @@ from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
-    NUMERIC_MEASURES,
     Aggregate,
     Distinct,
     Filter,
@@ -37,7 +37,6 @@ from jumpgate.dataflow.operators import (
     SortKey,
     UnionAll,
     column,
-    measure_type,
 )
 from jumpgate.dataflow.partitions import as_option, partition_fields, with_partitions
 from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
@@ -328,16 +327,36 @@ def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | 
         return None
     if name is None:
         scope.problem(f"{measure.function} in aggregate has no name; write name={measure.function}(…) or .alias(name)")
-    if measure.argument is None:
-        return Measure("count_star", None, measure_type("count_star", None), name or "")
-    argument = scope.resolve(measure.argument)
-    if argument is None:
+    declaration = AGGREGATES.get(measure.function)
+    if declaration is None:
+        scope.problem(f"unknown measure {measure.function!r}{suggest(measure.function, AGGREGATES)}")
         return None
-    if measure.function in NUMERIC_MEASURES and not argument.type.is_numeric:
-        what = f"{measure.function}({describe(measure.argument)})"
-        scope.problem(f"{what} in aggregate needs a number, not {argument.type.name}")
+    arguments = [scope.resolve(a) for a in measure.arguments]
+    keys = [scope.resolve(k.expression) for k in measure.order]
+    what = f"{measure.function}({', '.join(map(describe, measure.arguments))}) in aggregate"
+    order = tuple(
+        SortKey(e, k.descending, k.nulls_first) for e, k in zip(keys, measure.order, strict=True) if e is not None
+    )
+    known = [a for a in arguments if a is not None]
+    if len(known) < len(arguments) or len(order) < len(keys):
         return None
-    return Measure(measure.function, argument, measure_type(measure.function, argument.type), name or "")
+    if declaration.numeric and not all(a.type.is_numeric for a in known):
+        scope.problem(f"{what} needs a number, not {', '.join(a.type.name for a in known if not a.type.is_numeric)}")
+        return None
+    try:
+        options = [_option(v, t) for v, t in zip(measure.options, declaration.options, strict=True)]
+        return Measure.of(measure.function, *known, *options, name=name or "", order=order)
+    except TypeMismatch as mismatch:
+        scope.problem(f"{what}: {mismatch}")
+        return None
+
+
+def _option(value: object, type: DataType) -> Literal:
+    if type.is_float and isinstance(value, int | float) and not isinstance(value, bool):
+        return Literal(type.with_nullable(False), float(value))
+    if type.kind == "string" and isinstance(value, str):
+        return Literal(type.with_nullable(False), value)
+    raise TypeMismatch(f"{value!r} is no {type.name}")
 
 
 def _project(root: Operator, pairs: Sequence[tuple[str, Expression]]) -> Project:

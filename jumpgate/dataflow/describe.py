@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.dialect import CHOICES
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import SECTIONS
-from jumpgate.dataflow.operators import DISTINCT, MOMENTS
 
 _INTRODUCTION = """\
 # Functions
@@ -25,7 +25,7 @@ _SQL = """\
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
 stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are no literals, functions of 32-bit
 floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of nanoseconds,
-aggregates with an order or two arguments, medians and percentiles.
+`array_agg`, `approx_*`, first_value, last_value and string_agg without an order.
 
 Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
 Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
@@ -41,19 +41,12 @@ A session has these beside DataFusion's functions; DataFusion computes them:
 
 | function | value |
 | --- | --- |
+| `arg_min(x, y)`, `arg_max(x, y)` | x in the row with the least or greatest y, neither NULL; they are offloaded |
 | `mode(x)` | the value that occurs most; of several the least; FILTER may follow |
 | `quantile_disc(x, q)` | the least value that is not below a share q of the values; FILTER may follow |
 | `strftime(t, format)` | t as text: %a %A %b %B %d %f %G %H %I %j %m %M %p %S %u %U %V %w %W %y %Y %%, and %-d %-H … |
 | `strptime(text, format)` | a timestamp: %a %A %b %B %d %f %H %I %m %M %p %S %y %Y %%; else an error |
 | `time_bucket(interval, t)` | the start of t's bucket; of months since 2000-01, else since Monday 2000-01-03 |"""
-_AGGREGATES = {
-    "count, count_star": "how many values are not NULL, how many rows there are",
-    "sum": "exact in 128 bits; int64, decimal(38, s) or float64: what does not fit is an error",
-    "avg": "float64",
-    "min, max": "of any type; NaN is the largest number; of booleans they are AND and OR",
-    ", ".join(MOMENTS): "float64, by Welford; `_pop` of the population, the others of a sample",
-    ", ".join(DISTINCT): "of the values that differ",
-}
 
 
 def page() -> str:
@@ -61,11 +54,21 @@ def page() -> str:
     parts = (
         _INTRODUCTION,
         *(_section(title, functions) for title, functions in SECTIONS.items()),
-        _table("Aggregates", ("function", "value"), _AGGREGATES.items()),
+        _table("Aggregates", ("function", "value"), map(_aggregate, AGGREGATES.values())),
         _SQL,
         _table("Choices of a dialect", ("choice", "one of"), ((f"`{c}`", ", ".join(v)) for c, v in CHOICES.items())),
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _aggregate(function: AggregateFunction) -> tuple[str, str]:
+    """
+    >>> _aggregate(AGGREGATES["string_agg_distinct"])
+    ('`string_agg_distinct(a, string, order by …)`', 'string_agg of the values that differ')
+    """
+    parts = ["a", "b"][: function.arity] if function.arity < 2 else ["y", "x"]
+    parts += [o.name for o in function.options] + ["order by …"] * function.ordered
+    return f"`{function.name}({', '.join(parts)})`", function.doc
 
 
 def _section(title: str, functions: Iterable[Function]) -> str:

@@ -9,7 +9,7 @@ select, the argument of a measure) a string is a column's name.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.functions import BUILT_IN, find, installed, known
@@ -250,14 +250,16 @@ class When:
 
 @dataclass(frozen=True)
 class Aggregation:
-    """A measure by name: `sum_("x")`, `count()`; `argument` is None for count()."""
+    """A measure by name: `sum_("x")`, `string_agg("s", ",", order_by="t")`. `options` are plain values."""
 
     function: str
-    argument: Named | None
+    arguments: tuple[Named, ...]
+    options: tuple[Value, ...] = ()
+    order: tuple[Order, ...] = ()
     name: str | None = None
 
     def alias(self, name: str) -> Aggregation:
-        return Aggregation(self.function, self.argument, name)
+        return replace(self, name=name)
 
 
 def col(name: str) -> Named:
@@ -341,65 +343,3 @@ class _Function:
 
 
 f = Functions()
-
-
-def _measure(function: str, argument: object) -> Aggregation:
-    return Aggregation(function, as_column(argument))
-
-
-def sum_(argument: str | Named) -> Aggregation:
-    """Sum of the values that are not NULL; NULL for none. int64, decimal(38, s) or float64."""
-    return _measure("sum", argument)
-
-
-def count(argument: str | Named | None = None) -> Aggregation:
-    """Number of rows, or of rows in which `argument` is not NULL."""
-    return Aggregation("count_star", None) if argument is None else _measure("count", argument)
-
-
-def count_distinct(argument: str | Named) -> Aggregation:
-    """Number of different values that are not NULL."""
-    return _measure("count_distinct", argument)
-
-
-def sum_distinct(argument: str | Named) -> Aggregation:
-    """Sum of the different values that are not NULL; types as sum_."""
-    return _measure("sum_distinct", argument)
-
-
-def avg_distinct(argument: str | Named) -> Aggregation:
-    """Mean of the different values that are not NULL, float64; NULL for none."""
-    return _measure("avg_distinct", argument)
-
-
-def avg(argument: str | Named) -> Aggregation:
-    """Mean of the values that are not NULL, float64; NULL for none."""
-    return _measure("avg", argument)
-
-
-def min_(argument: str | Named) -> Aggregation:
-    return _measure("min", argument)
-
-
-def max_(argument: str | Named) -> Aggregation:
-    return _measure("max", argument)
-
-
-def stddev(argument: str | Named) -> Aggregation:
-    """Sample standard deviation, float64; NULL for fewer than two values."""
-    return _measure("stddev", argument)
-
-
-def stddev_pop(argument: str | Named) -> Aggregation:
-    """Standard deviation of a population, float64; NULL for no value."""
-    return _measure("stddev_pop", argument)
-
-
-def variance(argument: str | Named) -> Aggregation:
-    """Sample variance, float64; NULL for fewer than two values."""
-    return _measure("variance", argument)
-
-
-def variance_pop(argument: str | Named) -> Aggregation:
-    """Variance of a population, float64; NULL for no value."""
-    return _measure("variance_pop", argument)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import assert_never
 
-from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
 from jumpgate.dataflow.join_types import JoinType, Output
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, float64, int64
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, int64
 from jumpgate.errors import InvalidDataflow
 
 WINDOW_FUNCTIONS = (
     "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
     "sum", "count", "count_star", "min", "max", "avg", "stddev",
 )  # fmt: skip
-#: computed from (count, mean, sum of squared differences from it); `_pop` is of the population, the others of a sample
-MOMENTS = ("stddev", "stddev_pop", "variance", "variance_pop")
-#: measures of the values that differ → the measure of these
-DISTINCT = {"count_distinct": "count", "sum_distinct": "sum", "avg_distinct": "avg"}
-MEASURES = ("sum", "count", "count_star", "min", "max", "avg", *MOMENTS, *DISTINCT)
 #: measures of numbers alone
-NUMERIC_MEASURES = frozenset(("sum", "avg", "sum_distinct", "avg_distinct", *MOMENTS))
+NUMERIC_MEASURES = frozenset(a.name for a in AGGREGATES.values() if a.numeric)
 PHASES = ("full", "partial", "final")
 
 
@@ -169,51 +165,79 @@ def cross(left: Operator, right: Operator) -> Join:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One aggregate. `argument` is None for count_star only. Type: see `measure_type`."""
-
-    function: str
-    argument: Expression | None
-    type: DataType
-    name: str
+class SortKey:
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.function}({'' if self.argument is None else self.argument})"
+        return f"{self.expression}{' desc' * self.descending}{' nulls first' * self.nulls_first}"
 
 
-def measure_type(function: str, argument: DataType | None) -> DataType:
-    """Result type: count* int64; sum int* → int64 (overflow is an error), decimal(p,s) → decimal(38,s), float* →
-    float64; avg and the moments → float64; min/max keep the argument's type."""
-    function = DISTINCT.get(function, function)
-    if function in ("count", "count_star"):
-        return int64.with_nullable(False)
-    assert argument is not None
-    if function in ("min", "max"):
-        return argument.with_nullable(True)
-    if function == "sum":
-        if argument.kind == "decimal":
-            return decimal(38, argument.scale)
-        return int64 if argument.is_integer else float64
-    return float64
+@dataclass(frozen=True)
+class Measure:
+    """One aggregate: `function` of AGGREGATES. After the arguments that are computed for each row come its options,
+    which are literals. `order` says which rows come first, for functions that are ordered."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: DataType
+    name: str
+    order: tuple[SortKey, ...] = ()
+
+    @classmethod
+    def of(cls, function: str, *arguments: Expression, name: str, order: tuple[SortKey, ...] = ()) -> Measure:
+        """A measure with the type that its declaration gives it; raises TypeMismatch."""
+        declaration = AGGREGATES[function]
+        types = tuple(a.type for a in arguments[: declaration.arity])
+        options = [a.value for a in arguments[declaration.arity :] if isinstance(a, Literal)]
+        return cls(function, arguments, declaration.type_of(types, options), name, order)
+
+    @property
+    def declaration(self) -> AggregateFunction:
+        return AGGREGATES[self.function]
+
+    @property
+    def values(self) -> tuple[Expression, ...]:
+        """The arguments that are computed for each row."""
+        return self.arguments[: self.declaration.arity]
+
+    @property
+    def options(self) -> tuple[Literal, ...]:
+        return tuple(a for a in self.arguments[self.declaration.arity :] if isinstance(a, Literal))
+
+    @property
+    def argument(self) -> Expression | None:
+        """The first argument; None for count_star."""
+        return self.arguments[0] if self.arguments else None
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Arguments, then the order's keys: what `with_expressions` replaces."""
+        return (*self.arguments, *(k.expression for k in self.order))
+
+    def with_expressions(self, expressions: Sequence[Expression]) -> Measure:
+        """The same measure of others, one for each of `expressions`."""
+        count = len(self.arguments)
+        order = tuple(replace(k, expression=e) for k, e in zip(self.order, expressions[count:], strict=True))
+        return replace(self, arguments=tuple(expressions[:count]), order=order)
+
+    @property
+    def row_types(self) -> tuple[tuple[DataType, ...], tuple[DataType, ...]]:
+        """Types of the values and of the order's keys."""
+        return tuple(v.type for v in self.values), tuple(k.expression.type for k in self.order)
+
+    def __str__(self) -> str:
+        order = f" order by {', '.join(map(str, self.order))}" if self.order else ""
+        return f"{self.name} = {self.function}({', '.join(map(str, self.arguments))}{order})"
 
 
 def partial_state(measure: Measure) -> tuple[DataType, ...]:
-    """Types of the columns that a partial aggregate emits for one measure, and a final one consumes.
-
-    sum: (sum) · count*: (count) · min/max: (value) · avg: (sum, count) · MOMENTS: (count, mean, m2; float64).
-    DISTINCT have no partial state: rows are shuffled by its keys (or de-duplicated) instead.
-    """
-    argument = measure.argument.type if measure.argument is not None else None
-    count = int64.with_nullable(False)
-    if measure.function in ("count", "count_star"):
-        return (count,)
-    if measure.function == "avg":
-        return (measure_type("sum", argument), count)
-    if measure.function in MOMENTS:
-        return (count, float64.with_nullable(False), float64.with_nullable(False))
-    if measure.function in DISTINCT:
+    """Types of the columns that a partial aggregate emits for one measure, and a final one consumes."""
+    states = measure.declaration.states
+    if measure.declaration.distinct_of or states is None:
         raise ValueError(f"{measure.function} has no partial state")
-    return (measure.type,)
+    return states.types(*measure.row_types)
 
 
 @dataclass(frozen=True)
@@ -221,8 +245,8 @@ class Aggregate(Unary):
     """Group by `keys` (NULL is a group); with no keys exactly one output row, even for empty input (phase != partial).
 
     phase full: rows → keys ++ measures. partial: rows → keys ++ states (partial_state). final: its input has the
-    partial's schema; `keys` are references to the leading columns, measures keep argument types of the original rows
-    (their `argument` is not evaluated).
+    partial's schema; `keys` are references to the leading columns, measures keep the types of arguments and order
+    of the original rows (which are not evaluated).
     """
 
     keys: tuple[Expression, ...]
@@ -237,13 +261,6 @@ class Aggregate(Unary):
             return Schema((*keys, *(Field(m.name, m.type) for m in self.measures)))
         states = tuple(Field(f"{m.name}.{i}", t) for m in self.measures for i, t in enumerate(partial_state(m)))
         return Schema((*keys, *states))
-
-
-@dataclass(frozen=True)
-class SortKey:
-    expression: Expression
-    descending: bool = False
-    nulls_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -309,12 +326,12 @@ class WindowFunction:
 
 def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
     """Result type: positions and counts int64, never NULL; lag, lead, first_value and last_value keep the argument's
-    type, nullable; the others are those of `measure_type`."""
+    type, nullable; the others are those of the measure of that name."""
     if function in ("row_number", "rank", "dense_rank", "ntile"):
         return int64.with_nullable(False)
     if function in ("lag", "lead", "first_value", "last_value"):
         return arguments[0].with_nullable(True)
-    return measure_type(function, arguments[0] if arguments else None)
+    return AGGREGATES[function].type_of(arguments)
 
 
 @dataclass(frozen=True)
@@ -476,8 +493,7 @@ def expressions_of(node: Operator) -> tuple[Expression, ...]:
         elif isinstance(value, SortKey):
             found.append(value.expression)
         elif isinstance(value, Measure):
-            if value.argument is not None:
-                found.append(value.argument)
+            found.extend(value.expressions)
         elif isinstance(value, WindowFunction):
             found.extend(value.arguments)
         elif isinstance(value, tuple):

@@ -166,7 +166,12 @@ class _Writer:
             case Aggregate():
                 measures = [
                     pb.Measure(
-                        function=m.function, argument=self._optional(m.argument), type=_type(m.type), name=m.name
+                        function=m.function,
+                        argument=self._optional(m.argument),
+                        more_arguments=self._all(m.arguments[1:]),
+                        type=_type(m.type),
+                        name=m.name,
+                        order=self._sort_keys(m.order),
                     )
                     for m in node.measures
                 ]
@@ -417,7 +422,9 @@ class _Reader:
         return tuple(SortKey(self.at(k.expression, where), k.descending, k.nulls_first) for k in keys)
 
     def measure(self, m: pb.Measure, where: str) -> Measure:
-        return Measure(m.function, self.optional(m, "argument", where), _read_type(m.type, where), m.name)
+        first = self.optional(m, "argument", where)
+        arguments = (() if first is None else (first,)) + self.all(m.more_arguments, where)
+        return Measure(m.function, arguments, _read_type(m.type, where), m.name, self.sort_keys(m.order, where))
 
 
 _READERS: dict[str, Callable[[_Reader, Any, list[Operator], str], Operator]] = {

@@ -20,7 +20,6 @@ from jumpgate.dataflow.operators import (
     Shuffle,
     Skyline,
     Sort,
-    SortKey,
     UnionAll,
     Window,
 )
@@ -50,14 +49,14 @@ def line(node: Operator) -> str:
             return f"aggregate {phase}{', '.join(map(str, node.measures))}{by}".replace("  ", " ")
         case Sort():
             top = f"top {node.limit} " if node.limit is not None else "sort "
-            return top + "by " + ", ".join(map(_key, node.keys)) + (f" offset {node.offset}" if node.offset else "")
+            return top + "by " + ", ".join(map(str, node.keys)) + (f" offset {node.offset}" if node.offset else "")
         case Skyline():
             return "skyline of " + ", ".join(f"{k.expression} {'max' if k.descending else 'min'}" for k in node.keys)
         case Limit():
             return f"limit {node.count}" + (f" offset {node.offset}" if node.offset else "")
         case Window():
             by = f" by {', '.join(map(str, node.partition_by))}" if node.partition_by else ""
-            order = f" order {', '.join(map(_key, node.order_by))}" if node.order_by else ""
+            order = f" order {', '.join(map(str, node.order_by))}" if node.order_by else ""
             return f"window {', '.join(map(str, node.functions))}{by}{order}"
         case Distinct() | UnionAll():
             return node.kind
@@ -99,10 +98,6 @@ def tree(root: Operator) -> str:
 
     visit(root, 0)
     return "\n".join(lines)
-
-
-def _key(key: SortKey) -> str:
-    return f"{key.expression}{' desc' if key.descending else ''}{' nulls first' if key.nulls_first else ''}"
 
 
 def _partitioning(p: Partitioning) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.formats import formats
@@ -11,9 +12,6 @@ from jumpgate.dataflow.functions import check
 from jumpgate.dataflow.literals import holds
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
-    DISTINCT,
-    MEASURES,
-    NUMERIC_MEASURES,
     PHASES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -34,7 +32,6 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
     expressions_of,
-    measure_type,
     partial_state,
     window_type,
 )
@@ -202,7 +199,7 @@ def _aggregate(node: Aggregate) -> list[str]:
         found.append(f"{len(node.keys)} keys, {len(node.key_names)} names")
     for m in node.measures:
         found += _measure(m)
-        if not found and node.phase != "full" and m.function in DISTINCT:
+        if not found and node.phase != "full" and not m.declaration.has_parts:
             found.append(f"{m.function} has no partial state")
     if node.phase == "final" and not found:
         states = [t for m in node.measures for t in partial_state(m)]
@@ -213,13 +210,24 @@ def _aggregate(node: Aggregate) -> list[str]:
 
 
 def _measure(m: Measure) -> list[str]:
-    if m.function not in MEASURES:
-        return [f"unknown measure {m.function!r}"]
-    if (m.argument is None) != (m.function == "count_star"):
-        return [f"{m.function} {'has an argument' if m.argument else 'needs an argument'}"]
-    if m.argument is not None and m.function in NUMERIC_MEASURES and not m.argument.type.is_numeric:
-        return [f"{m.function} of {m.argument.type}"]
-    expected = measure_type(m.function, None if m.argument is None else m.argument.type)
+    if m.function not in AGGREGATES:
+        return [f"unknown measure {m.function!r}{suggest(m.function, AGGREGATES)}"]
+    declaration = m.declaration
+    if len(m.values) != declaration.arity or len(m.arguments) != declaration.arity + len(declaration.options):
+        takes = declaration.arity + len(declaration.options)
+        return [f"{m.function} takes {takes} argument{'s' * (takes != 1)}, not {len(m.arguments)}"]
+    options = m.arguments[declaration.arity :]
+    for option, type in zip(options, declaration.options, strict=True):
+        if not isinstance(option, Literal) or option.value is None or not option.type.same(type):
+            return [f"{m.function}: {option} must be a literal, a {type.name}"]
+    if m.order and not declaration.ordered:
+        return [f"{m.function} has an order"]
+    if m.order and declaration.distinct_of and any(k.expression != m.argument for k in m.order):
+        return [f"{m.function}: values that differ can be ordered by themselves only"]
+    try:
+        expected = declaration.type_of(m.row_types[0], [o.value for o in m.options])
+    except TypeMismatch as mismatch:
+        return [str(mismatch)]
     return [] if m.type == expected else [f"{m.function} declared as {m.type}, its type is {expected}"]
 
 

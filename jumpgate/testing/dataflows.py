@@ -18,11 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from jumpgate.dataflow import formats as declared
+from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
+from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
-    MEASURES,
     NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -42,7 +43,6 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
     column,
-    measure_type,
     window_type,
 )
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, int64, timestamptz
@@ -191,13 +191,32 @@ class Generator:
         return Aggregate(node, keys, tuple(f"k{i}" for i in range(len(keys))), measures)
 
     def measure(self, schema: Schema, name: str) -> Measure:
-        function = self.random.choice(MEASURES)
-        numeric = [i for i, f in enumerate(schema) if f.type.is_numeric]
-        if function in NUMERIC_MEASURES and not numeric or function == "count_star":
-            return Measure("count_star", None, measure_type("count_star", None), name)
-        among = numeric if function in NUMERIC_MEASURES else range(len(schema))
-        argument = column(schema, self.random.choice(among))
-        return Measure(function, argument, measure_type(function, argument.type), name)
+        """Any aggregate that the schema has columns for, else a count of rows."""
+        declaration = AGGREGATES[self.random.choice([*AGGREGATES])]
+        fits = [i for i, f in enumerate(schema) if self._fits(declaration, f.type)]
+        if not fits or not declaration.arity:
+            return Measure.of("count_star", name=name)
+        values = [column(schema, self.random.choice(fits)) for _ in range(declaration.arity)]
+        options = [Literal(t.with_nullable(False), self.option(t)) for t in declaration.options]
+        order: tuple[SortKey, ...] = ()
+        if declaration.ordered and not declaration.distinct_of:
+            keys = self.random.sample(range(len(schema)), self.random.randint(0, min(2, len(schema))))
+            order = tuple(
+                SortKey(column(schema, i), self.random.random() < 0.5, self.random.random() < 0.5) for i in keys
+            )
+        return Measure.of(declaration.name, *values, *options, name=name, order=order)
+
+    def option(self, type: DataType) -> float | str:
+        """A quantile's share or a separator."""
+        return self.random.choice((0.0, 0.3, 0.5, 1.0)) if type.is_float else self.random.choice(("", ", "))
+
+    @staticmethod
+    def _fits(declaration: AggregateFunction, type: DataType) -> bool:
+        try:
+            declaration.result((type,) * declaration.arity)
+        except TypeMismatch:
+            return False
+        return type.is_numeric or not declaration.numeric
 
     def union(self, node: Operator) -> Operator:
         other = Filter(node, self.predicate(node.schema, 1)) if self.random.random() < 0.7 else node

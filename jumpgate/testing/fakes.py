@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import DISTINCT, Aggregate, Filter, Operator, Sort
+from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Sort
 from jumpgate.nca.interface import Completeness, Device, Match, Offer, Unsupported
 from jumpgate.nca.matching import partial_phase, pruned_leaf
 from jumpgate.nca.speeds import Speeds
@@ -80,7 +80,7 @@ class PartialNCA(FakeNCA):
     def answer(self, node: Operator) -> Match | Unsupported | None:
         if not isinstance(node, Aggregate) or node.phase != "full":
             return None
-        if any(m.function in DISTINCT for m in node.measures):
+        if not all(m.declaration.has_parts for m in node.measures):
             return Unsupported("count_distinct has no partial state", "measure", "Use count of a distinct.")
         schema = partial_phase(node).schema
         return Match(self.name, (node,), Completeness.PARTIAL, schema, stateful=True, limits=self.limits)

@@ -8,8 +8,6 @@ depend on where they lie.
 from __future__ import annotations
 
 import functools
-import math
-import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -17,12 +15,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from jumpgate.dataflow.aggregates import ordinal
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
-    DISTINCT,
-    MOMENTS,
     Aggregate,
     Distinct,
     Emit,
@@ -196,19 +193,11 @@ class Interpreter:
 
     def _sorted(self, rows: Rows, keys: Sequence[SortKey]) -> Rows:
         def before(a: Row, b: Row) -> int:
-            for key in keys:
-                x, y = self.value(key.expression, a), self.value(key.expression, b)
-                if x is None or y is None:
-                    order = (y is None) - (x is None)
-                    order = order if not key.nulls_first else -order
-                    order = -order
-                elif x == y:
-                    continue
-                else:
-                    order = (1 if x > y else -1) * (-1 if key.descending else 1)
-                if order:
-                    return order
-            return 0
+            found = (
+                _compared(self.value(k.expression, a), self.value(k.expression, b), k.descending, k.nulls_first)
+                for k in keys
+            )
+            return next((c for c in found if c), 0)
 
         return sorted(rows, key=functools.cmp_to_key(before))
 
@@ -239,17 +228,25 @@ class Interpreter:
     def _measures(self, node: Aggregate, rows: Rows) -> Iterable[Any]:
         at = len(node.keys)
         for m in node.measures:
+            declaration = m.declaration
             if node.phase == "final":
+                assert declaration.states is not None
                 width = len(partial_state(m))
-                yield _combine(m, [r[at : at + width] for r in rows])
+                states = _ordered(m, [r[at : at + width] for r in rows])
+                yield declaration.states.value(declaration.states.merged(states))
                 at += width
                 continue
-            values = [self.value(m.argument, r) for r in rows] if m.argument is not None else [True] * len(rows)
-            values = [v for v in values if v is not None]
+            values = [tuple(self.value(e, r) for e in (*m.values, *(k.expression for k in m.order))) for r in rows]
+            if not declaration.keeps_nulls:
+                values = [v for v in values if None not in v[: declaration.arity]]
+            if declaration.distinct_of:
+                values = [(v, *[v] * len(m.order)) for v in dict.fromkeys(v[0] for v in values)]
+            values = _ordered(m, values)
             if node.phase == "partial":
-                yield from _state(m, values)
+                assert declaration.states is not None
+                yield from declaration.states.of(values)
             else:
-                yield _result(m, values)
+                yield declaration.value(values, *(o.value for o in m.options))
 
     def _prune(self, node: Prune) -> Rows:
         """Of the rows that do not matter to a filter every second one is dropped; all of other operators' rows pass."""
@@ -266,56 +263,22 @@ class Interpreter:
         return [r[: len(node.kept)] for r in rows]
 
 
-def _result(m: Measure, values: list[Any]) -> Any:
-    if m.function in DISTINCT:
-        values = list(dict.fromkeys(values))
-    function = DISTINCT.get(m.function, m.function)
-    if function in ("count", "count_star"):
-        return len(values)
-    if not values or (function in ("stddev", "variance") and len(values) < 2):
-        return None
-    functions: dict[str, Callable[[list[Any]], Any]] = {
-        "sum": _sum,
-        "min": min,
-        "max": max,
-        "avg": lambda v: float(_sum(v)) / len(v),
-        "stddev": lambda v: statistics.stdev(map(float, v)),
-        "stddev_pop": lambda v: statistics.pstdev(map(float, v)),
-        "variance": lambda v: statistics.variance(map(float, v)),
-        "variance_pop": lambda v: statistics.pvariance(map(float, v)),
-    }
-    return functions[function](values)
+def _ordered(m: Measure, rows: Rows) -> Rows:
+    """Rows of an argument and the order's keys, or states that begin so, as the measure's order has them."""
+    if not m.declaration.ordered:
+        return rows
+    flags = [*((k.descending, k.nulls_first) for k in m.order), (False, False)]
+
+    def before(a: Row, b: Row) -> int:
+        pairs = zip(a[1 : len(flags)] + a[:1], b[1 : len(flags)] + b[:1], flags, strict=True)
+        return next((c for x, y, (d, n) in pairs if (c := _compared(x, y, d, n))), 0)
+
+    return sorted(rows, key=functools.cmp_to_key(before))
 
 
-def _sum(values: list[Any]) -> Any:
-    return math.fsum(values) if isinstance(values[0], float) else sum(values)
-
-
-def _state(m: Measure, values: list[Any]) -> Row:
-    """As partial_state lays it out."""
-    match m.function:
-        case "avg":
-            return (_sum(values) if values else None, len(values))
-        case function if function in MOMENTS:
-            numbers = [*map(float, values)]
-            mean = statistics.fmean(numbers) if numbers else 0.0
-            return (len(numbers), mean, math.fsum((v - mean) ** 2 for v in numbers))
-    return (_result(m, values),)
-
-
-def _combine(m: Measure, states: list[Row]) -> Any:
-    match m.function:
-        case "count" | "count_star":
-            return sum(s[0] for s in states)
-        case "avg":
-            count = sum(s[1] for s in states)
-            return float(_sum([s[0] for s in states if s[1]])) / count if count else None
-        case function if function in MOMENTS:
-            count = sum(s[0] for s in states)
-            freedom = count - (0 if function.endswith("_pop") else 1)
-            if freedom < 1:
-                return None
-            mean = math.fsum(s[0] * s[1] for s in states) / count
-            variance = math.fsum(s[2] + s[0] * (s[1] - mean) ** 2 for s in states) / freedom
-            return math.sqrt(variance) if function.startswith("stddev") else variance
-    return _result(m, [s[0] for s in states if s[0] is not None])
+def _compared(x: Any, y: Any, descending: bool, nulls_first: bool) -> int:
+    """Which comes first: negative for x, positive for y."""
+    if x is None or y is None:
+        return ((x is None) - (y is None)) * (-1 if nulls_first else 1)
+    a, b = ordinal(x), ordinal(y)
+    return int(a > b) - int(a < b) if not descending else int(a < b) - int(a > b)

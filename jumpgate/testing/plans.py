@@ -19,7 +19,6 @@ from jumpgate.dataflow.operators import (
     Read,
     Sort,
     SortKey,
-    measure_type,
 )
 from jumpgate.dataflow.types import DataType, Schema, decimal, int32, string
 from jumpgate.nca.interface import Device, Statistics
@@ -64,8 +63,7 @@ def joined(left: Operator, right: Operator, left_key: str, right_key: str, type:
 
 
 def measured(node: Operator, function: str, column: str | None, name: str) -> Measure:
-    argument = None if column is None else ref(node, column)
-    return Measure(function, argument, measure_type(function, None if argument is None else argument.type), name)
+    return Measure.of(function, *(() if column is None else (ref(node, column),)), name=name)
 
 
 def grouped(node: Operator, by: tuple[str, ...], *measures: Measure) -> Aggregate:

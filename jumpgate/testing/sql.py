@@ -19,8 +19,6 @@ from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expressio
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
-    DISTINCT,
-    MOMENTS,
     Aggregate,
     Distinct,
     Filter,
@@ -40,6 +38,7 @@ from jumpgate.dataflow.operators import (
     WindowFunction,
 )
 from jumpgate.dataflow.types import DataType, string
+from jumpgate.testing.sql_measures import MEASURES, measure_text
 
 TYPES = {
     "bool": "BOOLEAN",
@@ -80,18 +79,6 @@ RENAMED = {
     "null_if": "nullif",
     "day_of_week": "dayofweek",
     "char_length": "length",
-}
-MEASURES = {
-    "sum": "sum",
-    "count": "count",
-    "min": "min",
-    "max": "max",
-    "avg": "avg",
-    "stddev": "stddev_samp",
-    "stddev_pop": "stddev_pop",
-    "variance": "var_samp",
-    "variance_pop": "var_pop",
-    **DISTINCT,
 }
 
 
@@ -272,11 +259,8 @@ class Translator:
     def _measure(self, measure: Measure) -> str:
         if measure.argument is None:
             return "count(*)"
-        distinct = "DISTINCT " if measure.function in DISTINCT else ""
-        argument = self.expression(measure.argument)
-        if measure.function in MOMENTS:
-            argument = f"CAST({argument} AS DOUBLE)"
-        return f"CAST({MEASURES[measure.function]}({distinct}{argument}) AS {sql_type(measure.type)})"
+        found = measure_text(measure, [self.expression(e) for e in measure.expressions])
+        return f"CAST({found} AS {sql_type(measure.type)})"
 
     def expression(self, e: Expression, column: object = None) -> str:
         """SQL for `e`; `column(index)` names its columns (t.c0, t.c1, … by default)."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.named import avg, col, count, f, sum_
+from jumpgate.dataflow.measures import avg, count, sum_
+from jumpgate.dataflow.named import col, f
 
 #: gives the dataflow that reads a table, by the table's name
 Tables = Callable[[str], Dataflow]

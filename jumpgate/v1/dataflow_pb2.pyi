@@ -237,16 +237,20 @@ class Aggregate(_message.Message):
     def __init__(self, keys: _Optional[_Iterable[int]] = ..., key_names: _Optional[_Iterable[str]] = ..., measures: _Optional[_Iterable[_Union[Measure, _Mapping]]] = ..., phase: _Optional[str] = ...) -> None: ...
 
 class Measure(_message.Message):
-    __slots__ = ("function", "argument", "type", "name")
+    __slots__ = ("function", "argument", "type", "name", "more_arguments", "order")
     FUNCTION_FIELD_NUMBER: _ClassVar[int]
     ARGUMENT_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    MORE_ARGUMENTS_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
     function: str
     argument: int
     type: Type
     name: str
-    def __init__(self, function: _Optional[str] = ..., argument: _Optional[int] = ..., type: _Optional[_Union[Type, _Mapping]] = ..., name: _Optional[str] = ...) -> None: ...
+    more_arguments: _containers.RepeatedScalarFieldContainer[int]
+    order: _containers.RepeatedCompositeFieldContainer[SortKey]
+    def __init__(self, function: _Optional[str] = ..., argument: _Optional[int] = ..., type: _Optional[_Union[Type, _Mapping]] = ..., name: _Optional[str] = ..., more_arguments: _Optional[_Iterable[int]] = ..., order: _Optional[_Iterable[_Union[SortKey, _Mapping]]] = ...) -> None: ...
 
 class SortKey(_message.Message):
     __slots__ = ("expression", "descending", "nulls_first")

@@ -6,11 +6,9 @@ arrives is a partial result, in which a key may occur several times, and the fin
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression, Literal
-from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Receive, column, measure_type, partial_state
+from jumpgate.dataflow.operators import Aggregate, Measure, Operator, Receive, column, partial_state
 from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported, Wire, WireInput
 from jumpgate.nca.matching import partial_phase
@@ -126,7 +124,7 @@ def _over_wire(m: Measure, arriving: Receive) -> Measure:
     if m.argument is None:
         return m
     value = column(arriving.schema, 1)
-    return replace(m, argument=value, type=measure_type(m.function, value.type))
+    return Measure.of(m.function, value, name=m.name)
 
 
 def outputs(body: Aggregate) -> list[str]:

@@ -15,7 +15,7 @@ from decimal import Decimal
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Measure, Operator, column, measure_type
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Measure, Operator, column
 from jumpgate.nca.interface import Unsupported
 from jumpgate.ncas.switch_prune.pruning import NOTHING, Pruning, Setting, Tuple, pruned, with_payload, without_payload
 from jumpgate.ncas.switch_prune.words import Number, literal, number, some_key, unsigned
@@ -46,9 +46,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
     again, left = with_payload(leaf, row)
     counted, right = without_payload(0, row, 1)
     total = column(right.schema, 1)
-    estimates = Aggregate(
-        right, (column(right.schema, 0),), ("key",), (Measure("sum", total, measure_type("sum", total.type), "total"),)
-    )
+    estimates = Aggregate(right, (column(right.schema, 0),), ("key",), (Measure.of("sum", total, name="total"),))
     over = Filter(estimates, bind("gt", (column(estimates.schema, 1), literal(threshold))))
     body = Join(left, over, JoinType.SEMI, (column(left.schema, len(leaf.schema)),), (column(over.schema, 0),))
     return Pruning("having", (node, groups), pruned([again, counted], body, leaf), note)
@@ -63,20 +61,20 @@ def _condition(term: Expression, groups: Aggregate) -> tuple[Expression, int] | 
         total = total.input
     if not isinstance(total, ColumnRef) or total.index < len(groups.keys) or not isinstance(constant, Literal):
         return None
-    measure = groups.measures[total.index - len(groups.keys)]
+    wanted = groups.measures[total.index - len(groups.keys)]
     if not isinstance(constant.value, int | Decimal) or isinstance(constant.value, bool):
         return None
     scale = 0
-    if measure.function == "count_star":
+    if wanted.function == "count_star":
         value: Expression = ONE
-    elif measure.function == "count" and measure.argument is not None:
-        from_value = bind("is_not_null", (measure.argument,))
+    elif wanted.function == "count" and wanted.argument is not None:
+        from_value = bind("is_not_null", (wanted.argument,))
         value = unsigned(Number(_as_integer(from_value), 1))
-    elif measure.function == "sum" and measure.argument is not None:
-        added = number(measure.argument)
-        if added is None or measure.argument.type.kind in ("date", "timestamp"):
+    elif wanted.function == "sum" and wanted.argument is not None:
+        added = number(wanted.argument)
+        if added is None or wanted.argument.type.kind in ("date", "timestamp"):
             return None
-        value, scale = unsigned(added), measure.argument.type.scale
+        value, scale = unsigned(added), wanted.argument.type.scale
     else:
         return None
     exceeded = constant.value * 10**scale

@@ -31,7 +31,7 @@ from jumpgate.client import (
 from jumpgate.client.session import Session
 from jumpgate.dataflow.expressions import Literal
 from jumpgate.dataflow.named import Aggregation
-from jumpgate.dataflow.operators import Aggregate, Measure, Project, UnionAll, column, measure_type
+from jumpgate.dataflow.operators import Aggregate, Measure, Project, UnionAll, column
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import Overflow
 from jumpgate.testing.lab import Lab
@@ -254,7 +254,7 @@ def check_one_row(lab: Lab) -> None:
     table = lab.table({"k": "int64"}, [(i % 3,) for i in range(100)], files=3).root
     empty = lab.table({"k": "int64"}, []).root
     key, number = column(table.schema, 0), Literal(int64.with_nullable(False), 7)
-    rows = Measure("count_star", None, measure_type("count_star", None), "rows")
+    rows = Measure.of("count_star", name="rows")
     for input in (table, empty):
         one = Aggregate(input, (), (), ())
         lab.check(Dataflow(Project(one, (number,), ("seven",))))

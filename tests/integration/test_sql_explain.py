@@ -16,7 +16,7 @@ from jumpgate.client.sql import calibrate, decide
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.cuts import Candidate
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.named import count
+from jumpgate.dataflow.measures import count
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.service import calibration

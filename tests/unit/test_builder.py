@@ -13,19 +13,16 @@ import pytest
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, InList, Literal
 from jumpgate.dataflow.files import list_files
-from jumpgate.dataflow.named import (
+from jumpgate.dataflow.measures import (
     avg,
-    col,
     count,
     count_distinct,
-    f,
-    lit,
     max_,
     min_,
     stddev,
     sum_,
-    when,
 )
+from jumpgate.dataflow.named import col, f, lit, when
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,

@@ -31,7 +31,6 @@ from jumpgate.dataflow.operators import (
     SortKey,
     UnionAll,
     column,
-    measure_type,
 )
 from jumpgate.dataflow.types import Field, Schema, date, decimal, int32, int64, string
 
@@ -58,7 +57,7 @@ def star(day: int = 7, brand: str = "b", file: str = "/data/facts.json", kind: s
     left, right = Filter(facts(file), equals(facts(), 0, day)), Filter(items(), equals(items(), 1, brand))
     joined: Operator = Join(left, right, kind, (column(left.schema, 1),), (column(right.schema, 0),))
     price = column(FACTS, 2)
-    total = Measure("sum", price, measure_type("sum", price.type), "total")
+    total = Measure.of("sum", price, name="total")
     grouped = Aggregate(joined, (column(joined.schema, 1),), ("item",), (total,))
     return Emit(Sort(grouped, (SortKey(column(grouped.schema, 1), True),), 10), "result", Partitioning())
 
@@ -112,7 +111,7 @@ def test_columns_of_surviving_rows_only_are_late() -> None:
 
 def test_a_shared_aggregate_is_computed_once() -> None:
     price = column(FACTS, 2)
-    total = Measure("sum", price, measure_type("sum", price.type), "total")
+    total = Measure.of("sum", price, name="total")
     shared = Aggregate(facts(), (column(FACTS, 1),), ("item",), (total,))
     joined = Join(shared, shared, "inner", (column(shared.schema, 0),), (column(shared.schema, 0),))
     program = lower_fragment(Emit(joined, "result", Partitioning()))

@@ -19,7 +19,8 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.expressions import Cast, ColumnRef
-from jumpgate.dataflow.named import col, count, max_
+from jumpgate.dataflow.measures import count, max_
+from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Distinct, Filter, Operator, Project, Read, Send, Sort, SortKey, UnionAll
 from jumpgate.dataflow.substrait import to_plan
 from jumpgate.errors import InvalidDataflow, SchemaMismatch

@@ -8,7 +8,8 @@ from pathlib import Path
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.named import col, count
+from jumpgate.dataflow.measures import count
+from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Send
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import plans

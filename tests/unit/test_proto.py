@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jumpgate.dataflow import proto
+from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type, from_unscaled
 from jumpgate.dataflow.dialect import CHOICES, Dialect
@@ -19,7 +20,8 @@ from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expressio
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.named import col, count, f, sum_
+from jumpgate.dataflow.measures import count, sum_
+from jumpgate.dataflow.named import col, f
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -37,7 +39,6 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
-    measure_type,
 )
 from jumpgate.dataflow.types import INTEGERS, KINDS, UNITS, ZONED, DataType, Field, Schema, bool_, int32, int64
 from jumpgate.dataflow.validate import problems
@@ -164,13 +165,10 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
     if kind == "aggregate":
         keys_found = tuple(draw(st.lists(expressions(schema), max_size=2)))
         measures = [draw(measures_of(schema)) for _ in range(draw(st.integers(1, 3)))]
-        return Aggregate(
-            below,
-            keys_found,
-            tuple(draw(NAMES) for _ in keys_found),
-            tuple(measures),
-            draw(st.sampled_from(("full", "partial"))),
-        )
+        names = tuple(draw(NAMES) for _ in keys_found)
+        splits = all(m.declaration.has_parts for m in measures)
+        phase = draw(st.sampled_from(("full", "partial"))) if splits else "full"
+        return Aggregate(below, keys_found, names, tuple(measures), phase)
     if kind == "sort":
         sort_keys = [
             SortKey(e, draw(st.booleans()), draw(st.booleans()))
@@ -188,11 +186,15 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
 
 @st.composite
 def measures_of(draw: st.DrawFn, schema: Schema) -> Measure:
-    argument = draw(expressions(schema))
-    numeric = ("sum", "avg", "stddev") if argument.type.is_numeric else ()
-    function = draw(st.sampled_from(("count", "count_star", "min", "max", *numeric)))
-    used = None if function == "count_star" else argument
-    return Measure(function, used, measure_type(function, None if used is None else used.type), draw(NAMES))
+    values = draw(st.lists(expressions(schema), min_size=2, max_size=2))
+    function = draw(st.sampled_from(("count", "count_star", "min", "max", "first_value", "mode", "quantile_disc")))
+    if all(v.type.is_numeric for v in values):
+        function = draw(st.sampled_from(("sum", "avg", "stddev", "covar_pop", "corr", "median", "quantile_cont")))
+    declaration = AGGREGATES[function]
+    options = [Literal(t.with_nullable(False), draw(st.floats(0, 1))) for t in declaration.options]
+    keys = draw(st.lists(st.tuples(expressions(schema), st.booleans(), st.booleans()), max_size=2))
+    order = tuple(SortKey(*k) for k in keys) if declaration.ordered else ()
+    return Measure.of(function, *values[: declaration.arity], *options, name=draw(NAMES), order=order)
 
 
 dialects = st.builds(Dialect, **{name: st.sampled_from(choices) for name, choices in CHOICES.items()})
@@ -335,9 +337,12 @@ LIES = [
     (_set("operators.0.read.file_schema.fields.0.type.kind", "int33"), "unknown type 'int33'"),
     (_set("operators.0.read.file_schema.fields.0.type.precision", 3), "int32 has no precision or scale"),
     (_set("operators.2.aggregate.phase", "half"), "aggregate: unknown phase 'half'"),
-    (_set("operators.2.aggregate.measures.0.function", "median"), "aggregate: unknown measure 'median'"),
+    (
+        _set("operators.2.aggregate.measures.0.function", "medium"),
+        "aggregate: unknown measure 'medium'; did you mean 'median'?",
+    ),
     (_set("operators.2.aggregate.measures.0.type.kind", "int32"), "sum declared as int32?, its type is int64?"),
-    (lambda m: m.operators[2].aggregate.measures[0].ClearField("argument"), "sum needs an argument"),
+    (lambda m: m.operators[2].aggregate.measures[0].ClearField("argument"), "sum takes 1 argument, not 0"),
     (_set("operators.2.aggregate.key_names.0", "k"), None),
     (_set("operators.3.sort.limit", 1 << 63), "sort: 9223372036854775808 rows"),
     (lambda m: m.operators[3].sort.ClearField("keys"), "sort: no keys"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from jumpgate.dataflow.aggregates import AGGREGATES as DECLARED
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Call, Expression, Literal
 from jumpgate.dataflow.function import Function
@@ -259,19 +260,9 @@ def _minus(arguments: Arguments) -> Expression:
     return bind("subtract", arguments)
 
 
-#: of one argument. avg is of doubles; what is `DISTINCT` is in operators.DISTINCT
-AGGREGATES: Mapping[str, str] = {
-    "count": "count",
-    "sum": "sum",
-    "min": "min",
-    "max": "max",
-    "avg": "avg",
-    "bool_and": "min",
-    "bool_or": "max",
-    "stddev": "stddev",
-    "stddev_pop": "stddev_pop",
-    "var": "variance",
-    "var_pop": "variance_pop",
+#: DataFusion's names of aggregates. avg is of doubles; last_value is read as the first one of the reverse order
+AGGREGATES: Mapping[str, str] = {name: a.name for a in DECLARED.values() for name in a.datafusion} | {
+    "last_value": "first_value"
 }
 #: what is no function of the same arguments; before `Function.sql`
 ADAPTERS: Mapping[str, Adapter] = {

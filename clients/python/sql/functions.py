@@ -1,8 +1,10 @@
-"""SQL functions that DataFusion lacks and people use: strftime, strptime, time_bucket, mode and quantile_disc.
+"""SQL functions that DataFusion lacks and people use: strftime, strptime, time_bucket, arg_min, arg_max, mode and
+quantile_disc.
 
 A function of a session has one type for each argument. So `expand` writes calls of these as expressions that take any
 type, over helpers that `register` gives a context; what has the shape of no such call stays as it is.
 
+    arg_min(x, y), arg_max(x, y)  x in the row with the least or the greatest y, where neither is NULL
     mode(x)              the value that occurs most; of several the least
     quantile_disc(x, q)  the least value that is not below a share q of the values
     strftime(t, format), strptime(text, format)     DuckDB's specifiers, those of `SPECIFIERS` and `PARSED`
@@ -152,6 +154,17 @@ def _quantile_disc(arguments: list[str], condition: str | None) -> str | None:
     return f"array_element({values}, greatest(1, CAST(ceil(({share}) * array_length({values})) AS BIGINT)))"
 
 
+def _at_extreme(direction: str) -> Callable[[list[str], str | None], str | None]:
+    def call(arguments: list[str], condition: str | None) -> str | None:
+        if len(arguments) != 2:
+            return None
+        value, by = arguments
+        known = f"({value}) IS NOT NULL AND ({by}) IS NOT NULL" + (f" AND ({condition})" if condition else "")
+        return f"first_value({value} ORDER BY {by} {direction}, {value}) FILTER (WHERE {known})"
+
+    return call
+
+
 def _of_time(helper: str, place: int) -> Callable[[list[str], str | None], str | None]:
     def call(arguments: list[str], condition: str | None) -> str | None:
         if len(arguments) != 2 or condition is not None:
@@ -167,6 +180,10 @@ def _strptime_call(arguments: list[str], condition: str | None) -> str | None:
 
 
 _CALLS: dict[str, Callable[[list[str], str | None], str | None]] = {
+    "arg_max": _at_extreme("DESC"),
+    "arg_min": _at_extreme("ASC"),
+    "max_by": _at_extreme("DESC"),
+    "min_by": _at_extreme("ASC"),
     "mode": _mode,
     "quantile_disc": _quantile_disc,
     "strftime": _of_time("jumpgate_strftime", 0),

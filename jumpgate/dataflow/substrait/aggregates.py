@@ -3,8 +3,9 @@ from its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from substrait.algebra_pb2 import (
     AGGREGATION_PHASE_INITIAL_TO_RESULT,
@@ -13,41 +14,27 @@ from substrait.algebra_pb2 import (
     AggregateRel,
 )
 
+from jumpgate.dataflow.aggregates import AGGREGATES
+from jumpgate.dataflow.aggregates import AggregateFunction as AggregateDeclaration
+from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.operators import (
-    DISTINCT,
-    NUMERIC_MEASURES,
     Aggregate,
     Measure,
     Operator,
     Project,
+    SortKey,
     UnionAll,
     column,
-    measure_type,
 )
 from jumpgate.dataflow.substrait.expressions import GROUPING_ID, ExpressionReader
 from jumpgate.dataflow.substrait.options import read_options
+from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_type
-from jumpgate.dataflow.types import DataType, decimal, int64
+from jumpgate.dataflow.types import DataType, bool_, decimal, int64
 
-MEASURES = {
-    "sum": "sum",
-    "count": "count",
-    "min": "min",
-    "max": "max",
-    "avg": "avg",
-    "stddev": "stddev",
-    "stddev_samp": "stddev",
-    "std_dev": "stddev",
-    "stddev_pop": "stddev_pop",
-    "variance": "variance",
-    "var": "variance",
-    "var_samp": "variance",
-    "var_pop": "variance_pop",
-    "bool_and": "min",
-    "bool_or": "max",
-}
+MEASURES = {name: a.name for a in AGGREGATES.values() for name in a.substrait}
 #: Substrait's own names of moments, which say nothing about the distribution
 _DISTRIBUTED = ("std_dev", "variance")
 #: a sum has at most so many digits more than its values, unless there are 10^10 of them
@@ -93,8 +80,8 @@ def _measure(
         raise Unmapped(f"a part of an aggregation ({known}) is not known")
     values = [a.value for a in call.arguments if a.WhichOneof("arg_type") == "value"]
     words = [a.enum for a in call.arguments if a.WhichOneof("arg_type") == "enum"]
-    if call.sorts or len(values) > 1 or len(values) + len(words) != len(call.arguments):
-        raise Unmapped(f"{known} with an order or several arguments is not known")
+    if len(values) + len(words) != len(call.arguments):
+        raise Unmapped(f"{known} of types is not known")
     options = read_options(known, call.options)
     function = MEASURES[known]
     if known in _DISTRIBUTED:
@@ -104,27 +91,67 @@ def _measure(
         function += "_pop" if distribution == ["POPULATION"] else ""
     elif words:
         raise Unmapped(f"{known} of {', '.join(words)} is not known")
-    argument = reader.read(values[0]) if values else None
-    if item.HasField("filter"):
-        argument = _where(reader.predicate(item.filter), argument)
-    if call.invocation == _DISTINCT and function not in ("min", "max"):
-        function = next((d for d, plain in DISTINCT.items() if plain == function), "")
-        if not function or argument is None:
-            raise Unmapped(f"{known} of distinct values is not known")
-    elif function == "count" and (argument is None or _always(argument)):
-        function, argument = "count_star", None
-    if argument is None and function != "count_star":
-        raise Unmapped(f"{known} without an argument is not known")
-    if known in ("bool_and", "bool_or") and argument is not None and argument.type.kind != "bool":
-        raise Unmapped(f"{known} of {argument.type.name} is not known")
-    if function in NUMERIC_MEASURES and argument is not None and not argument.type.is_numeric:
-        raise Unmapped(f"{known} of {argument.type.name} is not known")
-    type = measure_type(function, argument.type if argument is not None else None)
+    arguments = tuple(map(reader.read, values))
+    if known in ("bool_and", "bool_or") and arguments and arguments[0].type.kind != "bool":
+        raise Unmapped(f"{known} of {arguments[0].type.name} is not known")
+    condition = reader.predicate(item.filter) if item.HasField("filter") else None
+    order = read_sorts(call.sorts, reader)
+    found = built(known, function, arguments, name, order, call.invocation == _DISTINCT, condition)
+    type, argument = found.type, found.argument
     declared = read_type(call.output_type) if call.HasField("output_type") else undeclared(type, argument)
     same_digits = declared.scale == type.scale if type.kind == "decimal" else True
     if not (declared.kind == type.kind or (declared.is_integer and type.is_integer)) or not same_digits:
         raise Unmapped(f"{known} gives {declared.name} there and {type.name} here")
-    return Measure(function, argument, type, name), declared
+    return found, declared
+
+
+def built(
+    known: str,
+    function: str,
+    arguments: tuple[Expression, ...],
+    name: str,
+    order: tuple[SortKey, ...] = (),
+    distinct: bool = False,
+    condition: Expression | None = None,
+) -> Measure:
+    """The measure `function`, which is `known` to whoever asked for it, over the rows for which `condition` holds;
+    raises Unmapped."""
+    if function == "count" and not distinct and (not arguments or len(arguments) == 1 and _always(arguments[0])):
+        function, arguments = "count_star", ()
+        if condition is not None:
+            function, arguments = "count", (Literal(int64.with_nullable(False), 1),)
+    declaration = AGGREGATES[function]
+    if not arguments and function != "count_star":
+        raise Unmapped(f"{known} without an argument is not known")
+    if distinct and function not in ("min", "max"):
+        function = f"{function}_distinct"
+        if function not in AGGREGATES:
+            raise Unmapped(f"{known} of distinct values is not known")
+    if order and not declaration.ordered:
+        raise Unmapped(f"{known} with an order is not known")
+    if declaration.ordered and not order:
+        raise Unmapped(f"{known} without an order depends on how rows are read")
+    if order and distinct and any(k.expression != arguments[0] for k in order):
+        raise Unmapped(f"{known} of distinct values in another order than their own is not known")
+    if condition is not None:
+        if declaration.keeps_nulls:
+            order = (SortKey(_holds(condition), descending=True), *order)
+        arguments = (_where(condition, arguments[0]), *arguments[1:])
+    arguments = (*arguments[: declaration.arity], *_options(known, declaration, arguments[declaration.arity :]))
+    try:
+        return Measure.of(function, *arguments, name=name, order=order)
+    except TypeMismatch as mismatch:
+        raise Unmapped(f"{known}: {mismatch}") from None
+
+
+def _options(known: str, declaration: AggregateDeclaration, found: tuple[Expression, ...]) -> Iterator[Literal]:
+    for option, type in zip(found, declaration.options, strict=False):
+        if not isinstance(option, Literal) or option.value is None:
+            raise Unmapped(f"{known} with an option that is no literal is not known")
+        value = option.value
+        if type.is_float and isinstance(value, Decimal | int):
+            value = float(value)
+        yield Literal(type.with_nullable(False), value)
 
 
 def undeclared(type: DataType, argument: Expression | None) -> DataType:
@@ -139,11 +166,16 @@ def _always(argument: Expression) -> bool:
     return isinstance(argument, Literal) and argument.value is not None
 
 
-def _where(condition: Expression, argument: Expression | None) -> Expression:
-    """The argument where the condition holds, else NULL."""
-    value = argument if argument is not None else Literal(int64.with_nullable(False), 1)
-    nothing = Literal(value.type.with_nullable(True), None)
-    return Case(value.type.with_nullable(True), (condition, value), nothing)
+def _where(condition: Expression, argument: Expression) -> Expression:
+    """The argument where the condition holds, NULL elsewhere."""
+    type = argument.type.with_nullable(True)
+    return Case(type, (condition, argument), Literal(type, None))
+
+
+def _holds(condition: Expression) -> Expression:
+    """The condition as TRUE or FALSE."""
+    sure = bool_.with_nullable(False)
+    return Case(sure, (condition, Literal(sure, True)), Literal(sure, False))
 
 
 def narrowed(node: Operator, keys: int, types: Sequence[DataType]) -> Operator:
@@ -189,10 +221,9 @@ class GroupingSets:
             first = len(parts)
             if m.function == "avg":
                 assert m.argument is not None
-                type = measure_type("sum", m.argument.type)
                 parts += [
-                    Measure("sum", m.argument, type, f"{m.name}.sum"),
-                    Measure("count", m.argument, int64.with_nullable(False), f"{m.name}.count"),
+                    Measure.of("sum", m.argument, name=f"{m.name}.sum"),
+                    Measure.of("count", m.argument, name=f"{m.name}.count"),
                 ]
             else:
                 parts.append(m)
@@ -211,9 +242,7 @@ class GroupingSets:
             for i in range(len(finest), len(schema)):
                 origin = base.measures[i - len(finest)]  # type: ignore[attr-defined]
                 value = column(schema, i)
-                function = _COMBINE[origin.function]
-                type = measure_type(function, value.type)
-                parts.append(Measure(function, value, type, schema[i].name))
+                parts.append(Measure.of(_COMBINE[origin.function], value, name=schema[i].name))
             node = Aggregate(
                 base,
                 tuple(column(schema, p) for p in positions),

@@ -21,7 +21,6 @@ from jumpgate.dataflow.operators import (
     Sort,
     column,
     cross,
-    measure_type,
 )
 from jumpgate.dataflow.substrait.expressions import ExpressionReader
 from jumpgate.dataflow.substrait.types import Unmapped
@@ -66,7 +65,7 @@ class Growing:
         if rex.predicate_op != Expression.Subquery.SetPredicate.PREDICATE_OP_EXISTS:
             raise Unmapped("UNIQUE of a subquery is not known")
         first = Limit(self._relations.input(rex.tuples), 1)
-        rows = Aggregate(first, (), (), (Measure("count_star", None, _NUMBER, "rows"),))
+        rows = Aggregate(first, (), (), (Measure.of("count_star", name="rows"),))
         return bind("gt", (self._beside(rows), Literal(_NUMBER, 0)))
 
     def _in(self, rex: Expression.Subquery.InPredicate) -> Scalar:
@@ -107,8 +106,8 @@ def only_row(node: Operator) -> Operator:
         if not failure.type.same(type):
             failure = Cast(cast_type(failure.type, type, "error"), failure)
     number = int64.with_nullable(False)
-    most = Measure("max", value, measure_type("max", value.type), node.schema[0].name)
-    whole = Aggregate(node, (), (), (most, Measure("count_star", None, number, "rows")))
+    most = Measure.of("max", value, name=node.schema[0].name)
+    whole = Aggregate(node, (), (), (most, Measure.of("count_star", name="rows")))
     result, rows = column(whole.schema, 0), column(whole.schema, 1)
     at_most_one = bind("le", (rows, Literal(number, 1)))
     return Project(whole, (Case(result.type, (at_most_one, result), failure),), (node.schema[0].name,))

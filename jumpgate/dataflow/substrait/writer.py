@@ -143,18 +143,19 @@ class _Writer:
         return rel
 
     def _measure(self, measure: op.Measure) -> AggregateFunction:
-        plain = op.DISTINCT.get(measure.function, measure.function)
-        name = _MEASURES.get(plain, plain)
+        declaration = measure.declaration
+        name = _MEASURES.get(declaration.plain, declaration.plain)
         call = AggregateFunction(
             function_reference=self._anchor(name),
             output_type=write_type(measure.type),
             phase=AGGREGATION_PHASE_INITIAL_TO_RESULT,
             invocation=AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
-            if measure.function in op.DISTINCT
+            if declaration.distinct_of
             else AggregateFunction.AGGREGATION_INVOCATION_ALL,
+            sorts=map(self._sort_key, measure.order),
         )
-        if measure.argument is not None:
-            call.arguments.add().value.CopyFrom(self.expression(measure.argument))
+        for argument in measure.arguments:
+            call.arguments.add().value.CopyFrom(self.expression(argument))
         return call
 
     def _sort(self, node: op.Sort) -> Rel:

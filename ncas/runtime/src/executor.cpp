@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "counters_json.h"
+#include "failures.h"
 #include "file_states.h"
 #include "instance_edges.h"
 #include "jg/host.h"
@@ -107,7 +108,6 @@ class Executor : public Instance {
   std::vector<std::atomic<int>> open_sinks;  // pipelines that still write to a sink
   std::atomic<bool> cancelled{false};
   Budget budget;
-  Status failure_status(const JgTask& task, const Status& detail);
 
  private:
   Status load_artifact();
@@ -253,7 +253,7 @@ Status PipelineWork::process(int thread) {
   }
   counters.rows_in += rows;
   for (size_t i = 0; i < entered.size(); i++) counters.entered[i] += entered[i];
-  if (task.failure != JG_OK) return executor->failure_status(task, w.status);
+  if (task.failure != JG_OK) return failure_status(task, &executor->budget, w.status);
   if (executor->cancelled) return {"cancelled", "the job was cancelled"};
   for (int s : c.sinks) JG_RETURN_IF_ERROR(w.emitters[s]->flush());
   return {};
@@ -281,14 +281,15 @@ Status TableWork::run(int) {
     }
   }
   JgTask task{};
-  for (int i; (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
-  return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
+  task.params = executor->config.params.data();
+  for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }
 
 Status TableWork::finish() {
   JgTask task{};
   executor->tables[id]->finish(&task);
-  return task.failure == JG_OK ? Status() : executor->failure_status(task, {});
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }
 
 // ---- verbs ----
@@ -501,24 +502,6 @@ void Executor::cancel() {
   ready_.notify_all();
 }
 
-Status Executor::failure_status(const JgTask& task, const Status& detail) {
-  const std::vector<std::pair<std::string, std::string>> where = {{"site", std::to_string(task.site)}};
-  switch (task.failure) {
-    case JG_OVERFLOW:
-      return {"overflow", "a value overflows its type", where};
-    case JG_DIVISION_BY_ZERO:
-      return {"division_by_zero", "division by zero", where};
-    case JG_INVALID_CAST:
-      return {"invalid_cast", "text that cannot be cast", where};
-    case JG_COMPUTE:
-      return {"compute", "a function is not defined for this value", where};
-    case JG_MEMORY:
-      return {"memory", budget.explain()};
-    default:
-      return detail;
-  }
-}
-
 std::string Executor::stats() {
   JsonWriter json;
   rusage usage;
@@ -601,6 +584,10 @@ void jg_offer(JgTask* task, int table, const JgRow* row) {
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
   auto* w = worker_of(task);
   return w->executor->tables[table]->new_group(w->parts[table], hash);
+}
+
+JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
+  return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
 }
 
 JgStr jg_keep(JgTask* task, int table, JgStr s) { return worker_of(task)->parts[table]->arena.copy(s); }

@@ -137,7 +137,8 @@ void Table::prepare() {
         total += p->groups.count;
         smallest = std::min<uint64_t>(smallest, p->slots.size());
       }
-      partition_bits_ = total < kSmallMerge || parts_.size() < 2 ? 0 : std::countr_zero(smallest);
+      const bool small = total < kSmallMerge || parts_.size() < 2;
+      partition_bits_ = total < 2 || (small && !info_.complete) ? 0 : std::countr_zero(smallest);
       tasks_ = 1 << partition_bits_;
       merged_.resize(tasks_);
       break;
@@ -168,6 +169,7 @@ void Table::task(int i, JgTask* task) {
     }
     case Kind::kGroups:
       merge_partition(i, task);
+      if (info_.complete) complete(merged_[i], task);
       break;
     case Kind::kSort: {
       auto& rows = parts_[i]->rows;
@@ -176,6 +178,19 @@ void Table::task(int i, JgTask* task) {
       break;
     }
   }
+}
+
+// What is made of the values of groups whose rows are all there.
+void Table::complete(std::vector<JgRow*>& groups, JgTask* task) {
+  auto memory = std::make_unique<JgMemory>(budget_);
+  for (JgRow* row : groups) {
+    info_.complete(task, memory.get(), row);
+    if (task->failure == JG_OK && budget_->exceeded()) jg_fail(task, JG_MEMORY, -1);
+    if (task->failure != JG_OK) return;
+  }
+  memory->release();
+  std::lock_guard lock(mutex_);
+  completed_.push_back(std::move(memory));
 }
 
 void Table::merge_partition(int p, JgTask* task) {

@@ -7,8 +7,12 @@
 #include "config.h"
 #include "jg/kernel.h"
 #include "memory.h"
+#include "values.h"
 
 namespace jg {
+
+// A longer chunk at the end of the list.
+JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
 // One thread's part of a table.
 struct Part {
@@ -48,6 +52,7 @@ class Table {
   JgRow* copy_row(Arena* arena, const JgRow* row);
   void merge_partition(int p, JgTask* task);
   void gather_chains();
+  void complete(std::vector<JgRow*>& groups, JgTask* task);
 
   const Kind kind_;
   const JgTableInfo info_;
@@ -61,7 +66,8 @@ class Table {
   std::vector<JgRow*> rows_, null_rows_;
   std::vector<uint64_t> slots_;
   JgJoin join_{};
-  Arena gathered_;  // join: rows in the order of their chains
+  Arena gathered_;                                    // join: rows in the order of their chains
+  std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
   int tasks_ = 0, partition_bits_ = 0;
 };
 

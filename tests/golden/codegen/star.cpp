@@ -291,10 +291,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, nullptr},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr, nullptr, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.expressions import ExpressionReader
-from jumpgate.dataflow.expressions import Case, Expression, Literal
-from jumpgate.dataflow.operators import DISTINCT, NUMERIC_MEASURES, Aggregate, Measure, Operator, measure_type
-from jumpgate.dataflow.substrait.aggregates import SUM_DIGITS, GroupingSets, narrowed
+from jumpgate.client.sql.logical.sorts import read_sorts
+from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.operators import Aggregate, Measure, Operator, SortKey
+from jumpgate.dataflow.substrait.aggregates import SUM_DIGITS, GroupingSets, built, narrowed
 from jumpgate.dataflow.substrait.types import Unmapped
-from jumpgate.dataflow.types import DataType, decimal, int64
+from jumpgate.dataflow.types import DataType, decimal, float64
+
+Expressions = tuple[Expression, ...]
 
 
 def read_aggregate(aggregate: pb.Aggregate, node: Operator, reader: ExpressionReader) -> Operator:
@@ -56,40 +60,45 @@ def read_measure(expr: pb.Expr, reader: ExpressionReader, name: str) -> Measure:
     call = expr.aggregate
     if call.HasField("definition"):
         raise Unmapped(f"function {call.name} is one of the session's")
-    if call.order_by:
-        raise Unmapped(f"{call.name} with an order is not known")
-    if call.nulls == pb.IGNORE:
-        raise Unmapped(f"{call.name} that ignores NULLs is not known")
     condition = reader.predicate(call.filter) if call.HasField("filter") else None
-    function, argument = function_of(call.name, call.args, reader, condition)
-    if call.distinct and function not in ("min", "max"):
-        if f"{function}_distinct" not in DISTINCT:
-            raise Unmapped(f"{call.name} of distinct values is not known")
-        function = f"{function}_distinct"
-    return Measure(function, argument, measure_type(function, argument.type if argument is not None else None), name)
+    arguments = tuple(reader.read(a) for a in call.args)
+    order = read_sorts(call.order_by, reader)
+    if call.name in ("first_value", "last_value"):
+        order = _whose_first(call, arguments, order)
+    elif call.nulls == pb.IGNORE:
+        raise Unmapped(f"{call.name} that ignores NULLs is not known")
+    if call.name == "percentile_cont":
+        arguments, order = _share(arguments, order), ()
+    return built(call.name, function_of(call.name), arguments, name, order, call.distinct, condition)
 
 
-def function_of(
-    name: str, args: Sequence[pb.Expr], reader: ExpressionReader, condition: Expression | None
-) -> tuple[str, Expression | None]:
-    """Jumpgate's function and argument for an aggregate function over the rows for which `condition` holds."""
+def function_of(name: str) -> str:
+    """Jumpgate's name of an aggregate function."""
     if name not in AGGREGATES:
         raise Unmapped(f"aggregate function {name} is not known")
-    function = AGGREGATES[name]
-    if len(args) != 1:
-        raise Unmapped(f"{name} with {len(args)} arguments is not known")
-    argument: Expression | None = reader.read(args[0])
-    assert argument is not None
-    if function == "count" and isinstance(argument, Literal) and argument.value is not None:
-        if condition is None:
-            return "count_star", None
-        argument = Literal(int64.with_nullable(False), 1)
-    if function in NUMERIC_MEASURES and not argument.type.is_numeric:
-        raise Unmapped(f"{name} of {argument.type.name} is not known")
-    if condition is not None:
-        nothing = Literal(argument.type.with_nullable(True), None)
-        argument = Case(argument.type.with_nullable(True), (condition, argument), nothing)
-    return function, argument
+    return AGGREGATES[name]
+
+
+def _whose_first(call: pb.AggregateCall, arguments: Expressions, order: tuple[SortKey, ...]) -> tuple[SortKey, ...]:
+    """The order by which the row that is wanted is the first one."""
+    if not order:
+        raise Unmapped(f"{call.name} without an order depends on how rows are read")
+    if call.name == "last_value":
+        order = tuple(SortKey(k.expression, not k.descending, not k.nulls_first) for k in order)
+    if call.nulls == pb.IGNORE:
+        order = (SortKey(bind("is_null", arguments[:1])), *order)
+    return order
+
+
+def _share(arguments: Expressions, order: tuple[SortKey, ...]) -> Expressions:
+    """The arguments of percentile_cont, of which an order that descends counts from the other end."""
+    value = arguments[0]
+    if len(order) > 1 or len(arguments) != 2 or any(k.expression not in (value, *value.children[:1]) for k in order):
+        raise Unmapped("percentile_cont of several values is not known")
+    share = arguments[1]
+    if order and order[0].descending and isinstance(share, Literal) and share.value is not None:
+        share = Literal(float64.with_nullable(False), 1.0 - float(share.value))  # type: ignore[arg-type]
+    return arguments[0], share
 
 
 def sum_type(type: DataType, argument: Expression | None) -> DataType:

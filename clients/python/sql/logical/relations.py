@@ -14,8 +14,9 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.aggregates import read_aggregate
 from jumpgate.client.sql.logical.expressions import ExpressionReader
 from jumpgate.client.sql.logical.nodes import Node
+from jumpgate.client.sql.logical.sorts import read_sorts
 from jumpgate.client.sql.logical.types import agree
-from jumpgate.client.sql.logical.windows import read_sorts, read_windows
+from jumpgate.client.sql.logical.windows import read_windows
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Expression, conjunction
 from jumpgate.dataflow.functions import bind

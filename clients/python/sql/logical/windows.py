@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from jumpgate.client.sql.function_names import AGGREGATES
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.aggregates import function_of
 from jumpgate.client.sql.logical.expressions import ExpressionReader
+from jumpgate.client.sql.logical.sorts import read_sorts
 from jumpgate.client.sql.logical.types import read_literal
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.functions import cast_to
@@ -17,12 +15,11 @@ from jumpgate.dataflow.operators import (
     Frame,
     Operator,
     Project,
-    SortKey,
     WindowFunction,
     column,
     window_type,
 )
-from jumpgate.dataflow.substrait.aggregates import undeclared
+from jumpgate.dataflow.substrait.aggregates import built, undeclared
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.substrait.windows import counted, joined
 
@@ -84,10 +81,10 @@ def _aggregate(
 ) -> tuple[str, tuple[Expression, ...]]:
     if AGGREGATES.get(name) not in WINDOW_FUNCTIONS:
         raise Unmapped(f"window function {name} is not known")
-    function, argument = function_of(name, call.args, reader, condition)
-    if isinstance(argument, Literal) and argument.value is None:
+    found = built(name, AGGREGATES[name], tuple(map(reader.read, call.args)), name, condition=condition)
+    if isinstance(found.argument, Literal) and found.argument.value is None:
         raise Unmapped(f"window function {name} of NULL is not known")
-    return function, () if argument is None else (argument,)
+    return found.function, found.arguments
 
 
 def _positional(
@@ -129,13 +126,3 @@ def _offset(bound: pb.Bound) -> int | None:
     if not isinstance(value, int):
         raise Unmapped("frames with an interval are not known")
     return -value if bound.kind == pb.Bound.PRECEDING else value
-
-
-def read_sorts(keys: Iterable[pb.SortKey], reader: ExpressionReader) -> tuple[SortKey, ...]:
-    """The keys in order, without literals, which order nothing."""
-    found = []
-    for key in keys:
-        value = reader.read(key.expr)
-        if not isinstance(value, Literal):
-            found.append(SortKey(value, not key.ascending, key.nulls_first))
-    return tuple(found)

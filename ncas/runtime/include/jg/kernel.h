@@ -54,6 +54,16 @@ struct JgGroups {
   JgRow* single;  // the only group of an aggregate without keys
 };
 
+// Values of a group side by side: chunks of elements, each behind its header.
+struct alignas(16) JgChunk {
+  JgChunk* next;
+  int64_t used, capacity;  // elements
+};
+struct JgValues {
+  JgChunk *first, *last;
+};
+struct JgMemory;  // what completing groups may use; see values.h
+
 #define JG_NO_STR (JgStr{nullptr, UINT64_MAX})
 
 enum JgFailure : int32_t {
@@ -63,6 +73,7 @@ enum JgFailure : int32_t {
   JG_INVALID_CAST,
   JG_MEMORY,
   JG_COMPUTE,
+  JG_TEXT,    // of an aggregate: too long
   JG_STATUS,  // the task holds a Status with the details
 };
 
@@ -92,6 +103,21 @@ void jg_offer(JgTask* task, int table, const JgRow* row);
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
 // A copy of the bytes that lives as long as this thread's part of `table`.
 JgStr jg_keep(JgTask* task, int table, JgStr s);
+// A chunk with room for an element of `size` bytes at the end of the list.
+JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size);
+// The n elements, aligned to 16, until the next call. They may be moved about.
+void* jg_values(JgMemory* memory, const JgValues* values, int size, int64_t* n);
+// What comes k-th in the order of values[from, n), all of which come after those before; they are moved about.
+int64_t jg_select_int(int64_t* values, int64_t from, int64_t n, int64_t k);
+jg_i128 jg_select_wide(jg_i128* values, int64_t from, int64_t n, int64_t k);
+JgStr jg_select_text(JgStr* values, int64_t from, int64_t n, int64_t k);
+// Sorts, and says where the value is that occurs most; of several the least.
+int64_t jg_mode_int(int64_t* values, int64_t n);
+int64_t jg_mode_wide(jg_i128* values, int64_t n);
+int64_t jg_mode_text(JgStr* values, int64_t n);
+// The texts that elements of `size` bytes begin with, in order, with a separator between them.
+void jg_join_texts(JgTask* task, JgMemory* memory, const void* values, int64_t n, int size,
+                   int (*order)(const void*, const void*), JgStr separator, JgStr* out);
 // n bytes that live until the source's next batch.
 char* jg_temp(JgTask* task, uint64_t n);
 // Hands n dense rows to a sink. Non-zero: failed.
@@ -278,6 +304,43 @@ JG_INLINE int jg_order_double(double a, double b) {
 }
 #define JG_COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
+// ---- values of a group ----
+// Room for one more element.
+JG_INLINE void* jg_collect(JgTask* t, int table, JgValues* v, int size) {
+  JgChunk* c = v->last;
+  if (JG_UNLIKELY(!c || c->used == c->capacity)) c = jg_grow_values(t, table, v, size);
+  return (char*)(c + 1) + size * c->used++;
+}
+JG_INLINE void jg_join_values(JgValues* a, const JgValues* b) {
+  if (!b->first) return;
+  if (a->last)
+    a->last->next = b->first;
+  else
+    a->first = b->first;
+  a->last = b->last;
+}
+// Integers that order as the doubles do: NaN above everything, -0 equal to 0.
+JG_INLINE int64_t jg_number_key(double v) {
+  int64_t bits;
+  if (v == 0) v = 0;  // -0
+  if (v != v) return INT64_MAX;
+  memcpy(&bits, &v, 8);
+  return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
+}
+JG_INLINE double jg_key_number(int64_t key) {
+  double v;
+  if (key == INT64_MAX) return __builtin_nan("");
+  key ^= (int64_t)((uint64_t)(key >> 63) >> 1);
+  memcpy(&v, &key, 8);
+  return v;
+}
+// Half of the sum, cut.
+JG_INLINE jg_i128 jg_middle(jg_i128 a, jg_i128 b) {
+  jg_i128 sum;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum / 2;
+  return a / 2 + b / 2 + (a % 2 + b % 2) / 2;  // of one sign
+}
+
 // ---- membership in a sorted list ----
 #define JG_DEFINE_IN(name, type, compare)        \
   static inline int name(JgList list, type v) {  \
@@ -337,6 +400,7 @@ struct JgTableInfo {
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int64_t (*skyline)(JgRow** rows, int64_t n);              // sort buffers: moves the rows that stay to the front
+  void (*complete)(JgTask*, JgMemory*, JgRow*);             // groups that hold values: what is made of them
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
