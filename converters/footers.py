@@ -17,10 +17,13 @@ from functools import lru_cache
 from typing import Any
 
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 FOOTERS_CACHED_MAX = 4096
+#: kinds whose values are counted in the file's own unit
+_COUNTED = ("timestamp_ns", "timestamptz_ns", "duration")
 _EPOCH = datetime.datetime(1970, 1, 1)
 #: what a column is that has no value in a file
 NULLS = t.opaque("null")
@@ -189,7 +192,12 @@ def _type(arrow: Any, leaves: Iterator[Any], depth: int) -> DataType | None:
     if not arrow.num_fields:
         leaf = next(leaves)
         if at.is_duration(arrow):  # to Parquet it is an integer
-            return None
+            return t.duration(arrow.unit)
+        if at.is_timestamp(arrow) and leaf.physical_type == "INT64":
+            try:
+                return t.timestamp_of(arrow.unit, arrow.tz)
+            except ValueError:  # its zone has a name that is none
+                return None
         return _parquet_type(
             leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
         )
@@ -229,7 +237,7 @@ def describe(arrow: Any) -> str:
 def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
     """The type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
     if logical == "DECIMAL":
-        return t.decimal(precision, scale) if 1 <= precision <= 38 and 0 <= scale <= precision else None
+        return t.decimal(min(precision, 38), scale) if precision >= 1 and 0 <= scale <= min(precision, 38) else None
     if logical == "INT":
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
@@ -249,7 +257,7 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         return t.string
     if logical in ("BSON", "UUID", "GEOMETRY", "GEOGRAPHY"):
         return t.binary
-    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp, "TIME": t.time}.get(logical)
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
@@ -277,6 +285,8 @@ def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
     try:
         if statistics is None or not statistics.has_min_max:
             return None, None
+        if type_.kind in _COUNTED:
+            return statistics.min_raw, statistics.max_raw
         low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
         return (low, high) if low <= high else (None, None)  # nor is NaN one
     except (TypeError, ValueError, ArithmeticError):  # what is stored there is no value of the type
@@ -291,6 +301,8 @@ def _physical(value: Any, type_: DataType) -> Any:
         return int(value.scaleb(type_.scale, decimals.Context(prec=60)))
     if isinstance(value, datetime.datetime):
         return (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH.date()).days
     return value if isinstance(value, (int, float, bytes)) else None

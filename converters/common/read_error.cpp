@@ -74,6 +74,10 @@ std::string type_name(const ColumnSpec& column) {
       return "string";
     case JG_BINARY:
       return "binary";
+    case JG_TIME:
+      return "time";
+    case JG_TIMESTAMP_NS:
+      return "timestamp_ns";
   }
   return "unknown";
 }

@@ -27,7 +27,7 @@ NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD, BROTLI = range(7)
 LIST, MAP, STRUCT, UNION, DECIMAL = range(10, 15)
 _SCALARS: dict[int, DataType] = {
     0: t.bool_, 1: t.int8, 2: t.int16, 3: t.int32, 4: t.int64, 5: t.float32, 6: t.float64, 7: t.string, 8: t.binary,
-    9: t.timestamp, 15: t.date, 16: t.string, 17: t.string, 18: t.timestamp,
+    9: t.timestamp, 15: t.date, 16: t.string, 17: t.string, 18: t.timestamptz(),
 }  # fmt: skip
 _OTHERS = {LIST: "list", MAP: "map", STRUCT: "struct", UNION: "union", 19: "geometry", 20: "geography"}
 

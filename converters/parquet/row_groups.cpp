@@ -63,21 +63,31 @@ bool ordered(const parquet::ColumnDescriptor& column) {
   return false;
 }
 
-void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, ColumnRange* range) {
+// How many of the wanted type's units are in one of the file's, as a fraction.
+std::pair<jg_i128, jg_i128> units(const parquet::LogicalType& logical, JgType wanted) {
+  using Unit = parquet::LogicalType::TimeUnit;
+  Unit::unit unit = Unit::UNKNOWN;
+  if (logical.is_timestamp()) unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
+  if (logical.is_time()) unit = static_cast<const parquet::TimeLogicalType&>(logical).time_unit();
+  const bool nanos = wanted == JG_TIMESTAMP_NS;
+  if (unit == Unit::MILLIS) return {nanos ? 1'000'000 : 1000, 1};
+  if (unit == Unit::MICROS) return {nanos ? 1000 : 1, 1};
+  return {1, unit == Unit::NANOS && !nanos ? 1000 : 1};
+}
+
+void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, JgType wanted,
+                 ColumnRange* range) {
   const parquet::LogicalType& logical = *column.logical_type();
   bool is_signed = !logical.is_int() || static_cast<const parquet::IntLogicalType&>(logical).is_signed();
+  auto [times, divide] = units(logical, wanted);
   switch (column.physical_type()) {
-    case parquet::Type::INT32:
-      if (is_signed) range->integers = min_max<parquet::Int32Type>(statistics);
+    case parquet::Type::INT32: {
+      auto [low, high] = min_max<parquet::Int32Type>(statistics);
+      if (is_signed) range->integers = std::pair(low * times, high * times);
       break;
+    }
     case parquet::Type::INT64: {
       auto [low, high] = min_max<parquet::Int64Type>(statistics);
-      jg_i128 times = 1, divide = 1;
-      if (logical.is_timestamp()) {
-        auto unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
-        if (unit == parquet::LogicalType::TimeUnit::MILLIS) times = 1000;
-        if (unit == parquet::LogicalType::TimeUnit::NANOS) divide = 1000;
-      }
       if (is_signed) range->integers = std::pair(low * times / divide, high * times / divide);
       break;
     }
@@ -104,13 +114,14 @@ void drop_unless_ascending(std::optional<std::pair<T, T>>* bounds) {
   if (*bounds && !((*bounds)->first <= (*bounds)->second)) bounds->reset();
 }
 
-ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column) {
+ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column,
+                     JgType wanted) {
   ColumnRange range;
   try {
     std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
     if (!statistics) return range;
     range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
-    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, &range);
+    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, wanted, &range);
   } catch (const parquet::ParquetException&) {
     return {};  // bounds that are no values of the column's type
   }
@@ -198,7 +209,7 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     }
     auto range = [&](size_t i) {
       if (options.columns[i].nesting != Nesting::kNone) return ColumnRange{};
-      if (!file.columns[i].missing()) return range_of(*chunks[i], *file.columns[i].leaves[0]);
+      if (!file.columns[i].missing()) return range_of(*chunks[i], *file.columns[i].leaves[0], options.columns[i].type);
       ColumnRange missing;
       missing.all_null = true;
       return missing;

@@ -15,7 +15,7 @@ _TYPES = {
     "float32": "float",
     "float64": "double",
     "date": "int32_t",
-    "timestamp": "int64_t",
+    **dict.fromkeys(("timestamp", "time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), "int64_t"),
 }
 
 

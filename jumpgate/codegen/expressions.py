@@ -11,6 +11,7 @@ from collections.abc import Callable
 from jumpgate.codegen import calls, literals
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
+from jumpgate.dataflow.casts import cannot_fail
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
 from jumpgate.dataflow.functions_core import DAY_US
@@ -214,10 +215,8 @@ class ExpressionWriter:
             return v
         if target.kind == "string" and source.kind != "binary":
             return self.local(target, self._to_text(v.text, source), null)
-        if source.kind == "date" and target.kind == "timestamp":
-            return self.local(target, f"(int64_t){v.text} * {DAY_US}ll", null)
-        if source.kind == "timestamp" and target.kind == "date":
-            return self.local(target, calls.days(v.text), null)
+        if cannot_fail(source, target) and (moved := calls.moved(v.text, source, target)):
+            return self.local(target, moved, null)
         if target.kind == "binary" or source.kind == "bool":
             return self.local(target, f"({c}){v.text}" if source.kind == "bool" else v.text, null)
         if target.kind == "bool" and source.is_numeric:
@@ -240,7 +239,8 @@ class ExpressionWriter:
             return f"jg_int_to_text(t, {v})"
         if source.kind == "decimal":
             return f"jg_decimal_to_text(t, {v}, {source.scale})"
-        return f"jg_bool_to_text({v})" if source.kind == "bool" else f"jg_{source.kind}_to_text(t, {v})"
+        kind = source.kind.replace("tz", "")
+        return f"jg_bool_to_text({v})" if kind == "bool" else f"jg_{kind}_to_text(t, {v}, {int(source.is_zoned)})"
 
     def _checked_cast(
         self, v: str, source: DataType, target: DataType, out: str, fail: Callable[[str, str], str]
@@ -263,12 +263,15 @@ class ExpressionWriter:
                 if target.kind == "decimal"
                 else ""
             )
-            kind = "int" if target.is_integer else "float" if target.is_float else target.kind
+            kind = "int" if target.is_integer else "float" if target.is_float else target.kind.replace("tz", "")
             function = f"jg_text_to_{kind}" if target.is_numeric else f"jg_cast_to_{kind}"
             return [
                 f"{wide} w{{}}; int {code} = {function}({v}, {extra}&w); {out} = ({c})w;",
                 fail(f"{code} != JG_OK", code),
             ]
+        if target.kind in ("timestamp_ns", "timestamptz_ns"):
+            units = DAY_US * 1000 if source.kind == "date" else 1000
+            return [fail(f"__builtin_mul_overflow((int64_t){v}, {units}ll, &{out})", "JG_OVERFLOW")]
         if source.is_float and target.is_integer:
             rounded = "__builtin_rint" if self.dialect.to_integer == "round" else "__builtin_trunc"
             bits = _RANGES[target.kind] - 1

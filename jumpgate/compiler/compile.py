@@ -11,6 +11,7 @@ from jumpgate.compiler.cut import RESULT, cut
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
+from jumpgate.compiler.figures import figures
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.member_columns import member_columns
 from jumpgate.compiler.normalise import normalise
@@ -84,4 +85,5 @@ def _compile(
             verifier.verify(plan, step.__name__)
         if options.trace:
             trace.append({"pass": step.__name__, "plan": [] if plan.root is before.root else tree(plan.root)})
-    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace))
+    found = figures(plan)
+    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace, found), found)

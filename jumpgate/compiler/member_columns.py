@@ -9,6 +9,7 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.tree import map_expressions, project, references, unique
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Member
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Filter,
     Join,
@@ -23,6 +24,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
     column,
+    cross,
     expressions_of,
 )
 from jumpgate.dataflow.types import Field, Schema, struct
@@ -198,12 +200,12 @@ def _join(node: Join, inputs: list[tuple[Operator, Where]]) -> tuple[Operator, W
     both = left_where | {(i + width, p): j + shifted for (i, p), j in right_where.items()}
     left_keys = tuple(_moved(k, left, left_where) for k in node.left_keys)
     right_keys = tuple(_moved(k, right, right_where) for k in node.right_keys)
-    pair = Join(left, right, "inner", (), ())
+    pair = cross(left, right)
     residual = None if node.residual is None else _moved(node.residual, pair, both)
     new = replace(node, left=left, right=right, left_keys=left_keys, right_keys=right_keys, residual=residual)
-    if node.type in ("semi", "anti"):
+    if node.type.output is Output.LEFT:
         return new, left_where
-    return new, left_where | {(width, ()): shifted} if node.type == "mark" else both
+    return new, left_where | {(width, ()): shifted} if node.type.marks else both
 
 
 def _union(

@@ -16,6 +16,7 @@ from jumpgate.dataflow.files import Paths, implied_options, list_files
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
@@ -193,7 +194,7 @@ class Dataflow:
         return self._then(Shuffle(self.root, self._partitioning("shuffle", kind, keys, count)))
 
     def send(
-        self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None, layout: str = "columnar"
+        self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None, layout: str = Layout.COLUMNAR
     ) -> Dataflow:
         """Delivers the result to `endpoints` (host:port), partitioned by the columns `by` if there are several.
 
@@ -202,13 +203,15 @@ class Dataflow:
         scope = Scope("send", self.schema)
         if not endpoints:
             scope.problem("send needs at least one endpoint")
-        if layout not in ("columnar", "row"):
-            scope.problem(f"send: layout is {layout!r}; it can be columnar or row")
+        if layout not in list(Layout):
+            scope.problem(f"send: layout is {layout!r}; it can be {' or '.join(Layout)}")
         strange = [e for e in endpoints if not e.rpartition(":")[2].isdigit()]
         scope.problems += [f"send: endpoint {e!r} is not host:port" for e in strange]
         scope.done()
         kind = kind or ("hash" if by else "single" if len(endpoints) == 1 else "round_robin")
-        return self._then(Send(self.root, endpoints, self._partitioning("send", kind, by, len(endpoints)), layout))
+        return self._then(
+            Send(self.root, endpoints, self._partitioning("send", kind, by, len(endpoints)), Layout(layout))
+        )
 
     def _then(self, root: Operator) -> Dataflow:
         if isinstance(self.root, Send):

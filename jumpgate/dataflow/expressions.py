@@ -57,9 +57,10 @@ class ColumnRef(Expression):
 
 
 #: what a literal holds, by kind: bool → bool, ints → int, floats → float, decimal → decimal.Decimal,
-#: date → datetime.date, timestamp → datetime.datetime (naive), string → str, binary → bytes; None is NULL. No literal
+#: date → datetime.date, timestamp and timestamptz → datetime.datetime (naive; a moment in UTC), time → datetime.time,
+#: timestamp_ns, timestamptz_ns and duration → int of their unit, string → str, binary → bytes; None is NULL. No literal
 #: is nested; where rows are Python values, structs are tuples, lists are lists, maps are lists of pairs.
-Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.datetime | str | bytes | None
+Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.datetime | datetime.time | str | bytes | None
 
 
 @dataclass(frozen=True)

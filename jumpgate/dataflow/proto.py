@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from jumpgate.dataflow.casts import from_unscaled, unscaled
+from jumpgate.dataflow.casts import from_unscaled, of_day, unscaled
 from jumpgate.dataflow.dialect import CHOICES, DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.operators import (
@@ -241,6 +241,8 @@ def _type(t: DataType) -> pb.Type:
         scale=t.scale,
         required=not t.nullable,
         description=t.description,
+        zone=t.zone,
+        unit=t.unit,
         parts=[pb.Field(name=p.name, type=_type(p.type)) for p in t.parts],
     )
 
@@ -269,6 +271,8 @@ def _literal(literal: Literal) -> pb.Literal:
             return pb.Literal(decimal=f"{from_unscaled(unscaled(value, scale), scale):f}")
         case datetime.datetime():
             return pb.Literal(microseconds=(value - _EPOCH) // _MICROSECOND)
+        case datetime.time():
+            return pb.Literal(microseconds=of_day(value))
         case datetime.date():
             return pb.Literal(days=(value - _EPOCH_DAY).days)
         case str():
@@ -468,7 +472,7 @@ def _read_type(m: pb.Type, where: str) -> DataType:
         raise _malformed(where, f"{m.kind} has no precision or scale")
     try:
         parts = tuple(Field(p.name, _read_type(p.type, where)) for p in m.parts)
-        return DataType(m.kind, m.precision, m.scale, not m.required, m.description, parts)
+        return DataType(m.kind, m.precision, m.scale, not m.required, m.description, parts, m.zone, m.unit)
     except ValueError as e:
         raise _malformed(where, str(e)) from None
 
@@ -496,7 +500,8 @@ def _read_value(m: pb.Literal, type: DataType, where: str) -> Value:
         case "days":
             return _checked(lambda: _EPOCH_DAY + datetime.timedelta(m.days), where)
         case "microseconds":
-            return _checked(lambda: _EPOCH + m.microseconds * _MICROSECOND, where)
+            moment = _checked(lambda: _EPOCH + m.microseconds * _MICROSECOND, where)
+            return moment.time() if type.kind == "time" and moment.date() == _EPOCH_DAY else moment
         case "text":
             return m.text
     return m.data

@@ -6,6 +6,7 @@ none of them is *opaque*: its type says only what it is, and nothing computes on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,11 @@ KINDS = (
     "timestamp",
     "string",
     "binary",
+    "time",
+    "timestamp_ns",
+    "timestamptz",
+    "timestamptz_ns",
+    "duration",
 )
 NESTED = ("struct", "list", "map")
 OPAQUE = "opaque"
@@ -30,12 +36,22 @@ OPAQUE = "opaque"
 NESTING_MAX = 32
 INTEGERS = ("int8", "int16", "int32", "int64")
 FLOATS = ("float32", "float64")
+#: kinds of moments, whose values count from 1970-01-01 00:00:00 in UTC; such a type names the zone that people see
+ZONED = ("timestamptz", "timestamptz_ns")
+#: units of durations
+UNITS = ("s", "ms", "us", "ns")
+#: zones whose clocks show UTC
+UTC_NAMES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00", "-00:00", "+00", "-00", "+0000", "-0000")
+_ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 
 
 @dataclass(frozen=True)
 class DataType:
-    """One type. `precision` and `scale` matter for decimal only; timestamp is microseconds, no zone. `parts` are a
-    struct's fields, a list's element, or a map's key and value; all nullable but the key.
+    """One type. `precision` and `scale` matter for decimal only, `zone` for timestamptz, `unit` for duration. `parts`
+    are a struct's fields, a list's element, or a map's key and value; all nullable but the key.
+
+    time is microseconds of the day, timestamp microseconds since 1970-01-01 00:00:00, of clocks without a zone;
+    timestamptz likewise, in UTC; `_ns` counts nanoseconds.
 
     The kind `opaque`, of which `description` says what the file has there (`list<int64>`), stands only in the schema of
     a Read and in what passes its columns on; the compiler refuses a plan that needs the values.
@@ -47,6 +63,8 @@ class DataType:
     nullable: bool = True
     description: str = ""
     parts: tuple[Field, ...] = ()
+    zone: str = ""
+    unit: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in (*KINDS, *NESTED, OPAQUE):
@@ -57,6 +75,14 @@ class DataType:
             raise ValueError("an opaque type needs a description, and no other has one")
         if self.kind == "decimal" and not (1 <= self.precision <= 38 and 0 <= self.scale <= self.precision):
             raise ValueError(f"decimal({self.precision}, {self.scale}): precision is 1 to 38, scale 0 to precision")
+        if self.is_zoned != bool(self.zone) or (self.zone and not _ZONE.fullmatch(self.zone)):
+            raise ValueError(
+                f"{self.kind}({self.zone[:80]}): timestamptz needs the name of a zone, and no other has one"
+            )
+        if (self.kind == "duration") != bool(self.unit) or (self.unit and self.unit not in UNITS):
+            raise ValueError(
+                f"{self.kind}({self.unit[:80]}): duration needs a unit of {', '.join(UNITS)}, and no other"
+            )
 
     def _check_parts(self) -> None:
         names = tuple(p.name for p in self.parts)
@@ -77,12 +103,20 @@ class DataType:
 
     def same(self, other: DataType) -> bool:
         """Equal but for nullability."""
-        mine, theirs = (self.kind, self.precision, self.scale), (other.kind, other.precision, other.scale)
-        return mine == theirs and self.description == other.description and self.parts == other.parts
+        return self == other.with_nullable(self.nullable)
 
     @property
     def is_opaque(self) -> bool:
         return self.kind == OPAQUE
+
+    @property
+    def is_zoned(self) -> bool:
+        return self.kind in ZONED
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether it is a moment that people see in UTC: the clock's parts are those of the stored value."""
+        return self.zone in UTC_NAMES
 
     @property
     def is_nested(self) -> bool:
@@ -132,6 +166,7 @@ class DataType:
             "float64": 8,
             "date": 4,
             "timestamp": 8,
+            **dict.fromkeys(("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), 8),
         }[self.kind]
 
     @property
@@ -143,7 +178,8 @@ class DataType:
             return f"struct<{', '.join(f'{p.name} {p.type.name}' for p in self.parts)}>"
         if self.is_nested:
             return f"{self.kind}<{', '.join(p.type.name for p in self.parts)}>"
-        return self.description or self.kind
+        attribute = self.zone or self.unit
+        return f"{self.kind}({attribute})" if attribute else self.description or self.kind
 
     def __str__(self) -> str:
         return self.name + ("?" if self.nullable else "")
@@ -151,6 +187,25 @@ class DataType:
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
     return DataType("decimal", precision, scale, nullable)
+
+
+def timestamp_of(unit: str, zone: str | None) -> DataType:
+    """The type of Arrow's timestamps; units but nanoseconds become microseconds. Raises ValueError for a
+    zone that has no name."""
+    nanos = "_ns" if unit == "ns" else ""
+    return DataType(f"timestamptz{nanos}", zone=zone) if zone else DataType(f"timestamp{nanos}")
+
+
+def timestamptz(zone: str = "UTC", nullable: bool = True) -> DataType:
+    return DataType("timestamptz", nullable=nullable, zone=zone)
+
+
+def timestamptz_ns(zone: str = "UTC", nullable: bool = True) -> DataType:
+    return DataType("timestamptz_ns", nullable=nullable, zone=zone)
+
+
+def duration(unit: str = "us", nullable: bool = True) -> DataType:
+    return DataType("duration", nullable=nullable, unit=unit)
 
 
 def struct(*fields: Field, nullable: bool = True) -> DataType:
@@ -185,12 +240,15 @@ int8, int16, int32, int64 = (DataType(k) for k in INTEGERS)
 float32, float64 = (DataType(k) for k in FLOATS)
 date = DataType("date")
 timestamp = DataType("timestamp")
+timestamp_ns = DataType("timestamp_ns")
+time = DataType("time")
 string = DataType("string")
 binary = DataType("binary")
 
 
 def parse_type(text: str) -> DataType:
-    """`decimal(7, 2)?` → DataType; the inverse of str() but for opaque types. A trailing ? means nullable.
+    """`decimal(7, 2)?` → DataType; the inverse of str() but for opaque types. A trailing ? means nullable. timestamptz
+    without a zone is in UTC, duration without a unit in microseconds.
 
     >>> str(parse_type("struct<a int64, b list<map<string, decimal(7, 2)>>>"))
     'struct<a int64, b list<map<string, decimal(7, 2)>>>'
@@ -202,6 +260,12 @@ def parse_type(text: str) -> DataType:
     if body.startswith("decimal"):
         precision, _, scale = body[len("decimal") :].strip("() ").partition(",")
         return decimal(int(precision), int(scale or 0), nullable)
+    kind, _, attribute = body.partition("(")
+    attribute = attribute.removesuffix(")").strip()
+    if kind in ZONED:
+        return DataType(kind, nullable=nullable, zone=attribute or "UTC")
+    if kind == "duration":
+        return duration(attribute or "us", nullable)
     return DataType(body, nullable=nullable)
 
 

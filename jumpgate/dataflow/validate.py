@@ -12,7 +12,6 @@ from jumpgate.dataflow.literals import holds
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     DISTINCT,
-    JOIN_TYPES,
     MEASURES,
     NUMERIC_MEASURES,
     PHASES,
@@ -188,7 +187,7 @@ def _read(node: Read) -> list[str]:
 
 
 def _join(node: Join) -> list[str]:
-    found = [] if node.type in JOIN_TYPES else [f"unknown type {node.type!r}"]
+    found = ["this type cannot build its left input"] if node.builds_left and not node.type.may_build_left else []
     if len(node.left_keys) != len(node.right_keys):
         found.append(f"{len(node.left_keys)} left keys, {len(node.right_keys)} right keys")
     for a, b in zip(node.left_keys, node.right_keys, strict=False):
@@ -287,7 +286,6 @@ def _partitioning(p: Partitioning, schema: Schema) -> list[str]:
 
 def _send(node: Send, schema: Schema) -> list[str]:
     found = _partitioning(node.partitioning, schema)
-    found += [] if node.layout in ("columnar", "row") else [f"unknown layout {node.layout!r}"]
     if len(node.endpoints) != node.partitioning.count:
         found.append(f"{len(node.endpoints)} endpoints for {node.partitioning.count} partitions")
     return found

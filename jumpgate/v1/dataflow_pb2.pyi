@@ -29,20 +29,24 @@ class Dialect(_message.Message):
     def __init__(self, on_overflow: _Optional[str] = ..., division_by_zero: _Optional[str] = ..., to_integer: _Optional[str] = ..., nan: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "required", "description", "parts")
+    __slots__ = ("kind", "precision", "scale", "required", "description", "zone", "unit", "parts")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     required: bool
     description: str
+    zone: str
+    unit: str
     parts: _containers.RepeatedCompositeFieldContainer[Field]
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ..., zone: _Optional[str] = ..., unit: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
 
 class Field(_message.Message):
     __slots__ = ("name", "type")

@@ -11,7 +11,7 @@ from typing import Any
 
 from jumpgate import errors
 from jumpgate.codegen.lower import lower_fragment
-from jumpgate.codegen.program import EdgeSource, FileSource, Program
+from jumpgate.codegen.program import EdgeSource, FileSource, LimitStep, Pipeline, ProbeStep, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
@@ -95,9 +95,10 @@ class SoftwareLifecycle:
 
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         try:
-            return await handle.instance.call("execute", stage=stage)
+            counters = await handle.instance.call("execute", stage=stage)
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
+        return counters if handle.artifact is None else by_operator(counters, handle.artifact.program)
 
     async def stats(self, handle: Live) -> dict[str, Any]:
         return await handle.instance.call("stats")
@@ -128,6 +129,36 @@ def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.J
     render(artifact.program, artifact.dialect)
     expression = artifact.program.sites[int(str(site))]
     return type(error)(f"{error.message}, in {expression}", expression=expression, **error.fields)
+
+
+def by_operator(counters: dict[str, Any], program: Program) -> dict[str, Any]:
+    """The counters with `operators`: of each of the instance's operators, by its number, the `rows` that it handed on
+    (`skipping`: without those that a later one needed not) and the time of the pipelines whose rows ended in it."""
+    operators: dict[int, dict[str, int]] = {}
+    pipelines = counters.get("pipelines", ())
+    if len(pipelines) < len(program.pipelines):  # it was ended before it was configured
+        return counters
+    skipping = [_skips_until(p, counters) for p in program.pipelines]
+    for number, pipeline, step in program.passed:
+        found = operators.setdefault(number, {"rows": 0})
+        found["rows"] += pipelines[pipeline]["entered"][step]
+        if step < skipping[pipeline]:
+            found["skipping"] = 1
+    for number, pipeline in zip(program.ends, pipelines, strict=True):
+        found = operators.setdefault(number, {})
+        found["busy_ns"] = found.get("busy_ns", 0) + pipeline["busy_ns"]
+    return {**counters, "operators": {str(number): found for number, found in sorted(operators.items())}}
+
+
+def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
+    """Up to which step rows may be missing that a later step would have dropped."""
+    limits = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, LimitStep)]
+    kind, source = pipeline.source
+    if kind != "files" or not counters["sources"][source]["pruned_bytes"]:
+        return max(limits, default=0)
+    tables = {f.table for f in pipeline.filters}
+    probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]
+    return max((*limits, *probes, 1))
 
 
 def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:

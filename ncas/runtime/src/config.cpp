@@ -11,10 +11,22 @@ namespace config_json {
 namespace {
 
 JgType type_of(const std::string& name, int precision) {
-  static constexpr std::pair<const char*, JgType> kTypes[] = {
-      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},    {"int32", JG_I32},
-      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},  {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY}};
+  static constexpr std::pair<const char*, JgType> kTypes[] = {{"bool", JG_BOOL},
+                                                              {"int8", JG_I8},
+                                                              {"int16", JG_I16},
+                                                              {"int32", JG_I32},
+                                                              {"int64", JG_I64},
+                                                              {"float32", JG_F32},
+                                                              {"float64", JG_F64},
+                                                              {"date", JG_DATE},
+                                                              {"timestamp", JG_TIMESTAMP},
+                                                              {"string", JG_STRING},
+                                                              {"binary", JG_BINARY},
+                                                              {"time", JG_TIME},
+                                                              {"timestamp_ns", JG_TIMESTAMP_NS},
+                                                              {"timestamptz", JG_TIMESTAMP},
+                                                              {"timestamptz_ns", JG_TIMESTAMP_NS},
+                                                              {"duration", JG_I64}};
   if (name == "decimal") return precision <= 18 ? JG_DEC64 : JG_DEC128;
   for (auto [n, t] : kTypes)
     if (name == n) return t;

@@ -14,7 +14,7 @@ from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_ty
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.substrait.types import Unmapped
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import ZONED, DataType, Schema, bool_
 
 _COMPARISONS = frozenset(("Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "IsDistinctFrom", "IsNotDistinctFrom"))
 #: operators of one operand, by the name of the field
@@ -161,7 +161,7 @@ class ExpressionReader:
             return value
         if _is_null(value):
             return Literal(target.with_nullable(True), None)
-        if not can_cast(value.type, target) or (value.type.kind, target.kind) == ("timestamp", "string"):
+        if not can_cast(value.type, target) or _of_other_text(value.type, target):
             raise Unmapped(f"there is no cast from {value.type.name} to {target.name}")
         if isinstance(value, Literal) and on_failure == "error":
             return cast_to(value, target)
@@ -248,6 +248,13 @@ _WORDS = {
     "similar_to": "SIMILAR TO",
     "grouping_sets": "a grouping set",
 }
+
+
+def _of_other_text(source: DataType, target: DataType) -> bool:
+    """Whether DataFusion has another text for a time or timestamp."""
+    if target.kind == "string":
+        return source.kind in ("time", "timestamp", "timestamp_ns", *ZONED)
+    return source.kind == "string" and target.kind in ("time", "timestamp_ns", *ZONED)
 
 
 def _is_null(expression: Expression) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -39,12 +40,23 @@ def read_type(type: Type) -> DataType:
         except ValueError as error:
             raise Unmapped(str(error)) from None
     if kind == "timestamp":
-        if type.timestamp.zone:
-            raise Unmapped(f"timestamps in zone {type.timestamp.zone} are not known")
-        if _UNITS[type.timestamp.unit] == "ns":
-            raise Unmapped("timestamps in nanoseconds are not known")
-        return t.timestamp
+        return _timestamp_type(_UNITS[type.timestamp.unit], type.timestamp.zone)
+    if kind in ("time32", "time64"):
+        if _UNITS[getattr(type, kind)] == "ns":
+            raise Unmapped("times in nanoseconds are not known")
+        return t.time
+    if kind == "duration":
+        return t.duration(_UNITS[type.duration])
+    if kind == "fixed_binary":
+        return t.binary
     raise Unmapped(f"the type {kind} is not known")
+
+
+def _timestamp_type(unit: str, zone: str) -> DataType:
+    try:
+        return t.timestamp_of(unit, zone)
+    except ValueError:
+        raise Unmapped(f"timestamps in zone {zone} are not known") from None
 
 
 #: Arrow's names of the simple types, where they are others
@@ -65,7 +77,15 @@ def _write_type(target: Type, type: pa.DataType) -> None:
     if at.is_decimal(type):
         target.decimal128.precision, target.decimal128.scale = type.precision, type.scale
     elif at.is_timestamp(type):
-        target.timestamp.unit = _UNITS.index(type.unit)
+        target.timestamp.unit, target.timestamp.zone = _UNITS.index(type.unit), type.tz or ""
+    elif at.is_time32(type):
+        target.time32 = _UNITS.index(type.unit)
+    elif at.is_time64(type):
+        target.time64 = _UNITS.index(type.unit)
+    elif at.is_duration(type):
+        target.duration = _UNITS.index(type.unit)
+    elif at.is_fixed_size_binary(type):
+        target.fixed_binary = type.byte_width
     elif at.is_struct(type):
         target.struct.SetInParent()
         for field in type:
@@ -97,15 +117,21 @@ def agree(ours: DataType, theirs: pa.DataType) -> bool:
         return bool(at.is_integer(theirs))
     if ours.kind == "decimal":
         return bool(at.is_decimal128(theirs) and theirs.scale == ours.scale or ours.scale == 0 and at.is_uint64(theirs))
-    if ours.kind == "timestamp":
-        return bool(at.is_timestamp(theirs) and theirs.tz is None and theirs.unit != "ns")
+    if ours.kind in ("timestamp", "timestamp_ns", *t.ZONED):
+        same_unit = at.is_timestamp(theirs) and (theirs.unit == "ns") == ours.kind.endswith("_ns")
+        return bool(same_unit and (theirs.tz or "") == ours.zone)
+    if ours.kind == "duration":
+        return bool(at.is_duration(theirs) and theirs.unit == ours.unit)
     return {
         "bool": at.is_boolean,
         "float32": at.is_float32,
         "float64": at.is_float64,
         "date": at.is_date32,
         "string": lambda type: at.is_string(type) or at.is_large_string(type) or at.is_string_view(type),
-        "binary": lambda type: at.is_binary(type) or at.is_large_binary(type) or at.is_binary_view(type),
+        "time": lambda type: at.is_time(type) and type.unit != "ns",
+        "binary": lambda type: any(
+            f(type) for f in (at.is_binary, at.is_large_binary, at.is_binary_view, at.is_fixed_size_binary)
+        ),
     }[ours.kind](theirs) is True  # fmt: skip
 
 
@@ -134,12 +160,19 @@ def read_literal(scalar: Scalar) -> Literal:
     return Literal(type.with_nullable(False), found)
 
 
-def _value(kind: str, value: object) -> tuple[DataType, Value]:
+def _value(kind: str, value: Any) -> tuple[DataType, Value]:
     if kind == "date32":
         assert isinstance(value, int)
         return t.date, EPOCH + datetime.timedelta(days=value)
     if kind == "timestamp":
-        return t.timestamp, _timestamp(value)
+        return _timestamp(value)
+    if kind in ("time32", "time64"):
+        return t.time, _time(value)
+    if kind.startswith("duration_"):
+        assert isinstance(value, int)
+        return t.duration(kind.removeprefix("duration_")), value
+    if kind == "fixed_binary":
+        return t.binary, value.values
     if kind == "decimal128":
         return _decimal(value)
     if kind in _SIMPLE:
@@ -149,15 +182,20 @@ def _value(kind: str, value: object) -> tuple[DataType, Value]:
     raise Unmapped(f"literals {kind.replace('_', ' ')} are not known")
 
 
-def _timestamp(value: object) -> datetime.datetime:
-    unit = value.WhichOneof("kind")  # type: ignore[attr-defined]
-    if value.zone:  # type: ignore[attr-defined]
-        raise Unmapped(f"timestamps in zone {value.zone} are not known")  # type: ignore[attr-defined]
-    if unit == "nanoseconds":
-        raise Unmapped("timestamps in nanoseconds are not known")
+def _timestamp(value: Any) -> tuple[DataType, Value]:
+    unit = value.WhichOneof("kind")
+    type, count = _timestamp_type("ns" if unit == "nanoseconds" else "us", value.zone), getattr(value, unit)
+    return type, count if unit == "nanoseconds" else EPOCH_TIME + datetime.timedelta(**{unit: count})
+
+
+def _time(value: Any) -> datetime.time:
+    unit = value.WhichOneof("kind")
     count = getattr(value, unit)
-    factor = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}[unit]
-    return EPOCH_TIME + datetime.timedelta(microseconds=count * factor)
+    if unit == "nanoseconds":
+        if count % 1000:
+            raise Unmapped("a time with nanoseconds is not known")
+        unit, count = "microseconds", count // 1000
+    return (EPOCH_TIME + datetime.timedelta(**{unit: count})).time()
 
 
 def _decimal(value: object) -> tuple[DataType, Value]:
