@@ -27,7 +27,7 @@ inline bool is_variable(const ColumnSpec& spec) { return spec.type == JG_STRING 
 
 // NestedBytes of a value of fixed width.
 inline size_t fixed_width(const ColumnSpec& spec) {
-  static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8};
+  static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 8, 8};
   return kWidths[spec.type];
 }
 

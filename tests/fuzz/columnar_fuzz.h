@@ -24,7 +24,7 @@ inline uint64_t touch(const JgBatch& batch, int column, const ColumnSpec& spec, 
       const JgStr& s = static_cast<const JgStr*>(col.data)[row];
       for (uint64_t i = 0; i < s.size; ++i) sum += static_cast<uint8_t>(s.data[i]);
     } else {
-      static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8};
+      static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 8, 8};
       const auto* bytes = static_cast<const uint8_t*>(col.data) + static_cast<size_t>(row) * kWidths[spec.type];
       for (size_t i = 0; i < kWidths[spec.type]; ++i) sum += bytes[i];
     }
