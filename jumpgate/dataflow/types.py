@@ -47,9 +47,9 @@ _ZONE = re.compile(r"[A-Za-z0-9_+\-/:]{1,64}")
 
 @dataclass(frozen=True)
 class DataType:
-    """One type. `precision` and `scale` matter for decimal only, `zone` for timestamptz, `unit` for duration.
+    """One type. `precision` and `scale` matter for decimal only, `zone` for timestamptz, `unit` for duration. `parts`
+    are a struct's fields, a list's element, or a map's key and value; all nullable but the key.
 
-    `parts` are a struct's fields, a list's element, or a map's key and value; all nullable but the key.
     time is microseconds of the day, timestamp microseconds since 1970-01-01 00:00:00, of clocks without a zone;
     timestamptz likewise, in UTC; `_ns` counts nanoseconds.
 
