@@ -25,7 +25,7 @@ inline const ColumnSpec& map_entry() {
 
 inline bool is_variable(const ColumnSpec& spec) { return spec.type == JG_STRING || spec.type == JG_BINARY; }
 
-// NestedBytes of a value of fixed width.
+// Bytes of a value of fixed width.
 inline size_t fixed_width(const ColumnSpec& spec) {
   static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 8, 8};
   return kWidths[spec.type];

@@ -310,6 +310,19 @@ def test_shapes_of_lists_that_old_writers_made(local: Session, tmp_path: Path) -
         assert local.run(read(str(tmp_path / "t.parquet"))).to_arrow()["l"].to_pylist() == data["l"].to_pylist()
 
 
+def test_times_in_structs_and_lists(local: Session, tmp_path: Path) -> None:
+    zoned = pa.timestamp("us", "Europe/Berlin")
+    kind = pa.struct([("t", pa.time64("us")), ("n", pa.timestamp("ns")), ("z", zoned), ("x", pa.int32())])
+    moment = datetime.datetime(2024, 1, 1)
+    value = {"t": datetime.time(1, 2, 3, 4), "n": moment, "z": moment.replace(tzinfo=datetime.UTC), "x": 7}
+    values = [value, None, dict.fromkeys(value)]
+    data = pa.table({"s": pa.array(values, kind), "l": pa.array([[v] for v in values], pa.list_(kind))})
+    pq.write_table(data, tmp_path / "t.parquet")
+    result = local.run(read(str(tmp_path / "t.parquet"))).to_arrow()
+    assert result.to_pylist() == data.to_pylist()
+    assert result.schema.field("s").type == kind
+
+
 # ---- JSON ------------------------------------------------------------------------------------------------------------
 
 
