@@ -11,16 +11,19 @@ import json
 import os
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
 
 FOOTERS_CACHED_MAX = 4096
+#: kinds whose values are counted in the file's own unit
+_COUNTED = ("timestamp_ns", "timestamptz_ns", "duration")
 _EPOCH = datetime.datetime(1970, 1, 1)
 #: what a column is that has no value in a file
 NULLS = t.opaque("null")
@@ -60,8 +63,8 @@ def parquet_schema(files: Sequence[str]) -> Schema:
     """The columns that any of the files has, by name, in the order in which they are first met.
 
     A column is nullable if it is in any file, or if a file lacks it. Its type is the widest that the files give it, if
-    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (lists, structs,
-    times …) are opaque. Raises FileUnreadable, MalformedData, SchemaMismatch.
+    that holds every value of the others (int32 and int64: int64). Types that Jumpgate does not have (times …)
+    are opaque, and so are nested ones of them. Raises FileUnreadable, MalformedData, SchemaMismatch.
     """
     return common_schema([parquet_footer(path) for path in files])
 
@@ -107,7 +110,9 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
         return a
     if a == NULLS:
         return b
-    if a.is_opaque and b.is_opaque:
+    if a.is_nested and a.kind == b.kind and (nested := _widest_nested(a, b)) is not None:
+        return nested
+    if (a.is_opaque or a.is_nested) and (b.is_opaque or b.is_nested):
         return t.opaque(" or ".join(dict.fromkeys((*a.name.split(" or "), b.name))))
     for kinds in (t.INTEGERS, t.FLOATS):
         if a.kind in kinds and b.kind in kinds:
@@ -115,6 +120,17 @@ def _widest(a: DataType, b: DataType) -> DataType | None:
     if a.kind == b.kind == "decimal" and a.scale == b.scale:
         return max(a, b, key=lambda type: type.precision)
     return None
+
+
+def _widest_nested(a: DataType, b: DataType) -> DataType | None:
+    """Structs have the fields of both; parts have the type that holds every value of both."""
+    parts = {p.name: p.type for p in a.parts}
+    for part in b.parts:
+        both = _widest(parts.get(part.name, part.type), part.type)
+        if both is None or both.is_opaque:
+            return None
+        parts[part.name] = both.with_nullable(part.type.nullable)
+    return DataType(a.kind, nullable=a.nullable, parts=tuple(Field(n, type_) for n, type_ in parts.items()))
 
 
 def cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
@@ -157,23 +173,47 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
 
 def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
     """Each column of a Parquet file, in its order, with the leaves of its tree."""
-    import pyarrow.types as at
 
     found: list[tuple[Field, range]] = []
     start = 0
     for column in arrow:
         leaves = range(start, start + _leaf_count(column.type))
         leaf, start = schema.column(start), leaves.stop
-        type_ = None
-        if at.is_duration(column.type):  # to Parquet it is an integer
-            type_ = t.opaque(str(column.type))
-        elif leaf.path == column.name and leaf.max_definition_level <= 1 and leaf.max_repetition_level == 0:
-            type_ = _parquet_type(
-                leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
-            )
-        type_ = t.opaque(describe(column.type)) if type_ is None else type_
-        found.append((Field(column.name, type_.with_nullable(leaf.max_definition_level > 0)), leaves))
+        type_ = _type(column.type, map(schema.column, leaves), 0) or t.opaque(describe(column.type))
+        nullable = column.nullable if type_.is_nested else leaf.max_definition_level > 0
+        found.append((Field(column.name, type_.with_nullable(nullable)), leaves))
     return found
+
+
+def _type(arrow: Any, leaves: Iterator[Any], depth: int) -> DataType | None:
+    """The type of a part of a Parquet column, as Arrow has it, over its leaves; None if Jumpgate has none."""
+    import pyarrow.types as at
+
+    if not arrow.num_fields:
+        leaf = next(leaves)
+        if at.is_duration(arrow):  # to Parquet it is an integer
+            return t.duration(arrow.unit)
+        if at.is_timestamp(arrow) and leaf.physical_type == "INT64":
+            try:
+                return t.timestamp_of(arrow.unit, arrow.tz)
+            except ValueError:  # its zone has a name that is none
+                return None
+        return _parquet_type(
+            leaf.physical_type, leaf.logical_type.type, leaf.logical_type.to_json(), leaf.precision, leaf.scale
+        )
+    if depth == t.NESTING_MAX:
+        return None
+    parts = [_type(arrow.field(i).type, leaves, depth + 1) for i in range(arrow.num_fields)]
+    names = [arrow.field(i).name for i in range(arrow.num_fields)]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts) or len(set(names)) < len(names):
+        return None
+    if at.is_struct(arrow):
+        return t.struct(*map(Field, names, known))
+    if at.is_map(arrow):
+        key, value = known[0].parts
+        return t.map_(key.type, value.type)
+    return t.list_(known[0])
 
 
 def _leaf_count(arrow: Any) -> int:
@@ -197,7 +237,7 @@ def describe(arrow: Any) -> str:
 def _parquet_type(physical: str, logical: str, details: str, precision: int, scale: int) -> DataType | None:
     """The type of a Parquet leaf, as converters/parquet/column_map.cpp maps it; None if Jumpgate has none."""
     if logical == "DECIMAL":
-        return t.decimal(precision, scale) if 1 <= precision <= 38 and 0 <= scale <= precision else None
+        return t.decimal(min(precision, 38), scale) if precision >= 1 and 0 <= scale <= min(precision, 38) else None
     if logical == "INT":
         width, signed = json.loads(details)["bitWidth"], json.loads(details)["isSigned"]
         bits = width if signed else width * 2
@@ -217,11 +257,11 @@ def _parquet_type(physical: str, logical: str, details: str, precision: int, sca
         return t.string
     if logical in ("BSON", "UUID", "GEOMETRY", "GEOGRAPHY"):
         return t.binary
-    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp}.get(logical)
+    return {"FLOAT16": t.float32, "DATE": t.date, "TIMESTAMP": t.timestamp, "TIME": t.time}.get(logical)
 
 
 def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
-    if type_.is_opaque:
+    if type_.is_opaque or type_.is_nested:
         return Range()
     lows: list[Any] = []
     highs: list[Any] = []
@@ -245,6 +285,8 @@ def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
     try:
         if statistics is None or not statistics.has_min_max:
             return None, None
+        if type_.kind in _COUNTED:
+            return statistics.min_raw, statistics.max_raw
         low, high = _physical(statistics.min, type_), _physical(statistics.max, type_)
         return (low, high) if low <= high else (None, None)  # nor is NaN one
     except (TypeError, ValueError, ArithmeticError):  # what is stored there is no value of the type
@@ -259,6 +301,8 @@ def _physical(value: Any, type_: DataType) -> Any:
         return int(value.scaleb(type_.scale, decimals.Context(prec=60)))
     if isinstance(value, datetime.datetime):
         return (value.replace(tzinfo=None) - _EPOCH) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH.date()).days
     return value if isinstance(value, (int, float, bytes)) else None

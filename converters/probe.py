@@ -11,12 +11,13 @@ from collections.abc import Mapping
 
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.file_state import FileState, file_state
+from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
-from jumpgate.nca.interface import ColumnStatistics, Statistics
+from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
 #: schemas, files and columns of files that are kept
-SCHEMAS_MAX, FILES_MAX, COLUMNS_MAX = 1000, 100_000, 10_000
+SCHEMAS_MAX, FILES_MAX, COLUMNS_MAX, SELECTIONS_MAX = 1000, 100_000, 10_000, 10_000
 
 Options = tuple[tuple[str, str], ...]
 
@@ -46,7 +47,9 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
             largest = file, state
     if largest is None:
         return Statistics(rows, size)
-    return Statistics(rows, size, functools.partial(_column_or_nothing, *largest, format, options, rows))
+    column = functools.partial(_column_or_nothing, *largest, format, options, rows)
+    select = functools.partial(_selection_or_nothing, files, tuple(map(file_state, files)), format, options)
+    return Statistics(rows, size, column, select)
 
 
 @functools.lru_cache(SCHEMAS_MAX)
@@ -84,4 +87,38 @@ def _column(
     except (MalformedData, MemoryLimit):
         return ColumnStatistics()
     assert isinstance(found, ColumnStatistics)
+    return found
+
+
+def _selection_or_nothing(
+    files: tuple[str, ...],
+    states: tuple[FileState, ...],
+    format: str,
+    options: Options,
+    filter: Operator,
+    names: tuple[str, ...],
+) -> Selection | None:
+    from jumpgate.dataflow import proto
+
+    try:
+        dataflow = proto.encode(filter).SerializeToString(deterministic=True)
+        return _selection(files, states, format, options, dataflow, names)
+    except JumpgateError:
+        return None
+
+
+@functools.lru_cache(SELECTIONS_MAX)
+def _selection(
+    files: tuple[str, ...],
+    _states: tuple[FileState, ...],
+    format: str,
+    options: Options,
+    dataflow: bytes,
+    names: tuple[str, ...],
+) -> Selection | None:
+    try:
+        found = prober.ask("selection", files, format, options, dataflow, names)
+    except (MalformedData, MemoryLimit):
+        return None
+    assert found is None or isinstance(found, Selection)
     return found

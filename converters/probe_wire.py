@@ -15,12 +15,14 @@ from typing import Any
 
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import ProtocolError
-from jumpgate.nca.interface import ColumnStatistics, Statistics
+from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
 #: of a frame: a schema of a few hundred thousand columns
 FRAME_BYTES_MAX = 64 << 20
 #: what can be told besides JSON's own values
-VALUES: dict[str, type] = {cls.__name__: cls for cls in (DataType, Field, Schema, ColumnStatistics, Statistics)}
+VALUES: dict[str, type] = {
+    cls.__name__: cls for cls in (DataType, Field, Schema, ColumnStatistics, Selection, Statistics)
+}
 
 _LENGTH = struct.Struct("!I")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import probe_wire as wire
-from jumpgate.converters import samples, schema, statistics
+from jumpgate.converters import samples, schema, selection, statistics
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
@@ -31,6 +31,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "schema": schema.infer_schema,
     "estimate": statistics.estimate,
     "column": samples.column_statistics,
+    "selection": selection.selection,
 }
 
 

@@ -224,7 +224,7 @@ def _cannot_start(error: Exception) -> Unreachable:
 
 
 def _error_of(death: _Died, verb: str, file: str, limit_s: float) -> JumpgateError:
-    what = {"schema": "its schema", "column": "its values"}.get(verb, "its size")
+    what = {"schema": "its schema", "column": "its values", "selection": "its values"}.get(verb, "its size")
     if death.signal == signal.SIGALRM:
         return FileUnreadable(f"'{file}': to read {what} took longer than {limit_s:.0f} s", file=file)
     cause = signal.strsignal(death.signal) if death.signal else "it exited"

@@ -13,14 +13,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from jumpgate.dataflow.casts import cast_value, of_day
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.partitions import from_option, values_of
-from jumpgate.dataflow.types import DataType
-from jumpgate.errors import JumpgateError
+from jumpgate.dataflow.types import DataType, string
+from jumpgate.errors import ComputeError, JumpgateError
 from jumpgate.nca.interface import ColumnStatistics
 
 _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
+#: kinds of times, moments and durations, which have a place by their count of units
+_COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
 
 Options = tuple[tuple[str, str], ...]
 
@@ -46,16 +49,21 @@ def _column(
     file: str, modified_ns: int, size: int, format: str, options: Options, rows: float, name: str, type: DataType
 ) -> ColumnStatistics:
     sample = formats()[format].sample(file, dict(options), name, type)
-    values = sample.values
-    if sample.bounds is None:
+    return statistics_of(sample.values, type, rows, sample.bounds)
+
+
+def statistics_of(
+    values: Sequence[Any], type: DataType, rows: float, bounds: tuple[float | None, float | None] | None = None
+) -> ColumnStatistics:
+    """Of values that are a sample of `rows` values, or all of them; `bounds` of all, if they are known."""
+    if bounds is None:
         numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
-        low, high = min(numbers, default=None), max(numbers, default=None)
-    else:
-        low, high = sample.bounds
+        bounds = min(numbers, default=None), max(numbers, default=None)
+    low, high = bounds
     if not values:
         return ColumnStatistics(low=low, high=high)
     present = [v for v in values if v is not None]
-    distinct = _distinct(present, rows * len(present) / len(values))
+    distinct = distinct_of(present, rows * len(present) / len(values))
     if type.is_integer or type.kind == "date":  # there are no more values than places for them
         distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
     return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
@@ -69,11 +77,11 @@ def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatist
     return ColumnStatistics(float(max(1, len(present))), low, high, texts.count(None) / len(texts))
 
 
-def _distinct(present: Sequence[Any], rows: float) -> float:
-    """The guaranteed-error estimator: what occurs once in the sample stands for √(rows / sample) values.
+def distinct_of(present: Sequence[Any], rows: float) -> float:
+    """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
+    many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
 
-    Charikar, Chaudhuri, Motwani, Narasayya: Towards Estimation Error Guarantees for Distinct Values, PODS 2000. A run
-    of one value counts as one row: rows that lie together are no random sample.
+    A run of one value counts as one row: rows that lie together are no random sample.
     """
     if len(present) >= rows:
         return float(len(set(present)))
@@ -83,9 +91,22 @@ def _distinct(present: Sequence[Any], rows: float) -> float:
     rows *= len(heads) / len(present)
     counts = Counter(heads)
     once = sum(1 for n in counts.values() if n == 1)
-    if once == len(heads):  # as good as a key
-        return rows
-    return min(rows, len(counts) - once + once * math.sqrt(max(1.0, rows / len(heads))))
+    twice = sum(1 for n in counts.values() if n == 2)
+    return min(rows, len(counts) + once * (once - 1) / (2.0 * (twice + 1)))
+
+
+def _count(value: Any, type: DataType) -> float | None:
+    """A time, moment or duration, or its text, in its unit."""
+    if isinstance(value, str):
+        try:
+            value = int(value) if type.kind == "duration" else cast_value(value, string, type)
+        except (ValueError, ComputeError):
+            return None
+    if isinstance(value, datetime.time):
+        return float(of_day(value))
+    if isinstance(value, datetime.datetime):
+        return (value - _EPOCH) / datetime.timedelta(microseconds=1)
+    return float(value)
 
 
 def position(value: Any, type: DataType) -> float | None:
@@ -97,6 +118,10 @@ def position(value: Any, type: DataType) -> float | None:
         day = value if isinstance(value, datetime.date) else datetime.date.fromisoformat(value[:10])
         return float(day.toordinal() - _DAY)
     if type.kind == "timestamp":
+        if isinstance(value, int):  # of a file whose unit is nanoseconds
+            return value / 1000
         moment = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
         return (moment.replace(tzinfo=None) - _EPOCH) / datetime.timedelta(microseconds=1)
+    if type.kind in _COUNTED:
+        return _count(value, type)
     return None

@@ -1,7 +1,8 @@
 """Finds the schema of files: where they do not tell it themselves, from a sample of their text.
 
 Sampled columns become int64, decimal, float64, bool, date, timestamp or string, all nullable: whatever holds every
-value seen without loss (docs/files.md has the rules). A column that holds objects or arrays is opaque.
+value seen without loss (docs/files.md has the rules). JSON's objects become structs of all fields seen, its arrays
+lists; a column that holds these and others is opaque.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ ROW_BYTES_MAX = 64 << 20  # as the readers have it
 FILES_SAMPLED_MAX = 8
 #: of a decimal
 DIGITS_MAX = 38
+#: of a JSON object: one of more names is a map rather than a struct
+FIELDS_MAX = 1000
 #: integers beyond it may have no double
 DOUBLE_EXACT_MAX = 2**53
 _NUMBER = re.compile(r"-?(?:(\d+)(?:\.(\d*))?|\.(\d+))([eE][+-]?\d+)?")
@@ -111,7 +114,9 @@ class _Column:
         self.numbers: _Numbers | None = _Numbers()
         self.candidates = list(_PATTERNS)
         self.any = False
-        self.nested = ""  # what it is if it holds objects or arrays
+        self.fields: dict[str, _Column] | None = None  # if it holds objects
+        self.element: _Column | None = None  # if it holds arrays
+        self.too_deep = False
 
     def add(self, text: str) -> None:
         self.any = True
@@ -121,13 +126,32 @@ class _Column:
             self.candidates = [c for c in self.candidates if c[1].fullmatch(text)]
 
     def type(self) -> DataType:
-        if self.nested:
-            return t.opaque(self.nested)
+        if self.fields is not None or self.element is not None:
+            return self._nested()
         if not self.any:
             return t.string
         if self.numbers is not None:
             return self.numbers.type()
         return self.candidates[0][0] if self.candidates else t.string
+
+    def _nested(self) -> DataType:
+        kinds = {"object": self.fields is not None, "array": self.element is not None, "scalar": self.any}
+        if sum(kinds.values()) > 1:
+            return t.opaque(f"JSON {' or '.join(kind for kind, there in kinds.items() if there)}")
+        parts: tuple[Field, ...]
+        if self.element is not None:
+            parts = (Field("element", self.element.type()),)
+        else:
+            parts = tuple(Field(name, column.type()) for name, column in (self.fields or {}).items())
+        if any(p.type.is_opaque for p in parts):
+            return next(p.type for p in parts if p.type.is_opaque)
+        if self.too_deep or max((p.type.depth for p in parts), default=0) >= t.NESTING_MAX:
+            return t.opaque(f"JSON value of more than {t.NESTING_MAX} levels")
+        if self.element is not None:
+            return t.list_(parts[0].type)
+        if len(parts) > FIELDS_MAX:
+            return t.opaque(f"JSON object of more than {FIELDS_MAX} names; declare it as map<string, …>")
+        return t.struct(*parts) if parts else t.map_(t.string, t.string)
 
 
 def _of_json(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Column]:
@@ -166,11 +190,19 @@ def _check_surrogates(line: str, row: Any) -> None:
         raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)")
 
 
-def _add_json(column: _Column, value: Any) -> None:
+def _add_json(column: _Column, value: Any, depth: int = 0) -> None:
     if value is None:
         return
-    if isinstance(value, dict | list):
-        column.nested = column.nested or ("JSON object" if isinstance(value, dict) else "JSON array")
+    if isinstance(value, dict):
+        column.fields = column.fields or {}
+        column.too_deep = column.too_deep or depth > t.NESTING_MAX
+        for name, part in () if column.too_deep else value.items():
+            _add_json(column.fields.setdefault(name, _Column()), part, depth + 1)
+    elif isinstance(value, list):
+        column.element = column.element or _Column()
+        column.too_deep = column.too_deep or depth > t.NESTING_MAX
+        for part in () if column.too_deep else value:
+            _add_json(column.element, part, depth + 1)
     elif isinstance(value, bool):
         column.add("true" if value else "false")
     elif isinstance(value, _Number):

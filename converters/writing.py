@@ -7,6 +7,10 @@ import decimal
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from jumpgate.converters.arrow_values import values
+from jumpgate.dataflow.casts import cast_value
+from jumpgate.dataflow.types import string, timestamp_ns
+
 #: of a file's row groups or stripes, in the order of the variants
 COMPRESSIONS = ("snappy", "uncompressed", "zstd")
 
@@ -18,7 +22,16 @@ def batches(table: Any) -> Iterator[Any]:
 
 def rows(table: Any) -> Iterator[Sequence[Any]]:
     for batch in batches(table):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        yield from zip(*map(_cells, batch.columns), strict=True)
+
+
+def _cells(column: Any) -> list[Any]:
+    import pyarrow as pa
+
+    found = values(column)
+    if not pa.types.is_timestamp(column.type) or column.type.unit != "ns":
+        return found
+    return [cast_value(value, timestamp_ns, string) for value in found]
 
 
 def text(value: Any) -> str:

@@ -48,6 +48,8 @@ class DataError(JumpgateError):
 
 
 class FileUnreadable(DataError):
+    """A file is missing, may not be read or written, or is no regular file. Fields: file."""
+
     code = "io"
 
 
@@ -59,12 +61,17 @@ class FileChanged(DataError):
 
 
 class MalformedData(DataError):
-    """Fields: file, offset (bytes), line, column where known."""
+    """A file's content is not what its format says, or a cell is not of its column's type.
+
+    Fields: file, offset (bytes), line, column where known.
+    """
 
     code = "malformed"
 
 
 class SchemaMismatch(DataError):
+    """A file does not have the columns, or the types, that its table has. Fields: file, column where known."""
+
     code = "schema"
 
 
@@ -75,18 +82,26 @@ class ComputeError(JumpgateError):
 
 
 class Overflow(ComputeError):
+    """A number does not fit its type."""
+
     code = "overflow"
 
 
 class DivisionByZero(ComputeError):
+    """A division by zero where the request's dialect makes that an error."""
+
     code = "division_by_zero"
 
 
 class InvalidCast(ComputeError):
+    """A value cannot be converted to the type that was asked for."""
+
     code = "invalid_cast"
 
 
 class MemoryLimit(JumpgateError):
+    """A job's tables outgrew `memory_limit_bytes` of an instance, or what its host can give."""
+
     code = "memory"
 
 
@@ -116,24 +131,34 @@ class InstanceFailed(JumpgateError):
 
 
 class Unreachable(JumpgateError):
+    """A service, agent or device does not answer. Fields: address, host or device."""
+
     code = "unreachable"
     is_unreachable = True
 
 
 class Cancelled(JumpgateError):
+    """Somebody ended the job: its client, an operator, or the end of the session."""
+
     code = "cancelled"
 
 
 class TimedOut(JumpgateError):
+    """A job took longer than its `timeout_ms`, or a peer longer than the protocol allows."""
+
     code = "timed_out"
     is_unreachable = True
 
 
 class NotFound(JumpgateError):
+    """Nothing has the name that was given: a table, job, accelerator or device."""
+
     code = "not_found"
 
 
 class ConfigError(JumpgateError):
+    """jumpgate.toml, an option or an installed package is wrong."""
+
     code = "config"
 
 
@@ -149,13 +174,14 @@ class InternalError(JumpgateError):
     code = "internal"
 
 
-def _leaves(cls: type[JumpgateError]) -> list[type[JumpgateError]]:
-    return [cls] + [leaf for sub in cls.__subclasses__() for leaf in _leaves(sub)]
+def kinds(cls: type[JumpgateError] = JumpgateError) -> list[type[JumpgateError]]:
+    """A class of errors and all below it, each before those below."""
+    return [cls] + [leaf for sub in cls.__subclasses__() for leaf in kinds(sub)]
 
 
 def from_dict(data: dict[str, Any]) -> JumpgateError:
     """The typed error that `to_dict` (or the C++ control protocol) described; unknown codes become InternalError."""
-    by_code = {cls.code: cls for cls in _leaves(JumpgateError)}
+    by_code = {cls.code: cls for cls in kinds()}
     cls = by_code.get(str(data.get("code")), InternalError)
     error = cls(str(data.get("message", "unknown error")))
     error.fields = dict(data.get("fields", {}))

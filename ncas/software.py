@@ -6,8 +6,10 @@ from functools import cached_property
 
 from jumpgate.codegen.support import unsupported
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Filter, Operator, Project
-from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -27,14 +29,12 @@ def absorb(node: Operator) -> tuple[tuple[Operator, ...], Operator]:
 
 
 class SoftwareNCA:
-    """A generated C++ program on a host. Subclasses say which operator they run (`accepts`) and how fast.
+    """A generated C++ program on a host. Subclasses say which operator they run (`accepts`).
 
-    A match is one operator with all filters and projections above it: they cost nothing extra in the same pass.
+    A match is one operator with all filters and projections above it: they run in the same pass.
     """
 
     name = ""
-    #: input bytes a second and core, measured order of magnitude
-    throughput = 1e9
     #: the operator holds state between rows (a hash table, a heap)
     stateful = False
 
@@ -59,7 +59,7 @@ class SoftwareNCA:
             )
         if not transport.carries(ntf):
             return Unsupported(f"{transport.name} does not carry these {ntf.layout} tuples", "layout")
-        if ntf.layout not in ("columnar", "row"):
+        if ntf.layout not in (Layout.COLUMNAR, Layout.ROW):
             return Unsupported(f"software NCAs read columnar and row layouts, not {ntf.layout}", "layout")
         return None
 
@@ -82,9 +82,5 @@ class SoftwareNCA:
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return Cost(throughput=self.throughput, memory_bytes=self.memory_bytes(inputs))
-
-    def memory_bytes(self, inputs: tuple[Statistics, ...]) -> float:
-        """What the operator holds between rows."""
-        return 0.0
+    def speeds(self, device: Device) -> Speeds:
+        return Speeds()

@@ -74,14 +74,17 @@ class Result:
         stream: Stream,
         execution: Execution,
         cancel: Callable[[], None],
+        restore: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
         again: Callable[[str], Result] | None = None,
     ) -> None:
+        """`restore` makes batches of `schema` of what the stream delivers."""
         self.job = job
         self.schema = schema
         self._stream = stream
         self._execution = execution
         self._iterated = False
         self._table: pa.Table | None = None
+        self._restore = restore
         self._again = again
         self._release = weakref.finalize(self, _release, stream, execution, cancel)
 
@@ -101,7 +104,8 @@ class Result:
         while True:
             failure: JumpgateError | None = None
             try:
-                for batch in self._stream:
+                for received in self._stream:
+                    batch = received if self._restore is None else self._restore(received)
                     if delivered == 0 and debug.level() >= 5:
                         debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
                     delivered += 1

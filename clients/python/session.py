@@ -9,18 +9,21 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
 import grpc
+import pyarrow as pa
 
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
+from jumpgate.dataflow.types import Schema
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -46,6 +49,20 @@ _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
     grpc.StatusCode.CANCELLED: Cancelled,
     grpc.StatusCode.DEADLINE_EXCEEDED: TimedOut,
 }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a dataflow is expected to take: seconds as a job, and of the same operators elsewhere, with the speeds that
+    were asked about; rows and bytes of its result. `gain_s` is what the operators that are slower elsewhere would save
+    in a job, `overhead_s` what a job takes beside its operators. Seconds are None where too little is known."""
+
+    seconds: float | None
+    elsewhere_s: float
+    gain_s: float
+    overhead_s: float
+    rows: float
+    bytes: float
 
 
 @dataclass(frozen=True)
@@ -104,11 +121,14 @@ class Session:
         self._lock = threading.Lock()
         self._closed = False
 
-    def run(self, dataflow: Dataflow, dialect: Dialect | None = None) -> Result:
-        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting."""
-        return self._start(_without_send(dataflow.root), dialect or DEFAULT, ())
+    def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
+        """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting.
 
-    def _start(self, root: Operator, dialect: Dialect, without: tuple[str, ...]) -> Result:
+        text: what a person wrote, for the job's report.
+        """
+        return self._start(_without_send(dataflow.root), dialect or DEFAULT, text, ())
+
+    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...]) -> Result:
         """One job; another one without the device that turns out to be too small for it."""
         options = pb.Options()
         options.CopyFrom(self._options)
@@ -116,7 +136,7 @@ class Session:
         endpoint = Endpoint.open(self._host)
         try:
             request = self._request(root, dialect, endpoint.address)
-            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options))
+            job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options, text=text))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
                 job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
@@ -128,10 +148,10 @@ class Session:
         execution = Execution(_events(call, self.address), endpoint.close)
 
         def again(device: str) -> Result:
-            return self._start(root, dialect, (*without, device))
+            return self._start(root, dialect, text, (*without, device))
 
-        schema = arrow_schema(descriptor.schema)
-        result = Result(job.job_id, schema, endpoint, execution, call.cancel, again)
+        schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
+        result = Result(job.job_id, schema, endpoint, execution, call.cancel, restore, again)
         self._results.add(result)
         return result
 
@@ -160,6 +180,32 @@ class Session:
         """What `explain` says, for programs."""
         data: dict[str, Any] = json.loads(self._explained(dataflow, dialect, verbose).json)
         return data
+
+    def explain_job(self, job: str = "latest", *, verbose: bool = False) -> str:
+        """The plan of a job that was executed: what each operator was expected to take, and what it took. Raises
+        NotFound."""
+        return str(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job, verbose=verbose)).text)
+
+    def explain_job_data(self, job: str = "latest") -> dict[str, Any]:
+        """What `explain_job` says, for programs: `measured` in each fragment, by the operator's number."""
+        data: dict[str, Any] = json.loads(self._ask(self._stub.Explain, pb.ExplainRequest(job_id=job)).json)
+        return data
+
+    def estimate(
+        self, dataflow: Dataflow, dialect: Dialect | None = None, *, elsewhere: Mapping[str, float], cores: int
+    ) -> Estimate:
+        """What the dataflow is expected to take. elsewhere: seconds of a core for units of work
+        (jumpgate.nca.speeds) of whoever might do the same. Raises what would keep it from being planned."""
+        request = self._request(_without_send(dataflow.root), dialect or DEFAULT, "")  # it may be run next
+        speeds = pb.Speeds(seconds=elsewhere, cores=cores)
+        found = self._ask(
+            self._stub.Explain,
+            pb.ExplainRequest(dataflow=request, options=self._options, elsewhere=speeds, estimate_only=True),
+        ).estimate
+        gain_s = sum(max(0.0, o.elsewhere_seconds - o.seconds) for o in found.operators)
+        overhead_s = found.seconds - sum(o.seconds for o in found.operators)
+        seconds = found.seconds if found.known else None
+        return Estimate(seconds, found.elsewhere_seconds, gain_s, overhead_s, found.rows, found.bytes)
 
     def _explained(self, dataflow: Dataflow, dialect: Dialect | None, verbose: bool) -> pb.ExplainResponse:
         request = proto.encode(_without_send(dataflow.root), dialect or DEFAULT)
@@ -206,6 +252,15 @@ class Session:
             return method(message)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
+
+
+def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:
+    """The result's schema, and what makes its batches of those that arrive: nested columns arrive as bytes."""
+    if not any(f.type.is_nested for f in schema):
+        return edge, None
+    from jumpgate.ntf import nested
+
+    return nested.restored(edge, schema), partial(nested.restore, schema=schema)
 
 
 def _without_send(root: Operator) -> Operator:

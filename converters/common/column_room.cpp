@@ -6,7 +6,7 @@
 namespace jg::columnar {
 
 ColumnRoom make_room(JgType type) {
-  static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 16, 16};
+  static constexpr size_t kWidths[] = {1, 1, 2, 4, 8, 4, 8, 8, 16, 4, 8, 8, 8, 16, 16};
   constexpr size_t kFront = 64;
   ColumnRoom room;
   room.width = kWidths[type];

@@ -46,6 +46,8 @@ Status guarded(const std::string& format, const std::string& file, const std::fu
 }
 
 std::string type_name(const ColumnSpec& column) {
+  static constexpr const char* kNested[] = {"", "struct", "list", "map"};
+  if (column.nesting != Nesting::kNone) return kNested[static_cast<int>(column.nesting)];
   switch (column.type) {
     case JG_BOOL:
       return "bool";
@@ -72,6 +74,10 @@ std::string type_name(const ColumnSpec& column) {
       return "string";
     case JG_BINARY:
       return "binary";
+    case JG_TIME:
+      return "time";
+    case JG_TIMESTAMP_NS:
+      return "timestamp_ns";
   }
   return "unknown";
 }

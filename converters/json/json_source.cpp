@@ -14,9 +14,8 @@
 #include <unordered_map>
 
 #include "common/column_room.h"
-#include "simdjson.h"
+#include "json/nested_json.h"
 #include "text/line_chunks.h"
-#include "text/values.h"
 
 namespace jg {
 namespace {
@@ -31,26 +30,6 @@ struct Token {
   const char* data;
   uint32_t size;  // 0: NULL
 };
-
-// RFC 8259, section 6.
-bool is_number(std::string_view v) {
-  size_t i = !v.empty() && v[0] == '-';
-  auto digits = [&] {
-    const size_t start = i;
-    while (i < v.size() && static_cast<unsigned char>(v[i] - '0') < 10) i++;
-    return i > start;
-  };
-  const bool zero = i < v.size() && v[i] == '0';
-  const size_t start = i;
-  if (!digits() || (zero && i > start + 1)) return false;
-  if (i < v.size() && v[i] == '.' && (i++, !digits())) return false;
-  if (i < v.size() && (v[i] == 'e' || v[i] == 'E')) {
-    i++;
-    if (i < v.size() && (v[i] == '+' || v[i] == '-')) i++;
-    if (!digits()) return false;
-  }
-  return i == v.size();
-}
 
 // Whether a short decimal is written as JSON has it: digits on both sides of a dot, no leading zeros.
 bool is_json(std::string_view v) {
@@ -109,13 +88,13 @@ struct KeyEnd {
 struct Shape {
   struct Wanted {
     uint32_t place;  // of the field within the object
-    int column;
+    int key_number;
     Key key;
   };
   uint32_t fields = 0;
   std::vector<KeyEnd> ends;  // of each key
   std::vector<Wanted> wanted;
-  std::vector<int> missing;  // wanted columns that such rows do not have
+  std::vector<int> missing;  // wanted keys that such rows do not have
   std::vector<Key> others;   // keys that end as a wanted one does, and must not be one
   std::vector<uint32_t> other_places;
 };
@@ -125,9 +104,17 @@ class JsonSource : public Source {
   explicit JsonSource(const FileSourceOptions& options) : options(options), ranges({options.options, true}) {
     for (const auto& [name, value] : options.options) skip_errors |= name == "on_error" && value == "skip";
     for (const ColumnSpec& c : this->options.columns) {
-      columns.emplace(c.name, static_cast<int>(columns.size()));
-      for (const char letter : c.name)  // which may be written in several ways
+      const auto [at, added] = keys.emplace(c.column(), static_cast<int>(keys.size()));
+      key_of.push_back(at->second);
+      if (!added) continue;
+      names.push_back(c.column());
+      nested.push_back(false);
+      for (const char letter : c.column())  // which may be written in several ways
         escaped_names |= letter == '"' || letter == '\\' || static_cast<unsigned char>(letter) < ' ';
+    }
+    for (size_t i = 0; i < key_of.size(); ++i) {
+      const ColumnSpec& c = this->options.columns[i];
+      if (c.nesting != Nesting::kNone || !c.path.empty()) nested[static_cast<size_t>(key_of[i])] = true;
     }
   }
   Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
@@ -136,7 +123,10 @@ class JsonSource : public Source {
   void cancel() override { ranges.cancel(); }
 
   const FileSourceOptions options;
-  std::unordered_map<std::string_view, int> columns;  // wanted, by name
+  std::unordered_map<std::string_view, int> keys;  // wanted fields of lines, by name
+  std::vector<std::string_view> names;             // of keys
+  std::vector<bool> nested;                        // keys whose value may be an object or an array
+  std::vector<int> key_of;                         // of columns: several may be parts of one field
   bool skip_errors = false, escaped_names = false;
   Ranges ranges;
 };
@@ -145,10 +135,8 @@ class JsonWorker : public SourceWorker {
  public:
   explicit JsonWorker(JsonSource* source) : source_(source), chunks_(&source->ranges) {
     const auto& columns = source->options.columns;
-    for (const ColumnSpec& c : columns) {
-      rooms_.push_back(columnar::make_room(c.type));
-      tokens_.push_back(std::make_unique<Token[]>(JG_BATCH_ROWS));
-    }
+    for (const ColumnSpec& c : columns) rooms_.push_back(columnar::make_room(c.type));
+    for (size_t key = 0; key < source->names.size(); key++) tokens_.push_back(std::make_unique<Token[]>(JG_BATCH_ROWS));
     cols_.resize(columns.size());
   }
 
@@ -156,6 +144,7 @@ class JsonWorker : public SourceWorker {
     *done = false;
     unescaped_.clear();
     kept_.clear();
+    nested_.clear();
     for (rows_ = 0; rows_ == 0;) {
       if (at_ >= size_) {
         JG_RETURN_IF_ERROR(next_chunk(done));
@@ -253,9 +242,9 @@ class JsonWorker : public SourceWorker {
       if (*value == '{' || *value == '[') return false;
       const bool null = *value == 'n';
       if (null && std::string_view(value, last - value) != "null") return false;
-      tokens_[w.column][rows_] = null ? Token{nullptr, 0} : Token{value, static_cast<uint32_t>(last - value)};
+      tokens_[w.key_number][rows_] = null ? Token{nullptr, 0} : Token{value, static_cast<uint32_t>(last - value)};
     }
-    for (int c : shape.missing) tokens_[c][rows_] = {nullptr, 0};
+    for (int key : shape.missing) tokens_[key][rows_] = {nullptr, 0};
     if (source_->skip_errors && !convertible()) return false;
     token_ = end + 1;
     at_ = stop - data_ + 1;
@@ -273,7 +262,7 @@ class JsonWorker : public SourceWorker {
     if (!is('{')) return false;
     t++;
     Shape shape;
-    std::vector<bool> found(cols_.size());
+    std::vector<bool> found(tokens_.size());
     while (is('"')) {
       const char* key = base_ + index_[t];
       const char* end = key + 1;
@@ -286,11 +275,11 @@ class JsonWorker : public SourceWorker {
       shape.ends.emplace_back(key, colon);
       if (++t >= tokens_found_ || byte(t) == '{' || byte(t) == '[') return false;
       t++;
-      const int column = column_of(field.name());
-      if (column >= 0) {
-        if (found[column]) return false;
-        shape.wanted.push_back({shape.fields, column, field});
-        found[column] = true;
+      const int key_number = key_of(field.name());
+      if (key_number >= 0) {
+        if (found[key_number]) return false;
+        shape.wanted.push_back({shape.fields, key_number, field});
+        found[key_number] = true;
       } else if (may_be_wanted(field.name(), 8 - (colon - end))) {
         shape.others.push_back(field);
         shape.other_places.push_back(shape.fields);
@@ -301,8 +290,8 @@ class JsonWorker : public SourceWorker {
       t++;
     }
     if (!is('}') || shape.fields == 0) return false;
-    for (size_t c = 0; c < found.size(); c++) {
-      if (!found[c]) shape.missing.push_back(static_cast<int>(c));
+    for (size_t key_number = 0; key_number < found.size(); key_number++) {
+      if (!found[key_number]) shape.missing.push_back(static_cast<int>(key_number));
     }
     shapes_.push_back(std::move(shape));
     return true;
@@ -314,11 +303,11 @@ class JsonWorker : public SourceWorker {
     const std::string quoted = '"' + std::string(raw);
     const std::string_view known =
         std::string_view(quoted).substr(quoted.size() - std::min<size_t>(quoted.size(), end_bytes));
-    for (const ColumnSpec& column : source_->options.columns) {
-      if (('"' + column.name).ends_with(known)) return true;
+    for (const std::string_view name : source_->names) {
+      if (('"' + std::string(name)).ends_with(known)) return true;
       // its letters may be escaped (\u0061): then what is known begins within the escape of one
       for (size_t i = 1; i <= 5 && i <= known.size() && may_escape(known[i - 1]); i++) {
-        if (column.name.ends_with(known.substr(i))) return true;
+        if (name.ends_with(known.substr(i))) return true;
       }
     }
     return false;
@@ -328,13 +317,11 @@ class JsonWorker : public SourceWorker {
     return std::string_view("0123456789abcdefABCDEFunrt/").find(c) != std::string_view::npos;
   }
 
-  int column_of(std::string_view raw) {
+  int key_of(std::string_view raw) {
     std::string name(raw);
-    std::string_view unescaped;
-    if (raw.find('\\') != std::string_view::npos && !unescaper_.parse("\"" + name + "\"").get(unescaped))
-      name = unescaped;
-    const auto at = source_->columns.find(name);
-    return at == source_->columns.end() ? -1 : at->second;
+    if (raw.find('\\') != std::string_view::npos && !unescape_(raw, &name)) name = raw;
+    const auto at = source_->keys.find(name);
+    return at == source_->keys.end() ? -1 : at->second;
   }
 
   // ---- any line ----
@@ -388,22 +375,30 @@ class JsonWorker : public SourceWorker {
     simdjson::ondemand::object object;
     if (parser_.iterate(text, size, capacity).get(document) || document.get_object().get(object))
       return "a line must hold one JSON object";
-    for (size_t c = 0; c < cols_.size(); c++) tokens_[c][rows_] = {nullptr, 0};
+    for (const auto& tokens : tokens_) tokens[rows_] = {nullptr, 0};
     for (auto result : object) {
       simdjson::ondemand::field field;
       std::string_view key;
       if (std::move(result).get(field) || field.unescaped_key().get(key)) return "not valid JSON";
-      const auto at = source_->columns.find(key);
-      if (at == source_->columns.end()) continue;
-      std::string_view token = field.value().raw_json_token();
+      const auto at = source_->keys.find(key);
+      if (at == source_->keys.end()) continue;
+      std::string_view token;
+      if (!source_->nested[at->second]) {
+        token = field.value().raw_json_token();
+      } else if (field.value().raw_json().get(token)) {
+        return "not valid JSON";
+      }
       while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
       if (token.empty() || (token[0] == 'n' && token != "null")) return "not valid JSON";
       tokens_[at->second][rows_] =
           token[0] == 'n' ? Token{nullptr, 0} : Token{token.data(), static_cast<uint32_t>(token.size())};
     }
-    for (size_t c = 0; c < cols_.size(); c++) {
-      const Token t = tokens_[c][rows_];
-      if (t.size > 0 && (*t.data == '{' || *t.data == '[')) return "a wanted field holds an object or an array";
+    for (size_t key = 0; key < tokens_.size(); key++) {
+      const Token t = tokens_[key][rows_];
+      if (t.size == 0 || (*t.data != '{' && *t.data != '[')) continue;
+      if (!source_->nested[key]) return "a wanted field holds an object or an array";
+      simdjson::dom::element whole;
+      if (validator_.parse(t.data, t.size, true).get(whole)) return "not valid JSON";
     }
     return document.at_end() ? nullptr : "a line must hold one JSON object";
   }
@@ -420,19 +415,24 @@ class JsonWorker : public SourceWorker {
   Status convert(int c, const int32_t* sel, int n) {
     const ColumnSpec& spec = source_->options.columns[c];
     const bool numbers = spec.type == JG_I64 || spec.type == JG_DEC64;
+    const bool whole = spec.path.empty();
+    const Token* tokens = tokens_[source_->key_of[c]].get();
     const int64_t limit = spec.type == JG_DEC64 ? text::power_of_ten(spec.precision) : INT64_MAX;
     for (int k = 0; k < n; k++) {
       const int i = sel ? sel[k] : k;
       int64_t number;
-      const std::string_view v(tokens_[c][i].data, tokens_[c][i].size);
-      if (numbers && text::short_decimal(v, spec.scale, &number) && is_json(v) && number < limit && number > -limit) {
+      const std::string_view v(tokens[i].data, tokens[i].size);
+      if (spec.nesting != Nesting::kNone && v.size() > 0 && (v[0] == '{' || v[0] == '['))
+        continue;  // done as it was read
+      if (whole && numbers && text::short_decimal(v, spec.scale, &number) && is_json(v) && number < limit &&
+          number > -limit) {
         reinterpret_cast<int64_t*>(rooms_[c].data)[i] = number;
         rooms_[c].valid[i] = 1;
         continue;
       }
       const Parse parsed = convert_one(c, i);
       if (parsed == Parse::kOk) continue;
-      const Token t = tokens_[c][i];
+      const Token t = tokens[i];
       const bool in_chunk = t.data >= data_ && t.data < data_ + size_;
       const int64_t offset = in_chunk ? chunks_.offset() + (t.data - chunks_.data()) : chunks_.offset();
       return wrong_value(c, i, parsed, offset);
@@ -443,7 +443,12 @@ class JsonWorker : public SourceWorker {
 
   Parse convert_one(int c, int i) {
     const ColumnSpec& spec = source_->options.columns[c];
-    const Token t = tokens_[c][i];
+    Token t = tokens_[source_->key_of[c]][i];
+    for (size_t depth = 1; depth < spec.path.size() && t.size > 0; depth++) {
+      std::string_view found;
+      if (nested_json_.member({t.data, t.size}, spec.path[depth], &found) != Parse::kOk) return Parse::kWrong;
+      t = {found.data(), static_cast<uint32_t>(found.size())};
+    }
     uint8_t* valid = rooms_[c].valid.get();
     if (t.size == 0) {
       valid[i] = 0;
@@ -451,35 +456,39 @@ class JsonWorker : public SourceWorker {
       return spec.nullable ? Parse::kOk : Parse::kWrong;
     }
     valid[i] = 1;
-    std::string_view v(t.data, t.size);
-    if (v[0] != '"') {
-      if (spec.type == JG_BOOL)
-        return v == "true" || v == "false" ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;
-      if (spec.type < JG_DATE && is_number(v)) return text::store(spec, v, rooms_[c].data, i);
-      const bool simple = v == "true" || v == "false" || is_number(v);
-      return spec.type >= JG_STRING && simple ? text::store(spec, v, rooms_[c].data, i) : Parse::kWrong;  // 12 is "12"
-    }
-    v = v.substr(1, v.size() - 2);
-    if (v.find('\\') != std::string_view::npos && !unescape(&v)) return Parse::kWrong;
-    return text::store(spec, v, rooms_[c].data, i);
+    const std::string_view v(t.data, t.size);
+    if (spec.nesting != Nesting::kNone) return convert_nested(spec, v, reinterpret_cast<JgStr*>(rooms_[c].data) + i);
+    return json::store_token(spec, v, rooms_[c].data, i, [this](std::string_view* text) {
+      auto result = std::make_unique<std::string>();
+      if (!unescape_(*text, result.get())) return false;
+      unescaped_.push_back(std::move(result));
+      *text = *unescaped_.back();
+      return true;
+    });
   }
 
-  bool unescape(std::string_view* v) {
-    std::string_view result;
-    if (unescaper_.parse("\"" + std::string(*v) + "\"").get(result)) return false;
-    unescaped_.push_back(std::make_unique<std::string>(result));
-    *v = *unescaped_.back();
-    return true;
+  Parse convert_nested(const ColumnSpec& spec, std::string_view v, JgStr* out) {
+    columnar::NestedBytes& bytes = nested_.emplace_back();
+    const Parse parsed = nested_json_.write(spec, v, &bytes);
+    *out = {bytes.data(), bytes.size()};
+    return parsed;
   }
 
   Status wrong_value(int c, int i, Parse parsed, int64_t offset) {
     const ColumnSpec& spec = source_->options.columns[c];
-    const Token t = tokens_[c][i];
-    const std::string value = t.size == 0 ? "null" : std::string(t.data, std::min<uint32_t>(t.size, 60));
+    const Token t = tokens_[source_->key_of[c]][i];
+    std::string_view text(t.data, t.size);
+    const ColumnSpec* part = &spec;
+    if (spec.nesting != Nesting::kNone && t.size > 0 && nested_json_.fault().spec) {
+      part = nested_json_.fault().spec;
+      text = nested_json_.fault().text;
+    }
+    const std::string value = text.empty() ? "null" : std::string(text.substr(0, 60));
+    const std::string where = part == &spec ? "" : " in its part '" + part->name + "'";
     const bool overflow = parsed == Parse::kOverflow;
     return chunks_.input().at_line(overflow ? "overflow" : "schema", offset,
-                                   "column '" + spec.name + "' holds " + value + ", which is " +
-                                       (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
+                                   "column '" + spec.name + "' holds " + value + where + ", which is " +
+                                       (overflow ? "out of the range of " : "no ") + columnar::type_name(*part),
                                    spec.name);
   }
 
@@ -487,9 +496,12 @@ class JsonWorker : public SourceWorker {
   LineChunks chunks_;
   std::unique_ptr<simdjson::internal::dom_parser_implementation> stages_;
   simdjson::ondemand::parser parser_;
-  simdjson::dom::parser validator_, unescaper_;
+  simdjson::dom::parser validator_;
+  json::Unescaper unescape_;
+  json::NestedJson nested_json_;
+  std::deque<columnar::NestedBytes> nested_;  // values of nested columns
   std::vector<columnar::ColumnRoom> rooms_;
-  std::vector<std::unique_ptr<Token[]>> tokens_;  // by column and row: the values' raw text
+  std::vector<std::unique_ptr<Token[]>> tokens_;  // by key and row: the values' raw text
   std::vector<JgCol> cols_;
   std::vector<Shape> shapes_;
   size_t last_shape_ = 0;

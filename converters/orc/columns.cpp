@@ -254,7 +254,8 @@ class Decimals final : public Typed<Out> {
 
 class Timestamps final : public Typed<int64_t> {
  public:
-  Timestamps(const ColumnSpec& column, int id, bool instant) : Typed(column, id), instant_(instant) {}
+  Timestamps(const ColumnSpec& column, int id, bool instant)
+      : Typed(column, id), instant_(instant), nanos_kept_(column.type == JG_TIMESTAMP_NS) {}
 
  private:
   void open_values() override {
@@ -280,7 +281,8 @@ class Timestamps final : public Typed<int64_t> {
     seconds_.decode(to, n);
     nanos_.decode(nano_.data(), n);
     const Zone::Span span = clock_.span();
-    const int64_t from = std::max(span.from, -kFar), past = std::min(span.to, kFar), base = base_;
+    const int64_t from = nanos_kept_ ? INT64_MAX : std::max(span.from, -kFar), past = std::min(span.to, kFar),
+                  base = base_;
     for (int32_t i = 0; i < n; ++i) {
       uint64_t digits = static_cast<uint64_t>(nano_[i] >> 3), nanos = digits * kPowers[nano_[i] & 7];
       uint64_t sum = static_cast<uint64_t>(to[i]) + static_cast<uint64_t>(base);  // wraps to what is far
@@ -290,8 +292,12 @@ class Timestamps final : public Typed<int64_t> {
         to[i] = any(to[i], nano_[i]);
       } else {
         uint32_t below = static_cast<uint32_t>(nanos);
-        to[i] = cut((seconds + span.offset) * kSecondMicros + below / 1000, below);
+        to[i] = exact((seconds + span.offset) * kSecondMicros + below / 1000, below);
       }
+    }
+    if (lost_ != 0) {
+      throw ReadError("schema", "a timestamp has digits below a microsecond; declare the column timestamp_ns",
+                      {{"column", column().name}});
     }
   }
 
@@ -307,23 +313,36 @@ class Timestamps final : public Typed<int64_t> {
     if (nanos < 0) nanos += kSecondNanos;
     fits = fits && !__builtin_sub_overflow(seconds, int64_t{early}, &seconds);
     fits = fits && !__builtin_add_overflow(seconds, clock_.offset(seconds), &seconds);
+    if (nanos_kept_) {
+      const jg_i128 exact = static_cast<jg_i128>(seconds) * kSecondNanos + nanos;
+      if (!fits || exact != static_cast<int64_t>(exact)) throw does_not_fit("nanoseconds");
+      return static_cast<int64_t>(exact);
+    }
     bool negative = seconds < 0;  // the earliest second fits in part
     fits = fits && !__builtin_mul_overflow(seconds + negative, kSecondMicros, &micros);
     if (!fits || __builtin_add_overflow(micros, nanos / 1000 - negative * kSecondMicros, &micros)) {
-      throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds", {{"column", column().name}});
+      throw does_not_fit("microseconds");
     }
-    return cut(micros, static_cast<uint32_t>(nanos));
+    return exact(micros, static_cast<uint32_t>(nanos));
   }
 
-  // What is below a microsecond is cut, towards 1970, as casts from nanoseconds do.
-  static int64_t cut(int64_t micros, uint32_t nanos) { return micros + (micros < 0 && nanos % 1000 != 0); }
+  ReadError does_not_fit(const char* units) const {
+    return ReadError("overflow", std::string("a timestamp does not fit 64 bits in ") + units,
+                     {{"column", column().name}});
+  }
+
+  int64_t exact(int64_t micros, uint32_t nanos) {
+    lost_ |= nanos % 1000;
+    return micros;
+  }
 
   static constexpr int64_t kSecondMicros = 1'000'000, kSecondNanos = 1'000'000'000;
   static constexpr int64_t kRoundedNanos = 999'999;  // with more, writers round seconds before 1970 up (ORC-763)
   // The low three bits of a fraction are the trailing decimal zeros left out, less one.
   static constexpr uint64_t kPowers[] = {1, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
   static constexpr int64_t kEpoch = 1420070400;  // values are relative to 2015-01-01, local time
-  bool instant_;
+  bool instant_, nanos_kept_;
+  uint32_t lost_ = 0;  // digits below a microsecond
   LocalClock clock_;
   int64_t base_ = kEpoch;
   OrcStream second_stream_, nano_stream_;
@@ -502,6 +521,12 @@ std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTa
       break;
     case JG_BINARY:
       if (kind == OrcKind::kBinary) return std::make_unique<Texts>(column, id);
+      break;
+    case JG_TIME:
+      break;
+    case JG_TIMESTAMP_NS:
+      if (kind == OrcKind::kTimestamp) return std::make_unique<Timestamps>(column, id, false);
+      if (kind == OrcKind::kTimestampInstant) return std::make_unique<Timestamps>(column, id, true);
       break;
   }
   std::string found = kind_name(kind);

@@ -11,16 +11,25 @@
 
 namespace jg::columnar {
 
-class OrcColumn {
+class OrcReader {
  public:
-  OrcColumn(const ColumnSpec& column, int id) : column_(column), id_(id) {}
-  virtual ~OrcColumn() = default;
+  virtual ~OrcReader() = default;
 
   // The stripe that the next calls are about. Reads nothing. `group_rows`: rows of a row group, 0 without row indexes.
-  void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer, int64_t group_rows);
-  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Row groups in front
-  // of it are not read where the file has a row index. Throws ReadError.
-  void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out);
+  virtual void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer,
+                     int64_t group_rows) = 0;
+  // Fills `out` with rows [row, row + rows) of the stripe; `row` never goes back within a stripe. Throws ReadError.
+  virtual void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) = 0;
+};
+
+// A column with streams of its own. Row groups in front of what is read are not read where the file has a row index.
+class OrcColumn : public OrcReader {
+ public:
+  OrcColumn(const ColumnSpec& column, int id) : column_(column), id_(id) {}
+
+  void start(InputFile* file, const OrcCompression* compression, const OrcStripeFooter* footer,
+             int64_t group_rows) override;
+  void read(int64_t row, int32_t rows, ColumnRoom& room, JgCol* out) override;
 
  protected:
   enum StreamKind { kPresent = 0, kData = 1, kLength = 2, kDictionaryData = 3, kSecondary = 5, kRowIndex = 6 };
@@ -58,8 +67,8 @@ class OrcColumn {
   int64_t row_ = 0;
 };
 
-// The decoder that turns the file's column into the declared type; throws ReadError "schema" where the two do not
-// agree.
+// The decoder that turns the file's column, which is flat, into the declared type; throws ReadError "schema" where the
+// two do not agree.
 std::unique_ptr<OrcColumn> make_orc_column(const ColumnSpec& column, const OrcTail& tail, int id);
 
 }  // namespace jg::columnar

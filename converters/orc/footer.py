@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jumpgate.dataflow import types as t
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import MalformedData, SchemaMismatch
 
 #: a chunk's bytes where the postscript does not say, and at most
@@ -24,12 +24,12 @@ NESTED_MAX = 100
 #: what Hive 0.11's decimals are, each of which has a scale of its own
 HIVE11_DECIMAL = t.decimal(38, 10)
 NONE, ZLIB, SNAPPY, LZO, LZ4, ZSTD, BROTLI = range(7)
-STRUCT, UNION, DECIMAL = 12, 13, 14
+LIST, MAP, STRUCT, UNION, DECIMAL = range(10, 15)
 _SCALARS: dict[int, DataType] = {
     0: t.bool_, 1: t.int8, 2: t.int16, 3: t.int32, 4: t.int64, 5: t.float32, 6: t.float64, 7: t.string, 8: t.binary,
-    9: t.timestamp, 15: t.date, 16: t.string, 17: t.string, 18: t.timestamp,
+    9: t.timestamp, 15: t.date, 16: t.string, 17: t.string, 18: t.timestamptz(),
 }  # fmt: skip
-_OTHERS = {10: "list", 11: "map", STRUCT: "struct", UNION: "union", 19: "geometry", 20: "geography"}
+_OTHERS = {LIST: "list", MAP: "map", STRUCT: "struct", UNION: "union", 19: "geometry", 20: "geography"}
 
 Value = int | bytes
 
@@ -158,7 +158,25 @@ def _column(types: list[_Type], id: int) -> DataType:
             return HIVE11_DECIMAL
         if type_.precision <= 38 and type_.scale <= type_.precision:
             return t.decimal(type_.precision, type_.scale)
-    return t.opaque(_description(types, id, 1))
+    return _nested(types, id) or t.opaque(_description(types, id, 1))
+
+
+def _nested(types: list[_Type], id: int, depth: int = 1) -> DataType | None:
+    """A struct, list or map; None of what Jumpgate has no type for."""
+    type_ = types[id]
+    wanted = {STRUCT: len(type_.names), LIST: 1, MAP: 2}.get(type_.kind)
+    if depth > t.NESTING_MAX or wanted != len(type_.children) or len(set(type_.names)) < len(type_.names):
+        return None
+    parts = []
+    for child in type_.children:
+        nested = types[child].kind in (STRUCT, LIST, MAP)
+        part = _nested(types, child, depth + 1) if nested else _column(types, child)
+        if part is None or part.is_opaque:
+            return None
+        parts.append(part)
+    if type_.kind == STRUCT:
+        return t.struct(*map(Field, type_.names, parts))
+    return t.list_(parts[0]) if type_.kind == LIST else t.map_(parts[0], parts[1])
 
 
 def _description(types: list[_Type], id: int, depth: int) -> str:

@@ -7,7 +7,7 @@
 #include "common/bounds.h"
 #include "common/morsels.h"
 #include "common/read_error.h"
-#include "orc/columns.h"
+#include "orc/nested_column.h"
 #include "orc/statistics.h"
 
 namespace jg::columnar {
@@ -20,20 +20,21 @@ constexpr int kAbsent = -1;
 struct OrcFile {
   std::string path;
   OrcTail tail;
-  std::vector<int> ids;            // of each wanted column; kAbsent where the file lacks it
+  std::vector<int> ids;            // of each wanted column, or of the struct that it is in; kAbsent: the file lacks it
+  std::vector<int> ranged;         // what statistics are wanted of; kAbsent: nothing
   std::set<int> without_partners;  // stripes
 };
 
-std::vector<int> find_columns(const OrcTail& tail, const std::vector<ColumnSpec>& columns) {
-  std::vector<int> ids;
-  const OrcType& root = tail.types[0];
+void find_columns(const std::vector<ColumnSpec>& columns, OrcFile* file) {
+  const OrcType& root = file->tail.types[0];
   for (const ColumnSpec& column : columns) {
-    auto found = std::find(root.names.begin(), root.names.end(), column.name);
-    bool absent = found == root.names.end();
-    ids.push_back(absent ? kAbsent : root.children[static_cast<size_t>(found - root.names.begin())]);
-    if (!absent) make_orc_column(column, tail, ids.back());
+    auto found = std::find(root.names.begin(), root.names.end(), column.column());
+    int id = found == root.names.end() ? kAbsent : root.children[static_cast<size_t>(found - root.names.begin())];
+    int last = id;
+    if (id != kAbsent) make_orc_reader(column, file->tail, id, &last);
+    file->ids.push_back(last == kAbsent ? kAbsent : id);
+    file->ranged.push_back(column.nesting == Nesting::kNone ? last : kAbsent);
   }
-  return ids;
 }
 
 void fill_with_nulls(ColumnRoom& room, int32_t rows, JgCol* out) {
@@ -126,7 +127,9 @@ class OrcWorker final : public SourceWorker {
       compression_ = {make_orc_codec(file.tail.codec), file.tail.compression.block_bytes};
       for (size_t i = 0; i < columns_.size(); ++i) {
         bool absent = file.ids[i] == kAbsent;
-        decoders_.push_back(absent ? nullptr : make_orc_column(source_.options_.columns[i], file.tail, file.ids[i]));
+        int last = 0;
+        decoders_.push_back(absent ? nullptr
+                                   : make_orc_reader(source_.options_.columns[i], file.tail, file.ids[i], &last));
       }
       file_ = morsel.file;
       part_ = -1;
@@ -159,7 +162,7 @@ class OrcWorker final : public SourceWorker {
   int64_t counted_bytes_ = 0;
   OrcCompression compression_;
   OrcStripeFooter footer_;
-  std::vector<std::unique_ptr<OrcColumn>> decoders_;  // null: absent
+  std::vector<std::unique_ptr<OrcReader>> decoders_;  // null: absent
   std::vector<JgCol> columns_;
   std::vector<ColumnRoom> rooms_;
   int file_ = 0, part_ = -1;
@@ -174,11 +177,11 @@ Status OrcSource::open() {
   for (const std::string& path : options_.files) {
     JG_RETURN_IF_ERROR(guarded("ORC", path, [&] {
       auto input = InputFile::open(path, arrow::default_memory_pool());
-      OrcFile file{path, read_orc_tail(*input), {}, {}};
-      file.ids = find_columns(file.tail, options_.columns);
+      OrcFile file{path, read_orc_tail(*input), {}, {}, {}};
+      find_columns(options_.columns, &file);
       std::vector<std::vector<ColumnRange>> ranges;
       if (!bounds.columns().empty() || !partners.columns().empty())
-        ranges = read_stripe_ranges(*input, file.tail, file.ids);
+        ranges = read_stripe_ranges(*input, file.tail, file.ranged);
       for (size_t s = 0; s < file.tail.stripes.size(); ++s) {
         const OrcStripe& stripe = file.tail.stripes[s];
         if (s < ranges.size() && !may_match(bounds, ranges[s])) {

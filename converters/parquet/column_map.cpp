@@ -3,6 +3,9 @@
 
 #include <cstring>
 
+#include "jg/kernel.h"
+#include "parquet/leaf_cursor.h"
+#include "parquet/nested_chunk.h"
 #include "parquet/typed_chunk.h"
 
 namespace jg::columnar {
@@ -37,20 +40,28 @@ struct Text {
 template <class Out>
 struct BigEndian {
   int64_t fixed_size = 0;
+  bool narrows = false;  // the file's type has more digits than a decimal here
   Out operator()(parquet::FixedLenByteArray value) const { return decode(value.ptr, fixed_size); }
   Out operator()(parquet::ByteArray value) const { return decode(value.ptr, value.len); }
-  static Out decode(const uint8_t* bytes, int64_t size) {
+
+ private:
+  [[noreturn]] void too_long() const {
+    if (narrows) throw ReadError("overflow", "a decimal has more than 38 digits");
+    malformed("a decimal with more digits than its precision");
+  }
+  Out decode(const uint8_t* bytes, int64_t size) const {
     if (size == 0) malformed("an empty decimal");
     uint8_t fill = bytes[0] & 0x80 ? 0xFF : 0;
     int64_t excess = size - static_cast<int64_t>(sizeof(Out));
     using Bits = std::conditional_t<sizeof(Out) == 8, uint64_t, unsigned __int128>;
     Bits value = fill ? ~Bits{0} : Bits{0};
     for (int64_t i = 0; i < size; ++i) {
-      if (i < excess && bytes[i] != fill) malformed("a decimal with more digits than its precision");
+      if (i < excess && bytes[i] != fill) too_long();
       value = value << 8 | bytes[i];
     }
     Out result = static_cast<Out>(value);
-    if (excess > 0 && (result < 0) != (fill != 0)) malformed("a decimal with more digits than its precision");
+    if (excess > 0 && (result < 0) != (fill != 0)) too_long();
+    if (narrows && !jg_fits(result, 38)) too_long();
     return result;
   }
 };
@@ -61,19 +72,40 @@ struct FromHalf {
   }
 };
 
-struct FromMillis {
+// A time, timestamp or moment in a finer unit.
+struct Finer {
+  int64_t units;  // of the finer in one of the file's
   int64_t operator()(int64_t value) const {
-    int64_t micros;
-    if (__builtin_mul_overflow(value, int64_t{1000}, &micros)) {
-      throw ReadError("overflow", "a timestamp does not fit 64 bits in microseconds");
+    int64_t finer;
+    if (__builtin_mul_overflow(value, units, &finer)) {
+      throw ReadError("overflow", std::string("a timestamp does not fit 64 bits in ") +
+                                      (units == 1'000'000 ? "nanoseconds" : "its declared unit"));
     }
-    return micros;
+    return finer;
   }
 };
 
-// Digits below a microsecond are cut, as DataFusion's cast does: towards 1970.
+// Nanoseconds as microseconds.
 struct FromNanos {
-  int64_t operator()(int64_t value) const { return value / 1000; }
+  const char* way_out;
+  int64_t operator()(int64_t value) const {
+    if (value % 1000 != 0) throw ReadError("schema", std::string("a value has digits below a microsecond; ") + way_out);
+    return value / 1000;
+  }
+};
+
+// The nanoseconds of a Julian day and nanoseconds of that day.
+struct NanosFromInt96 {
+  int64_t operator()(parquet::Int96 value) const {
+    int64_t nanos;
+    std::memcpy(&nanos, &value.value[0], 8);
+    const int64_t days = static_cast<int64_t>(value.value[2]) - 2440588;  // Julian day of 1970-01-01
+    const jg_i128 exact = jg_i128{days} * 86'400'000'000'000 + nanos;
+    if (exact != static_cast<int64_t>(exact)) {
+      throw ReadError("overflow", "a timestamp does not fit 64 bits in nanoseconds; declare it timestamp");
+    }
+    return static_cast<int64_t>(exact);
+  }
 };
 
 // A Julian day and nanoseconds of that day, of which digits below a microsecond are cut.
@@ -94,7 +126,7 @@ struct FromInt96 {
 // A column that the file does not have, or in which it has only NULLs, of no type.
 class NullChunkReader final : public ChunkReader {
  public:
-  void start(std::shared_ptr<arrow::io::RandomAccessFile>, const ChunkPlace&) override {}
+  void start(std::shared_ptr<arrow::io::RandomAccessFile>, const std::vector<ChunkPlace>&) override {}
   void read(int64_t, int32_t rows, const int32_t*, int32_t, ColumnRoom& room, JgCol* out) override {
     std::memset(room.data, 0, static_cast<size_t>(rows) * room.width);
     std::memset(room.valid.get(), 0, static_cast<size_t>(rows));
@@ -103,15 +135,38 @@ class NullChunkReader final : public ChunkReader {
   }
 };
 
+// What is made of the conversion that was chosen: a reader of flat columns …
+struct FlatReader {
+  using Made = std::unique_ptr<ChunkReader>;
+  static Made nulls() { return std::make_unique<NullChunkReader>(); }
+  template <class Physical, class Out, class Convert>
+  static Made make(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
+                   Convert convert) {
+    return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column, found, pool, convert);
+  }
+};
+
+// … or a leaf of a nested one, of which all entries are NULL where it has no type.
+struct NestedLeaf {
+  using Made = std::unique_ptr<LeafCursor>;
+  template <class Physical, class Out, class Convert>
+  static Made make(const ColumnSpec&, const parquet::ColumnDescriptor* found, RecyclingPool* pool, Convert convert) {
+    return std::make_unique<TypedLeaf<Physical, Out, Convert>>(found, pool, convert);
+  }
+};
+
+template <class Maker>
 class Choice {
+  using Made = typename Maker::Made;
+
  public:
   Choice(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool)
       : column_(column), found_(found), pool_(pool), logical_(*found->logical_type()) {}
 
-  std::unique_ptr<ChunkReader> make() {
-    if (found_->max_repetition_level() > 0 || found_->max_definition_level() > 1)
-      throw wrong_type(column_, "a nested type");
-    if (logical_.is_null() && column_.nullable) return std::make_unique<NullChunkReader>();
+  Made make() {
+    if constexpr (std::is_same_v<Maker, FlatReader>) {
+      if (logical_.is_null() && column_.nullable) return Maker::nulls();
+    }
     if (logical_.is_decimal()) return decimal();
     switch (found_->physical_type()) {
       case parquet::Type::BOOLEAN:
@@ -120,19 +175,24 @@ class Choice {
       case parquet::Type::INT32:
         if (logical_.is_date()) {
           if (column_.type == JG_DATE) return reader<parquet::Int32Type, int32_t>(Cast<int32_t>{});
+        } else if (logical_.is_time()) {  // in milliseconds
+          if (column_.type == JG_TIME) return reader<parquet::Int32Type, int64_t>(Finer{1000});
         } else if (plain() || logical_.is_int()) {
           return integer<parquet::Int32Type>();
         }
         break;
       case parquet::Type::INT64:
         if (logical_.is_timestamp()) {
-          if (column_.type == JG_TIMESTAMP) return timestamp();
+          if (column_.type == JG_TIMESTAMP || column_.type == JG_TIMESTAMP_NS) return timestamp();
+        } else if (logical_.is_time()) {
+          if (column_.type == JG_TIME) return time();
         } else if (plain() || logical_.is_int()) {
           return integer<parquet::Int64Type>();
         }
         break;
       case parquet::Type::INT96:
         if (column_.type == JG_TIMESTAMP) return reader<parquet::Int96Type, int64_t>(FromInt96{});
+        if (column_.type == JG_TIMESTAMP_NS) return reader<parquet::Int96Type, int64_t>(NanosFromInt96{});
         break;
       case parquet::Type::FLOAT:
         if (column_.type == JG_F32) return reader<parquet::FloatType, float>(Cast<float>{});
@@ -167,8 +227,8 @@ class Choice {
   bool plain() const { return logical_.is_none() || logical_.type() == LogicalType::Type::UNDEFINED; }
 
   template <class Physical, class Out, class Convert>
-  std::unique_ptr<ChunkReader> reader(Convert convert) {
-    return std::make_unique<TypedChunkReader<Physical, Out, Convert>>(column_, found_, pool_, convert);
+  Made reader(Convert convert) {
+    return Maker::template make<Physical, Out, Convert>(column_, found_, pool_, convert);
   }
 
   ReadError mismatch() const {
@@ -177,31 +237,32 @@ class Choice {
     return wrong_type(column_, found);
   }
 
-  std::unique_ptr<ChunkReader> decimal() {
+  Made decimal() {
     const auto& type = static_cast<const parquet::DecimalLogicalType&>(logical_);
     if (column_.type != JG_DEC64 && column_.type != JG_DEC128) throw mismatch();
-    if (type.scale() != column_.scale || type.precision() > column_.precision) throw mismatch();
+    narrows_ = type.precision() > 38 && column_.precision == 38;
+    if (type.scale() != column_.scale || (type.precision() > column_.precision && !narrows_)) throw mismatch();
     return column_.type == JG_DEC64 ? decimal_as<int64_t>() : decimal_as<jg_i128>();
   }
 
   template <class Out>
-  std::unique_ptr<ChunkReader> decimal_as() {
+  Made decimal_as() {
     switch (found_->physical_type()) {
       case parquet::Type::INT32:
         return reader<parquet::Int32Type, Out>(Cast<Out>{});
       case parquet::Type::INT64:
         return reader<parquet::Int64Type, Out>(Cast<Out>{});
       case parquet::Type::BYTE_ARRAY:
-        return reader<parquet::ByteArrayType, Out>(BigEndian<Out>{});
+        return reader<parquet::ByteArrayType, Out>(BigEndian<Out>{0, narrows_});
       case parquet::Type::FIXED_LEN_BYTE_ARRAY:
-        return reader<parquet::FLBAType, Out>(BigEndian<Out>{found_->type_length()});
+        return reader<parquet::FLBAType, Out>(BigEndian<Out>{found_->type_length(), narrows_});
       default:
         throw mismatch();
     }
   }
 
   template <class Physical>
-  std::unique_ptr<ChunkReader> integer() {
+  Made integer() {
     int bits = std::is_same_v<Physical, parquet::Int32Type> ? 32 : 64;
     bool is_signed = true;
     if (logical_.is_int()) {
@@ -222,14 +283,28 @@ class Choice {
     throw mismatch();
   }
 
-  std::unique_ptr<ChunkReader> timestamp() {
+  Made timestamp() {
+    const bool nanos = column_.type == JG_TIMESTAMP_NS;
     switch (static_cast<const parquet::TimestampLogicalType&>(logical_).time_unit()) {
       case LogicalType::TimeUnit::MILLIS:
-        return reader<parquet::Int64Type, int64_t>(FromMillis{});
+        return reader<parquet::Int64Type, int64_t>(Finer{nanos ? 1'000'000 : 1000});
+      case LogicalType::TimeUnit::MICROS:
+        if (nanos) return reader<parquet::Int64Type, int64_t>(Finer{1000});
+        return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
+      case LogicalType::TimeUnit::NANOS:
+        if (nanos) return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
+        return reader<parquet::Int64Type, int64_t>(FromNanos{"declare the column timestamp_ns"});
+      default:
+        throw mismatch();
+    }
+  }
+
+  Made time() {
+    switch (static_cast<const parquet::TimeLogicalType&>(logical_).time_unit()) {
       case LogicalType::TimeUnit::MICROS:
         return reader<parquet::Int64Type, int64_t>(Cast<int64_t>{});
       case LogicalType::TimeUnit::NANOS:
-        return reader<parquet::Int64Type, int64_t>(FromNanos{});
+        return reader<parquet::Int64Type, int64_t>(FromNanos{"times have no more"});
       default:
         throw mismatch();
     }
@@ -239,14 +314,21 @@ class Choice {
   const parquet::ColumnDescriptor* found_;
   RecyclingPool* pool_;
   const LogicalType& logical_;
+  bool narrows_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const parquet::ColumnDescriptor* found,
+std::unique_ptr<ChunkReader> make_chunk_reader(const ColumnSpec& column, const FoundColumn& found,
                                                RecyclingPool* pool) {
-  if (found == nullptr) return std::make_unique<NullChunkReader>();
-  return Choice(column, found, pool).make();
+  if (found.missing()) return std::make_unique<NullChunkReader>();
+  if (column.nesting != Nesting::kNone) return make_nested_reader(column, *found.node, *found.schema, pool);
+  return Choice<FlatReader>(column, found.leaves[0], pool).make();
+}
+
+std::unique_ptr<LeafCursor> make_leaf(const ColumnSpec& part, const parquet::ColumnDescriptor* found,
+                                      RecyclingPool* pool) {
+  return Choice<NestedLeaf>(part, found, pool).make();
 }
 
 }  // namespace jg::columnar

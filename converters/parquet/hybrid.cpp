@@ -209,9 +209,9 @@ void Validity::set_levels(const uint8_t* data, int64_t size, int64_t rows) {
   finish(rows);
 }
 
-void Validity::set_levels(const int16_t* levels, int64_t rows) {
+void Validity::set_levels(const int16_t* levels, int64_t rows, int16_t most) {
   start(rows);
-  for (int64_t i = 0; i < rows; ++i) words_[i >> 6] |= static_cast<uint64_t>(levels[i] != 0) << (i & 63);
+  for (int64_t i = 0; i < rows; ++i) words_[i >> 6] |= static_cast<uint64_t>(levels[i] == most) << (i & 63);
   finish(rows);
 }
 

@@ -37,8 +37,8 @@ class Validity {
   void set_all(int64_t rows);
   // Definition levels 0 and 1 in hybrid encoding, without a length prefix.
   void set_levels(const uint8_t* data, int64_t size, int64_t rows);
-  // Definition levels already decoded.
-  void set_levels(const int16_t* levels, int64_t rows);
+  // Definition levels already decoded; a row is valid where its level is `most`.
+  void set_levels(const int16_t* levels, int64_t rows, int16_t most);
 
   bool all() const { return all_; }
   int64_t values() const { return values_; }

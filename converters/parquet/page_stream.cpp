@@ -3,6 +3,7 @@
 #include <arrow/io/buffered.h>
 #include <arrow/io/memory.h>
 
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -17,10 +18,27 @@ constexpr int64_t kWholeChunkBytesMax = 8 << 20;
 constexpr int64_t kPageWindowBytes = 1 << 20;
 }  // namespace
 
-PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool)
-    : column_(column), properties_(pool) {
-  properties_.set_page_checksum_verification(true);
+std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
+                                                const ChunkPlace& place, const parquet::ColumnDescriptor& column,
+                                                RecyclingPool* pool, std::shared_ptr<arrow::ResizableBuffer>* chunk) {
+  parquet::ReaderProperties properties(pool);
+  properties.set_page_checksum_verification(true);
+  std::shared_ptr<arrow::io::InputStream> stream;
+  if (place.bytes <= kWholeChunkBytesMax) {
+    if (!*chunk) *chunk = take(arrow::AllocateResizableBuffer(0, pool));
+    check((*chunk)->Resize(place.bytes, /*shrink_to_fit=*/false));
+    if (take(file->ReadAt(place.offset, place.bytes, (*chunk)->mutable_data())) < place.bytes) {
+      malformed("the file ends inside of it");
+    }
+    stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(*chunk, 0, place.bytes));
+  } else {
+    auto raw = take(arrow::io::RandomAccessFile::GetStream(file, place.offset, place.bytes));
+    stream = take(arrow::io::BufferedInputStream::Create(kPageWindowBytes, pool, std::move(raw), place.bytes));
+  }
+  return parquet::PageReader::Open(std::move(stream), place.entries, place.codec, properties, column);
 }
+
+PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool) : column_(column), pool_(pool) {}
 
 void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) {
   page_.reset();
@@ -31,20 +49,7 @@ void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const 
 }
 
 void PageStream::open() {
-  std::shared_ptr<arrow::io::InputStream> stream;
-  if (place_.bytes <= kWholeChunkBytesMax) {
-    if (!chunk_) chunk_ = take(arrow::AllocateResizableBuffer(0, properties_.memory_pool()));
-    check(chunk_->Resize(place_.bytes, /*shrink_to_fit=*/false));
-    if (take(file_->ReadAt(place_.offset, place_.bytes, chunk_->mutable_data())) < place_.bytes) {
-      malformed("the file ends inside of it");
-    }
-    stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(chunk_, 0, place_.bytes));
-  } else {
-    auto raw = take(arrow::io::RandomAccessFile::GetStream(file_, place_.offset, place_.bytes));
-    stream = take(arrow::io::BufferedInputStream::Create(kPageWindowBytes, properties_.memory_pool(), std::move(raw),
-                                                         place_.bytes));
-  }
-  reader_ = parquet::PageReader::Open(std::move(stream), place_.rows, place_.codec, properties_, *column_);
+  reader_ = open_pages(file_, place_, *column_, pool_, &chunk_);
   reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {
     if (page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
     next_row_ += page.num_values;
@@ -58,14 +63,14 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
   for (;;) {
     page_ = reader_->NextPage();
     if (!page_) {
-      malformed("it ends after " + std::to_string(next_row_) + " of " + std::to_string(place_.rows) +
+      malformed("it ends after " + std::to_string(next_row_) + " of " + std::to_string(place_.entries) +
                 " rows of its row group");
     }
     if (page_->type() == parquet::PageType::DICTIONARY_PAGE)
       return static_cast<const parquet::DictionaryPage*>(page_.get());
     if (page_->type() != parquet::PageType::DATA_PAGE && page_->type() != parquet::PageType::DATA_PAGE_V2) continue;
     const auto& page = static_cast<const parquet::DataPage&>(*page_);
-    if (page.num_values() < 0 || page.num_values() > place_.rows - next_row_)
+    if (page.num_values() < 0 || page.num_values() > place_.entries - next_row_)
       malformed("a page with more rows than its row group");
     first_row_ = next_row_;
     end_row_ = next_row_ += page.num_values();
@@ -80,6 +85,22 @@ const parquet::DictionaryPage* PageStream::next(int64_t row) {
   }
 }
 
+// A row holds a value where its level is the highest.
+void PageStream::set_levels(const uint8_t* data, int64_t size, int64_t rows) {
+  const int16_t most = column_->max_definition_level();
+  if (most == 1) return validity_.set_levels(data, size, rows);
+  HybridDecoder decoder;
+  decoder.reset(data, size, std::bit_width(static_cast<uint16_t>(most)));
+  std::vector<uint32_t> found(static_cast<size_t>(rows));
+  decoder.decode(found.data(), static_cast<int32_t>(rows));
+  std::vector<int16_t> levels(found.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i] > static_cast<uint32_t>(most)) malformed("a definition level above the highest");
+    levels[i] = static_cast<int16_t>(found[i]);
+  }
+  validity_.set_levels(levels.data(), rows, most);
+}
+
 void PageStream::load_v1(const parquet::DataPageV1& page) {
   values_ = page.data();
   values_size_ = page.size();
@@ -90,16 +111,17 @@ void PageStream::load_v1(const parquet::DataPageV1& page) {
     if (values_size_ < 4) malformed("a page without definition levels");
     std::memcpy(&bytes, values_, 4);
     if (bytes > values_size_ - 4) malformed("definition levels larger than their page");
-    validity_.set_levels(values_ + 4, bytes, rows);
+    set_levels(values_ + 4, bytes, rows);
     values_ += 4 + static_cast<int64_t>(bytes);
     values_size_ -= 4 + static_cast<int64_t>(bytes);
   } else {
     parquet::LevelDecoder decoder;
-    int bytes = decoder.SetData(page.definition_level_encoding(), 1, page.num_values(), values_, page.size());
+    const int16_t most = column_->max_definition_level();
+    int bytes = decoder.SetData(page.definition_level_encoding(), most, page.num_values(), values_, page.size());
     std::vector<int16_t> levels(static_cast<size_t>(rows));
     if (decoder.Decode(page.num_values(), levels.data()) != page.num_values())
       malformed("a page without definition levels");
-    validity_.set_levels(levels.data(), rows);
+    validity_.set_levels(levels.data(), rows, most);
     values_ += bytes;
     values_size_ -= bytes;
   }
@@ -112,7 +134,7 @@ void PageStream::load_v2(const parquet::DataPageV2& page) {
   if (column_->max_definition_level() == 0) {
     validity_.set_all(page.num_values());
   } else {
-    validity_.set_levels(page.data() + repetition, definition, page.num_values());
+    set_levels(page.data() + repetition, definition, page.num_values());
   }
   values_ = page.data() + repetition + definition;
   values_size_ = page.size() - repetition - definition;

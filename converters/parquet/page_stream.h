@@ -11,6 +11,12 @@
 
 namespace jg::columnar {
 
+// The pages of a chunk, with checksums verified. `chunk` holds its bytes where they are few.
+std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
+                                                const ChunkPlace& place, const parquet::ColumnDescriptor& column,
+                                                RecyclingPool* pool, std::shared_ptr<arrow::ResizableBuffer>* chunk);
+
+// Of a column without lists above it.
 class PageStream {
  public:
   PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool);
@@ -31,11 +37,12 @@ class PageStream {
 
  private:
   void open();
+  void set_levels(const uint8_t* data, int64_t size, int64_t rows);
   void load_v1(const parquet::DataPageV1& page);
   void load_v2(const parquet::DataPageV2& page);
 
   const parquet::ColumnDescriptor* column_;
-  parquet::ReaderProperties properties_;
+  RecyclingPool* pool_;
   std::shared_ptr<arrow::io::RandomAccessFile> file_;
   ChunkPlace place_;
   std::shared_ptr<arrow::ResizableBuffer> chunk_;

@@ -152,7 +152,7 @@ Status ParquetSource::open() {
 Status ParquetSource::check_columns() const {
   for (size_t i = 0; i < options_.columns.size(); ++i) {
     const ColumnSpec& column = options_.columns[i];
-    auto lacks = [i](const ParquetFile& file) { return file.columns[i] == nullptr; };
+    auto lacks = [i](const ParquetFile& file) { return file.columns[i].missing(); };
     auto count = std::count_if(files_.begin(), files_.end(), lacks);
     if (count == 0 || (column.nullable && count < static_cast<int64_t>(files_.size()))) continue;
     const ParquetFile& file = *std::find_if(files_.begin(), files_.end(), lacks);

@@ -7,21 +7,38 @@
 
 #include "common/input_file.h"
 #include "common/read_error.h"
+#include "parquet/nested_chunk.h"
 
 namespace jg::columnar {
 
 namespace {
 
-// The top-level leaf of that name, null if the file has no such column.
-const parquet::ColumnDescriptor* find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
-  const parquet::schema::GroupNode& root = *schema.group_node();
-  for (int i = 0; i < root.field_count(); ++i) {
-    const parquet::schema::NodePtr& field = root.field(i);
-    if (field->name() != wanted.name) continue;
-    if (!field->is_primitive()) throw wrong_type(wanted, "a nested type");
-    return schema.Column(schema.ColumnIndex(*field));
+const parquet::schema::Node* field_of(const parquet::schema::GroupNode& group, const std::string& name) {
+  for (int i = 0; i < group.field_count(); ++i) {
+    if (group.field(i)->name() == name) return group.field(i).get();
   }
   return nullptr;
+}
+
+// The column of that name, or the field on the path through structs.
+FoundColumn find_column(const parquet::SchemaDescriptor& schema, const ColumnSpec& wanted) {
+  const parquet::schema::Node* node = field_of(*schema.group_node(), wanted.column());
+  for (size_t depth = 1; node && depth < wanted.path.size(); ++depth) {
+    if (node->is_primitive() || node->is_repeated() || node->logical_type()->is_list() ||
+        node->logical_type()->is_map()) {
+      throw wrong_type(wanted, "no field of a struct");
+    }
+    node = field_of(static_cast<const parquet::schema::GroupNode&>(*node), wanted.path[depth]);
+  }
+  if (node == nullptr) return {};
+  FoundColumn found{&schema, node, {}};
+  if (wanted.nesting != Nesting::kNone) {
+    found.leaves = nested_leaves(wanted, *node, schema);
+  } else {
+    if (!node->is_primitive() || node->is_repeated()) throw wrong_type(wanted, "a nested type");
+    found.leaves = {schema.Column(schema.ColumnIndex(*node))};
+  }
+  return found;
 }
 
 template <class Physical>
@@ -46,21 +63,31 @@ bool ordered(const parquet::ColumnDescriptor& column) {
   return false;
 }
 
-void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, ColumnRange* range) {
+// How many of the wanted type's units are in one of the file's, as a fraction.
+std::pair<jg_i128, jg_i128> units(const parquet::LogicalType& logical, JgType wanted) {
+  using Unit = parquet::LogicalType::TimeUnit;
+  Unit::unit unit = Unit::UNKNOWN;
+  if (logical.is_timestamp()) unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
+  if (logical.is_time()) unit = static_cast<const parquet::TimeLogicalType&>(logical).time_unit();
+  const bool nanos = wanted == JG_TIMESTAMP_NS;
+  if (unit == Unit::MILLIS) return {nanos ? 1'000'000 : 1000, 1};
+  if (unit == Unit::MICROS) return {nanos ? 1000 : 1, 1};
+  return {1, unit == Unit::NANOS && !nanos ? 1000 : 1};
+}
+
+void set_min_max(const parquet::Statistics& statistics, const parquet::ColumnDescriptor& column, JgType wanted,
+                 ColumnRange* range) {
   const parquet::LogicalType& logical = *column.logical_type();
   bool is_signed = !logical.is_int() || static_cast<const parquet::IntLogicalType&>(logical).is_signed();
+  auto [times, divide] = units(logical, wanted);
   switch (column.physical_type()) {
-    case parquet::Type::INT32:
-      if (is_signed) range->integers = min_max<parquet::Int32Type>(statistics);
+    case parquet::Type::INT32: {
+      auto [low, high] = min_max<parquet::Int32Type>(statistics);
+      if (is_signed) range->integers = std::pair(low * times, high * times);
       break;
+    }
     case parquet::Type::INT64: {
       auto [low, high] = min_max<parquet::Int64Type>(statistics);
-      jg_i128 times = 1, divide = 1;
-      if (logical.is_timestamp()) {
-        auto unit = static_cast<const parquet::TimestampLogicalType&>(logical).time_unit();
-        if (unit == parquet::LogicalType::TimeUnit::MILLIS) times = 1000;
-        if (unit == parquet::LogicalType::TimeUnit::NANOS) divide = 1000;
-      }
       if (is_signed) range->integers = std::pair(low * times / divide, high * times / divide);
       break;
     }
@@ -87,13 +114,14 @@ void drop_unless_ascending(std::optional<std::pair<T, T>>* bounds) {
   if (*bounds && !((*bounds)->first <= (*bounds)->second)) bounds->reset();
 }
 
-ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column) {
+ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::ColumnDescriptor& column,
+                     JgType wanted) {
   ColumnRange range;
   try {
     std::shared_ptr<parquet::Statistics> statistics = chunk.is_stats_set() ? chunk.statistics() : nullptr;
     if (!statistics) return range;
     range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
-    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, &range);
+    if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, wanted, &range);
   } catch (const parquet::ParquetException&) {
     return {};  // bounds that are no values of the column's type
   }
@@ -103,12 +131,13 @@ ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::C
   return range;
 }
 
-ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int64_t file_bytes,
+// `flat`: no list is above the leaf.
+ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, bool flat, int64_t file_bytes,
                     const parquet::ApplicationVersion& writer) {
   if (chunk.compression() == arrow::Compression::LZO)
     throw ReadError("io", "it is compressed with LZO; write it with another codec");
   ChunkPlace place;
-  place.rows = rows;
+  place.entries = chunk.num_values();
   place.codec = chunk.compression();
   place.offset = chunk.data_page_offset();
   if (chunk.has_dictionary_page() && chunk.dictionary_page_offset() > 0 &&
@@ -124,7 +153,8 @@ ChunkPlace place_of(const parquet::ColumnChunkMetaData& chunk, int64_t rows, int
     constexpr int64_t kHeaderBytesMax = 100;
     place.bytes += std::min(kHeaderBytesMax, file_bytes - place.offset - place.bytes);
   }
-  if (chunk.num_values() != rows) malformed("its footer gives a column another number of rows than its row group");
+  if (flat ? place.entries != rows : place.entries < rows)
+    malformed("its footer gives a column another number of rows than its row group");
   return place;
 }
 
@@ -167,16 +197,19 @@ ParquetFile read_footer(const std::string& path, const FileSourceOptions& option
     std::vector<std::unique_ptr<parquet::ColumnChunkMetaData>> chunks(file.columns.size());
     wanted.chunks.resize(file.columns.size());
     for (size_t i = 0; i < file.columns.size(); ++i) {
-      if (file.columns[i] == nullptr) continue;
-      int leaf = file.metadata->schema()->ColumnIndex(*file.columns[i]->schema_node());
-      of_column(options.columns[i], [&] {
-        chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
-        wanted.chunks[i] = place_of(*chunks[i], wanted.rows, file_bytes, file.metadata->writer_version());
-      });
-      wanted.bytes += wanted.chunks[i].bytes;
+      for (const parquet::ColumnDescriptor* found : file.columns[i].leaves) {
+        int leaf = file.metadata->schema()->ColumnIndex(*found->schema_node());
+        of_column(options.columns[i], [&] {
+          chunks[i] = open_chunk(*group, leaf, file.metadata->is_encryption_algorithm_set());
+          wanted.chunks[i].push_back(place_of(*chunks[i], wanted.rows, found->max_repetition_level() == 0, file_bytes,
+                                              file.metadata->writer_version()));
+        });
+        wanted.bytes += wanted.chunks[i].back().bytes;
+      }
     }
     auto range = [&](size_t i) {
-      if (file.columns[i] != nullptr) return range_of(*chunks[i], *file.columns[i]);
+      if (options.columns[i].nesting != Nesting::kNone) return ColumnRange{};
+      if (!file.columns[i].missing()) return range_of(*chunks[i], *file.columns[i].leaves[0], options.columns[i].type);
       ColumnRange missing;
       missing.all_null = true;
       return missing;

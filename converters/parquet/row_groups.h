@@ -14,17 +14,17 @@ namespace jg::columnar {
 
 struct RowGroup {
   int64_t rows = 0;
-  int64_t bytes = 0;               // of the wanted columns
-  bool joins = true;               // may hold a row that has partners in the joins to come
-  std::vector<ChunkPlace> chunks;  // one for each wanted column; empty where the file has no such column
+  int64_t bytes = 0;                            // of the wanted columns
+  bool joins = true;                            // may hold a row that has partners in the joins to come
+  std::vector<std::vector<ChunkPlace>> chunks;  // of each wanted column's leaves
 };
 
 struct ParquetFile {
   std::string path;
-  std::shared_ptr<parquet::FileMetaData> metadata;        // owns the descriptors
-  std::vector<const parquet::ColumnDescriptor*> columns;  // the wanted ones, by name; null where there is none
-  std::vector<RowGroup> row_groups;                       // those that may hold a match
-  int64_t pruned_bytes = 0;                               // of wanted columns in the others
+  std::shared_ptr<parquet::FileMetaData> metadata;  // owns the descriptors
+  std::vector<FoundColumn> columns;                 // the wanted ones, by name
+  std::vector<RowGroup> row_groups;                 // those that may hold a match
+  int64_t pruned_bytes = 0;                         // of wanted columns in the others
 };
 
 // Reads the footer. Row groups out of `bounds` are left out, those out of `partners` are marked. Throws ReadError or a

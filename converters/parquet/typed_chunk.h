@@ -36,8 +36,8 @@ class TypedChunkReader final : public ChunkReader {
     stride_ = kFixedBytes ? found->type_length() : static_cast<int64_t>(sizeof(T));
   }
 
-  void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) override {
-    pages_.start(std::move(file), place);
+  void start(std::shared_ptr<arrow::io::RandomAccessFile> file, const std::vector<ChunkPlace>& places) override {
+    pages_.start(std::move(file), places[0]);
     dictionary_.clear();
     has_dictionary_ = false;
   }

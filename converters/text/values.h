@@ -179,6 +179,41 @@ inline Parse to_timestamp(std::string_view v, int64_t* out) {
   return *out < kYear1 || *out >= kYear10000 ? Parse::kOverflow : Parse::kOk;
 }
 
+// As to_timestamp, with up to nine digits of a fraction.
+inline Parse to_timestamp_ns(std::string_view v, int64_t* out) {
+  constexpr size_t kKept = 6, kDigits = 9;
+  const size_t point = v.find('.');
+  size_t digits = 0;
+  while (point != v.npos && point + 1 + digits < v.size() && v[point + 1 + digits] >= '0' &&
+         v[point + 1 + digits] <= '9')
+    ++digits;
+  while (digits > kDigits && v[point + digits] == '0') --digits;
+  if (digits > kDigits) return Parse::kWrong;
+  int64_t below = 0;
+  std::string micros(v);
+  if (digits > kKept) {
+    for (size_t i = kKept; i < kDigits; ++i) below = below * 10 + (i < digits ? v[point + 1 + i] - '0' : 0);
+    const size_t end = std::min(v.find_first_not_of("0123456789", point + 1), v.size());
+    micros.erase(point + 1 + kKept, end - point - 1 - kKept);
+  }
+  int64_t us;
+  const Parse parsed = to_timestamp(micros, &us);
+  if (parsed != Parse::kOk) return parsed;
+  jg_i128 ns = static_cast<jg_i128>(us) * 1000 + below;
+  *out = static_cast<int64_t>(ns);
+  return ns != *out ? Parse::kOverflow : Parse::kOk;
+}
+
+// HH:MM:SS, and up to six digits of a fraction that are no zeros.
+inline Parse to_time(std::string_view v, int64_t* out) {
+  while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
+  while (!v.empty() && v.front() == ' ') v.remove_prefix(1);
+  constexpr size_t kSeconds = 8, kFraction = 15;
+  while (v.size() > kFraction && v.back() == '0') v.remove_suffix(1);
+  if (v.size() < kSeconds || v.size() > kFraction) return Parse::kWrong;
+  return from_failure(jg_cast_to_time({v.data(), v.size()}, out)) == Parse::kOk ? Parse::kOk : Parse::kWrong;
+}
+
 // Writes the value of text `v` (already unquoted and unescaped) into row `i` of `data`.
 inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
   const JgStr s{v.data(), v.size()};
@@ -225,6 +260,10 @@ inline Parse store(const ColumnSpec& c, std::string_view v, void* data, int i) {
     }
     case JG_TIMESTAMP:
       return to_timestamp(v, static_cast<int64_t*>(data) + i);
+    case JG_TIME:
+      return to_time(v, static_cast<int64_t*>(data) + i);
+    case JG_TIMESTAMP_NS:
+      return to_timestamp_ns(v, static_cast<int64_t*>(data) + i);
     default:
       static_cast<JgStr*>(data)[i] = s;
       return Parse::kOk;
@@ -246,6 +285,8 @@ inline int width_of(JgType type) {
     case JG_F64:
     case JG_DEC64:
     case JG_TIMESTAMP:
+    case JG_TIME:
+    case JG_TIMESTAMP_NS:
       return 8;
     default:
       return 16;
@@ -253,8 +294,9 @@ inline int width_of(JgType type) {
 }
 
 inline const char* name_of(JgType type) {
-  static constexpr const char* kNames[] = {"bool",    "int8",    "int16", "int32",     "int64",  "float32", "float64",
-                                           "decimal", "decimal", "date",  "timestamp", "string", "binary"};
+  static constexpr const char* kNames[] = {"bool",      "int8",    "int16",        "int32",   "int64",
+                                           "float32",   "float64", "decimal",      "decimal", "date",
+                                           "timestamp", "time",    "timestamp_ns", "string",  "binary"};
   return kNames[type];
 }
 

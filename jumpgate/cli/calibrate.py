@@ -1,4 +1,4 @@
-"""`jumpgate calibrate`: measures how fast this machine reads each format, for offload = auto."""
+"""`jumpgate calibrate`: measures how fast this machine does each kind of work, for plans and offload = auto."""
 
 from __future__ import annotations
 
@@ -14,26 +14,33 @@ from jumpgate.cli.options import job_options, json_option
 @job_options
 @json_option
 def command(as_json: bool, **options: Any) -> None:
-    """Measure how fast this machine reads each format, through accelerators and without: about a minute.
+    """Measure how fast this machine reads, joins, groups and sorts, in accelerators and in DataFusion: about a minute.
 
-    The figures are kept in the cache and decide what `offload = auto` takes to accelerators.
+    The figures are kept in the cache. Plans are costed with them, and `offload = auto` decides by them.
     """
-    from dataclasses import asdict
-
     import jumpgate
     from jumpgate.client.sql import calibrate
+    from jumpgate.service import calibration
 
     with jumpgate.connect(options.pop("address"), **options) as connection, output.progress() as progress:
-        speeds = calibrate.measure(connection, progress)
-    file = calibrate.save(speeds)
+        seconds = calibrate.measure(connection, progress)
+    file = calibration.save(seconds)
     if as_json:
-        output.print_json({**asdict(speeds), "file": str(file)})
+        output.print_json({"cores": calibration.cores(), "seconds": seconds, "file": str(file)})
         return
+    kinds = sorted({*seconds["host"], *seconds["datafusion"]})
     rows = [
-        (format, f"{speeds.jumpgate[format] / 1e6:.0f}", f"{speeds.client[format] / 1e6:.0f}")
-        for format in speeds.jumpgate
+        (kind, *(_shown(calibration.unit_seconds(kind, seconds[who])) for who in calibration.WHO)) for kind in kinds
     ]
     output.print_table(
-        "MB of files a second", ("format", "accelerators", "DataFusion"), rows, right=("accelerators", "DataFusion")
-    )
-    print(f"overhead of a job: {1e3 * speeds.overhead_s:.1f} ms; kept in {file}")
+        "seconds of a core for a unit of work", ("work", "accelerators", "DataFusion"), rows,
+        right=("accelerators", "DataFusion"),
+    )  # fmt: skip
+    print(f"kept in {file}")
+
+
+def _shown(seconds: float) -> str:
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds * 1e9:.3g} ns"

@@ -7,6 +7,7 @@ import runpy
 import sys
 import traceback
 from pathlib import Path
+from typing import Any
 
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
@@ -33,12 +34,33 @@ def load(file: Path) -> tuple[Dataflow, Dialect]:
     return _from_python(file), DEFAULT
 
 
+def load_dataflows(file: Path) -> list[tuple[str, Dataflow]]:
+    """Names and dataflows of `dataflows` in a Python file. Raises ConfigError (an error in the file)."""
+    found = _names_of(file).get(f"{NAME}s")
+    if not isinstance(found, dict) or not all(isinstance(flow, Dataflow) for flow in found.values()):
+        raise ConfigError(f"{file} defines no '{NAME}s': assign it a dictionary of names and dataflows", file=file)
+    return [(str(name), flow) for name, flow in found.items()]
+
+
 def _from_python(file: Path) -> Dataflow:
+    found = _names_of(file).get(NAME)
+    if not isinstance(found, Dataflow):
+        what = "defines no" if found is None else f"defines a {type(found).__name__}, not a dataflow, as"
+        raise ConfigError(
+            f"{file} {what} '{NAME}': assign it what read(…) and its methods give, or a function that returns that",
+            file=file,
+        )
+    return found
+
+
+def _names_of(file: Path) -> dict[str, Any]:
+    """What a Python file defines; of a function called `dataflow` what it returns."""
     sys.path.insert(0, str(file.parent.absolute()))
     try:
-        found = runpy.run_path(str(file), run_name="__jumpgate__").get(NAME)
-        if callable(found):
-            found = found()
+        found = runpy.run_path(str(file), run_name="__jumpgate__")
+        if callable(found.get(NAME)):
+            found[NAME] = found[NAME]()
+        return found
     except JumpgateError:
         raise
     except Exception as error:
@@ -50,10 +72,3 @@ def _from_python(file: Path) -> Dataflow:
         raise ConfigError(f"{where}: {type(error).__name__}: {error}", file=file, line=line) from error
     finally:
         sys.path.pop(0)
-    if not isinstance(found, Dataflow):
-        what = "defines no" if found is None else f"defines a {type(found).__name__}, not a dataflow, as"
-        raise ConfigError(
-            f"{file} {what} '{NAME}': assign it what read(…) and its methods give, or a function that returns that",
-            file=file,
-        )
-    return found

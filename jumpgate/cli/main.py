@@ -25,7 +25,7 @@ COMMANDS = {
     "switch": ("switch", "Run the software switch; compile P4 programs for it."),
     "nca": ("nca", "List, show, check and create accelerators."),
     "data": ("data", "Generate test data."),
-    "calibrate": ("calibrate", "Measure what this machine reads how fast, for offload = auto."),
+    "calibrate": ("calibrate", "Measure how fast this machine is, for plans and offload = auto."),
     "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),
     "doctor": ("doctor", "Check this machine: compiler, cores, memory, cache, ports."),
 }

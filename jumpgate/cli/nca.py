@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,42 +89,35 @@ def show(name: str, as_json: bool) -> None:
 @command.command("check")
 @click.argument("name")
 @click.option("--cases", type=click.IntRange(1), default=50, show_default=True, help="Random dataflows.")
+@click.option("--directed", type=click.IntRange(1), default=8, show_default=True,
+              help="Directed dataflows of each operator that run on real processes.")  # fmt: skip
+@click.option("--dataflows", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A Python file of your own: its `dataflows` is a dictionary of names and dataflows.")  # fmt: skip
 @json_option
 @click.pass_context
-def check(context: click.Context, name: str, cases: int, as_json: bool) -> None:
-    """Run the conformance kit: random dataflows against a reference engine, and instances that are killed or misused.
+def check(context: click.Context, name: str, cases: int, directed: int, dataflows: Path | None, as_json: bool) -> None:
+    """Run the conformance kit: directed and random dataflows against a reference engine, instances that are killed.
 
     Exit code 1 if anything is found.
     """
-    import jumpgate.client as client
-    from jumpgate.dataflow.builder import Dataflow
-    from jumpgate.hosts.config import load, this_machine
-    from jumpgate.nca.conformance.kit import check as run_kit
-    from jumpgate.service import embedded
-    from jumpgate.testing.live import agents
-    from jumpgate.testing.rig import LocalRig
+    from jumpgate.cli.load import load_dataflows
+    from jumpgate.hosts.config import load
+    from jumpgate.nca.conformance import Case
+    from jumpgate.testing.check import check_nca
 
     found = registry()
-    nca = found.get(name)
-    config = load()
-    samples = tuple(getattr(nca, "sample_devices", ()))  # of its own, where the configuration has none of their kind
-    if not {d.kind for d in samples} & {d.kind for d in config.devices}:
-        config = replace(config, devices=(*config.devices, *samples))
-    devices = (this_machine().device, *config.devices)
-    with (
-        contextlib.closing(embedded.start(config, found)) as service,
-        client.connect(service.address, prefer=(name,)) as session,
-        LocalRig(
-            found, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents
-        ) as rig,
-    ):
-        report = run_kit(nca, rig, cases)
+    own = [] if dataflows is None else [Case(f"{dataflows.name}: {n}", d.root) for n, d in load_dataflows(dataflows)]
+    report = check_nca(found.get(name), found, load(), cases, directed, own)
     if as_json:
         output.print_json(report.to_dict())
     else:
         rows = [("dataflows asked about", report.asked), ("results compared", report.compared),
+                *((f"… with {kind}", count) for kind, count in sorted(report.operators.items())),
                 ("life-cycles broken off", report.broken_off), ("findings", len(report.findings))]  # fmt: skip
         output.print_table(f"{name}: {'passed' if report.passed else 'FAILED'}", ("", ""), rows, right=("",))
+        refused = sorted(report.refused.items(), key=lambda item: -item[1])
+        if refused:
+            output.print_table("", ("what it refused", "times"), refused, right=("times",))
         for finding in report.findings:
             print(finding)
     if not report.passed:

@@ -32,7 +32,7 @@ def command(file: Path, target: Path | None, explained: bool, as_json: bool, **o
     with client.connect(options.pop("address"), **options) as session:
         if explained:
             print(session.explain(dataflow, dialect), file=sys.stderr)
-        answer = session.run(dataflow, dialect)
+        answer = session.run(dataflow, dialect, text=file.read_text() if file.suffix == ".py" else "")
         table = answer.to_arrow()
         if explained:
             from jumpgate.observe import text, timeline

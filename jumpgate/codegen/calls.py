@@ -44,9 +44,33 @@ def write_call(w: ExpressionWriter, e: Call) -> Value:
     return w.local(e.type, _text(function, e, args), null)
 
 
-def days(us: str) -> str:
-    """The day of a timestamp."""
-    return f"(int32_t)(({us}) / {DAY_US}ll - (({us}) % {DAY_US}ll < 0))"
+def days(value: str, day: int = DAY_US) -> str:
+    """The day of a timestamp; `day`: how many of its units a day has."""
+    return f"(int32_t)(({value}) / {day}ll - (({value}) % {day}ll < 0))"
+
+
+def moved(value: str, source: DataType, target: DataType) -> str:
+    """A conversion between dates, times, timestamps, moments and durations that cannot fail; empty: it is another."""
+    kinds = source.kind.replace("tz", ""), target.kind.replace("tz", "")
+    nanos = kinds[0] == "timestamp_ns"
+    day = DAY_US * (1000 if nanos else 1)
+    match kinds:
+        case "date", "timestamp":
+            return f"(int64_t){value} * {DAY_US}ll"
+        case (("timestamp" | "timestamp_ns"), "date"):
+            return days(value, day)
+        case (("timestamp" | "timestamp_ns"), "time"):
+            return f"(({value}) % {day}ll + {day}ll) % {day}ll" + (" / 1000" if nanos else "")
+        case "timestamp_ns", "timestamp":  # towards 1970
+            return f"({value}) / 1000"
+        case (
+            ("timestamp", "timestamp")
+            | ("timestamp_ns", "timestamp_ns")
+            | ("duration", "int64")
+            | ("int64", "duration")
+        ):
+            return value
+    return ""
 
 
 def least(type: DataType) -> str:
@@ -57,9 +81,10 @@ def least(type: DataType) -> str:
 def _text(function: Function, e: Call, args: list[Value], out: str = "") -> str:
     names = {"out": out, "type": cpp_type(e.type), "unsigned": "u" + cpp_type(e.type)}
     if e.args:
-        kind = names["kind"] = e.args[0].type.kind
+        is_date = e.args[0].type.kind == "date"
+        names["kind"] = "date" if is_date else "timestamp"
         if "{days}" in function.cpp:
-            names["days"] = args[0].text if kind == "date" else days(args[0].text)
+            names["days"] = args[0].text if is_date else days(args[0].text)
     return function.cpp.format(*(a.text for a in args), **names)
 
 

@@ -15,9 +15,7 @@ _TYPES = {
     "float32": "float",
     "float64": "double",
     "date": "int32_t",
-    "timestamp": "int64_t",
-    "string": "JgStr",
-    "binary": "JgStr",
+    **dict.fromkeys(("timestamp", "time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration"), "int64_t"),
 }
 
 
@@ -43,7 +41,7 @@ def cpp_type(type: DataType) -> str:
     """
     if type.kind == "decimal":
         return "int64_t" if type.precision <= 18 else "jg_i128"
-    return _TYPES[type.kind]
+    return "JgStr" if type.is_text else _TYPES[type.kind]
 
 
 def constant(value: int, type: str = "int64_t") -> str:

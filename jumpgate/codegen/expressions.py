@@ -11,10 +11,11 @@ from collections.abc import Callable
 from jumpgate.codegen import calls, literals, measures
 from jumpgate.codegen.cpp import Value, any_null, constant, cpp_type
 from jumpgate.codegen.program import Finished, InParameter, MarkValue, Null, Parameter, RowField, SourceColumn
+from jumpgate.dataflow.casts import cannot_fail
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.expressions import Call, Case, Cast, Expression
+from jumpgate.dataflow.expressions import Call, Case, Cast, Expression, Member
 from jumpgate.dataflow.functions_core import DAY_US
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, bool_
 
 _RANGES = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -67,6 +68,8 @@ class ExpressionWriter:
                 return self._cast(e)
             case Call():
                 return calls.write_call(self, e)
+            case Member():
+                return self._member(e)
         raise TypeError(f"no C++ for {type(e).__name__}")
 
     def condition(self, e: Expression) -> str:
@@ -154,6 +157,24 @@ class ExpressionWriter:
         self.lines.append(self.block(e.otherwise, v, n) + " }" * depth)
         return Value(v, n)
 
+    def _member(self, e: Member) -> Value:
+        """Reads the field out of the struct's bytes (jumpgate/ntf/README.md, "Nested values")."""
+        struct = self.write(e.input)
+        fields = [p.type for p in e.input.type.parts]
+        slot = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields[: e.number])
+        there = f"jg_has_field({struct.text}, {e.number})"
+        if not e.type.is_text:
+            value = f"jg_fixed_field<{cpp_type(e.type)}>({struct.text}, {slot})"
+        elif before := [i for i, t in enumerate(fields[: e.number]) if t.is_text]:
+            start = slot - sum(4 if t.is_text else t.width for t in fields[before[-1] : e.number])
+            value = f"jg_bytes_field({struct.text}, jg_end_field({struct.text}, {start}), {slot})"
+        else:
+            head = (len(fields) + 7) // 8 + sum(4 if t.is_text else t.width for t in fields)
+            value = f"jg_bytes_field({struct.text}, {head}, {slot})"
+        null = f"({struct.null}) || !{there}" if struct.null else f"!{there}"
+        n = self.local(bool_, null, None)
+        return self.local(e.type, f"{n.text} ? {cpp_type(e.type)}{{}} : {value}", n.text)
+
     # ---- casts ----
 
     def _cast(self, e: Cast) -> Value:
@@ -164,10 +185,8 @@ class ExpressionWriter:
             return v
         if target.kind == "string" and source.kind != "binary":
             return self.local(target, self._to_text(v.text, source), null)
-        if source.kind == "date" and target.kind == "timestamp":
-            return self.local(target, f"(int64_t){v.text} * {DAY_US}ll", null)
-        if source.kind == "timestamp" and target.kind == "date":
-            return self.local(target, calls.days(v.text), null)
+        if cannot_fail(source, target) and (moved := calls.moved(v.text, source, target)):
+            return self.local(target, moved, null)
         if target.kind == "binary" or source.kind == "bool":
             return self.local(target, f"({c}){v.text}" if source.kind == "bool" else v.text, null)
         if target.kind == "bool" and source.is_numeric:
@@ -190,7 +209,8 @@ class ExpressionWriter:
             return f"jg_int_to_text(t, {v})"
         if source.kind == "decimal":
             return f"jg_decimal_to_text(t, {v}, {source.scale})"
-        return f"jg_bool_to_text({v})" if source.kind == "bool" else f"jg_{source.kind}_to_text(t, {v})"
+        kind = source.kind.replace("tz", "")
+        return f"jg_bool_to_text({v})" if kind == "bool" else f"jg_{kind}_to_text(t, {v}, {int(source.is_zoned)})"
 
     def _checked_cast(
         self, v: str, source: DataType, target: DataType, out: str, fail: Callable[[str, str], str]
@@ -213,12 +233,15 @@ class ExpressionWriter:
                 if target.kind == "decimal"
                 else ""
             )
-            kind = "int" if target.is_integer else "float" if target.is_float else target.kind
+            kind = "int" if target.is_integer else "float" if target.is_float else target.kind.replace("tz", "")
             function = f"jg_text_to_{kind}" if target.is_numeric else f"jg_cast_to_{kind}"
             return [
                 f"{wide} w{{}}; int {code} = {function}({v}, {extra}&w); {out} = ({c})w;",
                 fail(f"{code} != JG_OK", code),
             ]
+        if target.kind in ("timestamp_ns", "timestamptz_ns"):
+            units = DAY_US * 1000 if source.kind == "date" else 1000
+            return [fail(f"__builtin_mul_overflow((int64_t){v}, {units}ll, &{out})", "JG_OVERFLOW")]
         if source.is_float and target.is_integer:
             rounded = "__builtin_rint" if self.dialect.to_integer == "round" else "__builtin_trunc"
             bits = _RANGES[target.kind] - 1

@@ -5,10 +5,15 @@ from __future__ import annotations
 import base64
 import datetime
 import decimal
+from dataclasses import replace
 from typing import Any
 
-from jumpgate.dataflow.expressions import Value
-from jumpgate.dataflow.types import DataType
+from jumpgate.codegen.program import InParameter, Null, Parameter, Program
+from jumpgate.dataflow.casts import of_day
+from jumpgate.dataflow.expressions import Call, Expression, InList, Literal, Value
+from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.types import DataType, binary
 
 _EPOCH = datetime.date(1970, 1, 1)
 _EPOCH_TIME = datetime.datetime(1970, 1, 1)
@@ -26,6 +31,8 @@ def physical(value: Value, type: DataType) -> int | float | bytes:
         return number * int(10**shift) if shift >= 0 else number // int(10**-shift)
     if isinstance(value, datetime.datetime):
         return (value - _EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    if isinstance(value, datetime.time):
+        return of_day(value)
     if isinstance(value, datetime.date):
         return (value - _EPOCH).days
     if isinstance(value, str):
@@ -69,3 +76,28 @@ def member(type: DataType) -> str:
 
 def carrier(type: DataType) -> str:
     return {"i": "int", "d": "wide", "f": "double", "f32": "float", "s": "text"}[member(type)]
+
+
+def parameterised(e: Expression, program: Program) -> Expression:
+    """The expression with literals turned into parameters of the program (NULLs and what a function calls its shape
+    stay); notes the functions of installed packages that it calls."""
+    if isinstance(e, Literal):
+        return Null(e.type) if e.value is None else Parameter(e.type, program.parameter(scalar(e.value, e.type)))
+    if isinstance(e, InList):
+        values = tuple(o.value for o in e.options)
+        index = program.parameter(members(values, e.input.type))
+        return InParameter(e.type, parameterised(e.input, program), index, None in values)
+    if isinstance(e, Call):
+        function = find(e.function)
+        if function.name not in BUILT_IN:
+            program.installed[function.name] = function.cpp, function.cpp_source
+        return replace(e, args=tuple(_argument(function, i, a, program) for i, a in enumerate(e.args)))
+    return e.with_children(tuple(parameterised(c, program) for c in e.children)) if e.children else e
+
+
+def _argument(function: Function, i: int, argument: Expression, program: Program) -> Expression:
+    if i in function.shape:
+        return argument
+    if function.encode is not None and i in function.literals and isinstance(argument, Literal):
+        argument = Literal(binary.with_nullable(False), function.encode(argument.value))
+    return parameterised(argument, program)

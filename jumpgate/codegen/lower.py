@@ -19,15 +19,12 @@ from jumpgate.codegen.program import (
     EmitSink,
     FileSource,
     FilterStep,
-    Finished,
     GroupSink,
     Held,
-    InParameter,
     JoinFilter,
     LimitStep,
     MarkValue,
     Null,
-    Parameter,
     Pipeline,
     ProbeStep,
     Program,
@@ -38,9 +35,10 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    source_columns,
+    step_expressions,
 )
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, InList, Literal, conjuncts
-from jumpgate.dataflow.functions import BUILT_IN, find
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -59,6 +57,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
     Window,
     column,
+    numbered,
     partial_state,
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_
@@ -99,35 +98,18 @@ class Lowering:
         self.sorted_by: dict[int, tuple[Expression, ...]] = {}  # what the fields of a sort buffer are, by its table
         self.keep: list[Operator] = []  # ids in `shared` and `builds` stay valid while the nodes live
         self.kept_rows: frozenset[int] = frozenset()
+        self.numbers: dict[int, int] = {}  # of operators, by identity
+        self.passed: dict[int, list[tuple[Stream, int]]] = {}  # where the rows of an operator pass, by its number
+        self.pipeline_of: dict[int, int] = {}  # by identity of its stream, which `passed` keeps alive
+        self.lowering: list[int] = []  # numbers of the operators that are being lowered, the innermost last
 
     # ---- literals ----
 
     def literal(self, e: Expression) -> Expression:
-        """The expression with literals turned into parameters (NULLs and what a function calls its shape stay)."""
-        if isinstance(e, Literal):
-            return (
-                Null(e.type)
-                if e.value is None
-                else Parameter(e.type, self._parameter(literals.scalar(e.value, e.type)))
-            )
-        if isinstance(e, InList):
-            values = tuple(o.value for o in e.options)
-            index = self._parameter(literals.members(values, e.input.type))
-            return InParameter(e.type, self.literal(e.input), index, None in values)
-        if isinstance(e, Call):
-            function = find(e.function)
-            if function.name not in BUILT_IN:
-                self.program.installed[function.name] = function.cpp, function.cpp_source
-            return replace(e, args=tuple(a if i in function.shape else self.literal(a) for i, a in enumerate(e.args)))
-        return e.with_children(tuple(self.literal(c) for c in e.children)) if e.children else e
-
-    def _parameter(self, param: dict[str, object]) -> int:
-        """Each literal has a slot of its own, so that equal literals do not make another shape."""
-        self.program.params.append(param)
-        return len(self.program.params) - 1
+        return literals.parameterised(e, self.program)
 
     def integer(self, value: int) -> int:
-        return self._parameter({"type": "int", "value": str(value)})
+        return self.program.parameter({"type": "int", "value": str(value)})
 
     # ---- building blocks ----
 
@@ -149,6 +131,8 @@ class Lowering:
             stream.after,
         )
         self.program.pipelines.append(pipeline)
+        self.program.ends.append(self.lowering[-1])
+        self.pipeline_of[id(stream)] = pipeline.id
         if stream.source[0] == "files":
             self._mark_early(pipeline)
             pipeline.filters = tuple(self._join_filters(pipeline))
@@ -159,7 +143,7 @@ class Lowering:
         for step in pipeline.steps:
             if isinstance(step, LimitStep):
                 return  # which rows it counts must not depend on what is skipped
-            if not isinstance(step, ProbeStep) or step.kind not in ("inner", "semi", "right", "touch"):
+            if not isinstance(step, ProbeStep) or (step.type.unmatched and not step.notes):
                 continue
             table = self.program.tables[step.table]
             for key, field_ in zip(step.keys, table.key_fields, strict=True):
@@ -194,8 +178,14 @@ class Lowering:
         if id(node) in self.shared:
             table, env, stage = self.shared[id(node)]
             return [self.drain(table, list(env), stage, f"{node.kind} (shared)")]
+        number = self.numbers[id(node)]
+        self.lowering.append(number)
         streams = self._lower(node)
-        return [self._keep_rows(node, streams)] if id(node) in self.kept_rows else streams
+        self.passed.setdefault(number, [(s, len(s.steps)) for s in streams])  # what is computed twice counts once
+        if id(node) in self.kept_rows:
+            streams = [self._keep_rows(node, streams)]
+        self.lowering.pop()
+        return streams
 
     def _lower(self, node: Operator) -> list[Stream]:
         match node:
@@ -318,8 +308,8 @@ class Lowering:
     def _join(self, node: Join) -> list[Stream]:
         if node.builds_left:
             return [self._found(node)]
-        table, where, built = self._build(node.right, node.right_keys, node.type in ("right", "full"))
-        if node.type not in ("semi", "anti", "mark") and node.right_keys:
+        table, where, built = self._build(node.right, node.right_keys, node.type.unmatched_right)
+        if node.type.pairs and node.right_keys:
             table.is_expanded = True
         streams = self.lower(node.left)
         for s in streams:
@@ -332,16 +322,16 @@ class Lowering:
                 both = [*s.env, *right]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.left_keys)
-            mark = pointer if node.type == "mark" else -1
+            mark = pointer if node.type.marks else -1
             s.step(ProbeStep(table.id, node.type, keys, residual, pointer, mark), f"{node.type} join")
-            if node.type == "mark":
+            if node.type.marks:
                 s.env = [*s.env, MarkValue(bool_, mark)]
-            elif node.type not in ("semi", "anti"):
-                if node.type in ("left", "full"):
+            elif node.type.pairs:
+                if node.type.extends_right:
                     nullable = self.fields(table, pointer, optional=True)
                     right = [nullable[where[i]] for i in range(len(node.right.schema))]
                 s.env = [*s.env, *right]
-        if node.type in ("right", "full"):
+        if node.type.unmatched_right:
             fields = self.fields(table, 0)
             nulls: list[Expression] = [Null(t.with_nullable(True)) for t in node.left.schema.types]
             env = [*nulls, *(fields[where[i]] for i in range(len(node.right.schema)))]
@@ -350,7 +340,7 @@ class Lowering:
         return streams
 
     def _found(self, node: Join) -> Stream:
-        """A semi or anti join whose right side looks for the rows of the left one, which wait in a table; then those
+        """A join whose right side looks for the rows of the left one, which wait in a table; then those
         that were found, or were not, are what is left."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
         fields = self.fields(table, 0)
@@ -366,9 +356,9 @@ class Lowering:
                 both = [*(found[w] for w in where), *s.env]
                 residual = self.literal(node.residual.remap(lambda i, both=both: both[i]))  # type: ignore[misc]
             keys = tuple(self.literal(s.resolve(k)) for k in node.right_keys)
-            s.step(ProbeStep(table.id, "touch", keys, residual, pointer), f"{node.type} join")
+            s.step(ProbeStep(table.id, node.type, keys, residual, pointer, notes=True), f"{node.type} join")
             self.finish(s, [], "note matches")
-        source = "matched" if node.type == "semi" else "unmatched"
+        source = "matched" if node.type.matched else "unmatched"
         return Stream((source, table.id), (), env, stage, f"{source} rows", pointers=1)
 
     # ---- aggregates ----
@@ -381,7 +371,7 @@ class Lowering:
         outputs: list[list[int]] = []
         lists: dict[object, int] = {}
         for m in node.measures:
-            options = tuple(self._parameter(literals.scalar(o.value, o.type)) for o in m.options)
+            options = tuple(self.program.parameter(literals.scalar(o.value, o.type)) for o in m.options)
             table.measures.append(held(m, table, lists, options))
             states = state_types(m)
             outputs.append(list(range(len(table.fields), len(table.fields) + len(states))))
@@ -527,6 +517,8 @@ class Lowering:
     def emit(self, node: Emit, stage: int) -> Program:
         """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
         self.kept_rows = _used_twice(node)
+        self.numbers = {id(n): number for number, n in enumerate(numbered(node))}
+        self.lowering.append(self.numbers[id(node)])
         streams = self.lower(node.input)
         stage = max(stage, *(s.stage for s in streams))
         self.program.sinks.append(node.edge)
@@ -537,6 +529,8 @@ class Lowering:
             s.stage = stage
             self.finish(s, [EmitSink(0, values, hashed, murmur3)], f"send {node.edge}")
         self._order_drains()
+        for number, places in self.passed.items():
+            self.program.passed += [(number, self.pipeline_of[id(s)], step) for s, step in places]
         return self.program
 
     def _order_drains(self) -> None:
@@ -580,42 +574,12 @@ def _used_twice(root: Operator) -> frozenset[int]:
 def _ordered_alike(a: DataType, b: DataType) -> bool:
     """Whether the physical values of both are 64-bit integers that mean the same."""
     integers = a.is_integer and b.is_integer
-    same = a.kind == b.kind and a.kind in ("decimal", "date", "timestamp") and a.scale == b.scale
+    same = a.kind == b.kind and a.scale == b.scale and not (a.is_float or a.is_text or a.kind == "bool")
     return (integers or same) and max(a.width, b.width) <= 8
 
 
 def _source_columns(schema: Schema) -> list[Expression]:
     return [SourceColumn(f.type, i, f.name) for i, f in enumerate(schema)]
-
-
-def step_expressions(step: Step | None) -> tuple[Expression, ...]:
-    if isinstance(step, FilterStep):
-        return step.terms
-    if isinstance(step, ProbeStep):
-        return (*step.keys, *((step.residual,) if step.residual is not None else ()))
-    return ()
-
-
-def sink_expressions(sink: Sink) -> tuple[Expression, ...]:
-    if isinstance(sink, EmitSink):
-        return sink.values
-    if isinstance(sink, GroupSink):
-        return (*sink.keys, *(a for _, _, arguments in sink.updates for a in arguments))
-    return (*sink.keys, *sink.values)
-
-
-def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
-    found = set()
-    for e in expressions:
-        for leaf in leaves(e):
-            if isinstance(leaf, SourceColumn):
-                found.add(leaf.index)
-    return frozenset(found)
-
-
-def leaves(e: Expression) -> list[Expression]:
-    """All sub-expressions, also the state fields below a Finished."""
-    return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]
 
 
 def _is_column(e: Expression, index: int) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.types import DataType, Schema
 
 
@@ -211,15 +212,20 @@ class FilterStep:
 
 @dataclass(frozen=True)
 class ProbeStep:
-    """kind: a join type, or `touch`, which notes matches in the table and passes nothing on. `pointer` names the
-    matched row in the chunks that follow (inner, left, right, full)."""
+    """Looks up rows of a join's table and passes on what `type` says; with `notes` nothing, but the table keeps which
+    rows of it were found. `pointer` names the matched row in the chunks that follow, if there is one."""
 
     table: int
-    kind: str
+    type: JoinType
     keys: tuple[Expression, ...]
     residual: Expression | None
     pointer: int
     mark: int = -1
+    notes: bool = False
+
+    @property
+    def passes_pairs(self) -> bool:
+        return self.type.pairs and not self.notes
 
 
 @dataclass(frozen=True)
@@ -332,7 +338,46 @@ class Program:
     sinks: list[str] = field(default_factory=list)
     params: list[dict[str, Any]] = field(default_factory=list)
     limits: list[tuple[int, int]] = field(default_factory=list)
+    #: (operator's number, pipeline, step): the rows that enter that step are those that the operator hands on
+    passed: list[tuple[int, int, int]] = field(default_factory=list)
+    #: the number of the operator that takes in what a pipeline computes, by pipeline
+    ends: list[int] = field(default_factory=list)
     #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
     #: filled by render: not part of what the program is
     sites: list[str] = field(default_factory=list, compare=False)
+
+    def parameter(self, param: dict[str, Any]) -> int:
+        """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""
+        self.params.append(param)
+        return len(self.params) - 1
+
+
+def step_expressions(step: Step | None) -> tuple[Expression, ...]:
+    if isinstance(step, FilterStep):
+        return step.terms
+    if isinstance(step, ProbeStep):
+        return (*step.keys, *((step.residual,) if step.residual is not None else ()))
+    return ()
+
+
+def sink_expressions(sink: Sink) -> tuple[Expression, ...]:
+    if isinstance(sink, EmitSink):
+        return sink.values
+    if isinstance(sink, GroupSink):
+        return (*sink.keys, *(a for _, _, arguments in sink.updates for a in arguments))
+    return (*sink.keys, *sink.values)
+
+
+def source_columns(expressions: tuple[Expression, ...]) -> frozenset[int]:
+    found = set()
+    for e in expressions:
+        for leaf in leaves(e):
+            if isinstance(leaf, SourceColumn):
+                found.add(leaf.index)
+    return frozenset(found)
+
+
+def leaves(e: Expression) -> list[Expression]:
+    """All sub-expressions, also the state fields below a Finished."""
+    return [x for node in e.walk() for x in (node, *(node.states if isinstance(node, Finished) else ()))]

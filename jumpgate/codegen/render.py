@@ -15,7 +15,6 @@ import jumpgate.templates
 from jumpgate import __version__
 from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
 from jumpgate.codegen.expressions import ExpressionWriter
-from jumpgate.codegen.lower import leaves, sink_expressions, source_columns, step_expressions
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
     AppendSink,
@@ -33,11 +32,16 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    leaves,
+    sink_expressions,
+    source_columns,
+    step_expressions,
 )
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
 from jumpgate.dataflow.types import DataType
+from jumpgate.errors import InternalError
 
 
 @functools.cache
@@ -51,7 +55,13 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(cpp_type=cpp_type)
+    env.globals.update(unknown=_unknown)
     return env
+
+
+def _unknown(what: object) -> str:
+    """Ends a template's choice that must be complete."""
+    raise InternalError(f"no template knows {what!r}")
 
 
 def shape_key(program: Program, dialect: Dialect) -> str:
@@ -175,10 +185,8 @@ class PipelineRenderer:
     def _after(self, live: Live, step: Step, needed: tuple[set[int], set[int], bool], number: int) -> Live:
         pointers, marks, columns = needed
         late = bool(self.early) and not all(self.early)
-        added = (
-            {step.pointer} if isinstance(step, ProbeStep) and step.kind in ("inner", "left", "right", "full") else set()
-        )
-        mark = {step.mark} if isinstance(step, ProbeStep) and step.kind == "mark" else set()
+        added = {step.pointer} if isinstance(step, ProbeStep) and step.passes_pairs else set()
+        mark = {step.mark} if isinstance(step, ProbeStep) and step.type.marks else set()
         return Live(
             number,
             False,
@@ -245,7 +253,8 @@ class PipelineRenderer:
             writer,
             table=table.id,
             keyed=bool(step.keys),
-            join=step.kind,
+            join=step.type,
+            passes="nothing" if step.notes else step.type.output.value,
             hash=hash_keys(keys, types),
             match=match_,
             null=any_null(*keys),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjunction, conjuncts
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Filter, Join, Operator, Project, Send, rewrite
 
 
@@ -15,7 +16,7 @@ def anti_joins(plan: Plan) -> Plan:
     used = uses(plan.root)
 
     def change(node: Operator) -> Operator:
-        if not isinstance(node, Filter) or not isinstance(node.input, Join) or node.input.type != "left":
+        if not isinstance(node, Filter) or not isinstance(node.input, Join) or node.input.type is not JoinType.LEFT:
             return node
         join, terms = node.input, conjuncts(node.predicate)
         rest = tuple(t for t in terms if not _says_unmatched(t, join))
@@ -23,7 +24,7 @@ def anti_joins(plan: Plan) -> Plan:
             return node
         nothing = [Literal(f.type.with_nullable(True), None) for f in join.right.schema]
         columns: tuple[Expression, ...] = (*references(join.left.schema), *nothing)
-        new = Project(replace(join, type="anti"), columns, join.schema.names)
+        new = Project(replace(join, type=JoinType.ANTI), columns, join.schema.names)
         return Filter(new, conjunction(rest)) if rest else new
 
     root = rewrite(plan.root, change)

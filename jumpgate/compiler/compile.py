@@ -11,7 +11,9 @@ from jumpgate.compiler.cut import RESULT, cut
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
+from jumpgate.compiler.figures import figures
 from jumpgate.compiler.map_operators import map_operators
+from jumpgate.compiler.member_columns import member_columns
 from jumpgate.compiler.normalise import normalise
 from jumpgate.compiler.opaque_columns import opaque_columns
 from jumpgate.compiler.order_joins import order_joins
@@ -30,6 +32,7 @@ Pass = Callable[[Plan], Plan]
 #: prune_columns runs again to keep what nobody needs off the edges that parallelise has made
 PASSES: tuple[Pass, ...] = (
     opaque_columns,
+    member_columns,
     normalise,
     push_filters,
     anti_joins,
@@ -82,4 +85,5 @@ def _compile(
             verifier.verify(plan, step.__name__)
         if options.trace:
             trace.append({"pass": step.__name__, "plan": [] if plan.root is before.root else tree(plan.root)})
-    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace))
+    found = figures(plan)
+    return JobPlan(plan.instances, plan.edges, plan.stages, RESULT, explain_data(plan, trace, found), found)

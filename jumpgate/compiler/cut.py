@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
 from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
 from jumpgate.nca.transport import Transport
@@ -37,7 +38,7 @@ def cut(plan: Plan) -> Plan:
     result = plan.root.input
     assert isinstance(result, Exchange)
     fragments: list[Fragment] = []
-    last = _fragment(result, RESULT, fragments)
+    last = _fragment(plan, result, RESULT, fragments)
     stages = _Stages()
     count = stages.need(last)
     stages.assign(last, count)
@@ -49,7 +50,7 @@ def cut(plan: Plan) -> Plan:
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 
-def _fragment(exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
+def _fragment(plan: Plan, exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
     """The fragment below `exchange`, after those that feed it. A node used by two fragments is computed by both."""
     inputs: dict[str, Fragment] = {}
     memo: dict[int, Operator] = {}
@@ -58,8 +59,9 @@ def _fragment(exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
         if id(node) in memo:
             return memo[id(node)]
         if isinstance(node, Exchange):
-            below = _fragment(node, "", done)
+            below = _fragment(plan, node, "", done)
             inputs[below.root.edge] = below
+            plan.estimator.arrives(below.root.edge, below.root.input)
             new: Operator = Receive(below.root.edge, node.schema)
         else:
             children = tuple(visit(i) for i in node.inputs)
@@ -123,7 +125,7 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
     """The edge out of a fragment in the layout that its producer offers; both ends' NCAs have their say."""
     body, site = producer.root.input, producer.site
     match = Match(site.nca, tuple(unique(body)), Completeness.FULL, body.schema, site.fusion)
-    layout = "columnar" if consumer else plan.root.layout
+    layout = Layout.COLUMNAR if consumer else plan.root.layout
     count = producer.root.partitioning.count
     if producer.transport is not None:
         transport = producer.transport

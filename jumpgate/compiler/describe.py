@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from collections.abc import Callable
 
 from jumpgate.compiler.plan import Exchange, Mapped
 from jumpgate.compiler.tree import uses
@@ -49,8 +50,9 @@ def partitioning(p: Partitioning) -> str:
     return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "")
 
 
-def tree(root: Operator) -> list[str]:
-    """The graph as indented lines; a node used more than once is printed once and named after that."""
+def tree(root: Operator, note: Callable[[Operator], str] = lambda _: "") -> list[str]:
+    """The graph as indented lines; a node used more than once is printed once and named after that. `note` is what to
+    say of a node at the end of its line."""
     shared = {i for i, n in uses(root).items() if n > 1}
     names: dict[int, str] = {}
     lines: list[str] = []
@@ -64,7 +66,7 @@ def tree(root: Operator) -> list[str]:
         if id(node) in shared:
             names[id(node)] = f"@{len(names) + 1}"
             label = names[id(node)] + " = "
-        lines.append(f"{indent}{label}{describe(node)}")
+        lines.append(f"{indent}{label}{describe(node)}{note(node)}")
         for child in node.inputs:
             visit(child, depth + 1)
 

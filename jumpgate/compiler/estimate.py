@@ -1,20 +1,22 @@
-"""Rows and bytes of every operator's output, from what is known about files and textbook selectivities.
+"""Rows and bytes of every operator's output, the values in its columns, and how sure all that is.
 
-Join sizes follow Selinger et al. (SIGMOD 1979): |L ⋈ R| = |L|·|R| / max(d(L), d(R)) for each key, d being the distinct
-values of the unfiltered column. Where they are unknown, the rows of the smaller table behind a key stand for them,
-which is exact for a foreign key. Where the values of a key that refers to another are few (the dates of sales among all
-dates) those that a filter chooses are taken to be among them, as queries ask for data that is there. Several keys never
-have more values than the larger table has rows.
+Filters over files are tried on the files' rows where these can be looked at. Join sizes follow Selinger et al. (SIGMOD
+1979): |L ⋈ R| = |L|·|R| / max(d(L), d(R)) for each key, d being the distinct values of the unfiltered column among
+those that both sides may have: where the ranges of their keys meet. Where they are unknown, the rows of the smaller
+table behind a key stand for them, which is exact for a foreign key. Several keys never have more values than the larger
+table has rows. What is left of d values when m of n rows are left is d·(1 - (1 - m/n)^(n/d)) (Cardenas, CACM 1975).
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import assert_never
 
+from jumpgate.compiler.columns import between, met, overlap, remaining, thinned, united
 from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
+from jumpgate.compiler.selectivity import NOTHING, interval, selectivity
 from jumpgate.dataflow.expressions import (
     Call,
     Case,
@@ -23,14 +25,15 @@ from jumpgate.dataflow.expressions import (
     Expression,
     InList,
     Literal,
-    Value,
+    conjunction,
     conjuncts,
 )
-from jumpgate.dataflow.functions import find
-from jumpgate.dataflow.functions_core import EQUAL, RANGE
+from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
+    Emit,
     Filter,
     Join,
     Limit,
@@ -38,134 +41,36 @@ from jumpgate.dataflow.operators import (
     Project,
     Prune,
     Read,
+    Receive,
+    Shuffle,
     Skyline,
     Sort,
     UnionAll,
     Window,
 )
-from jumpgate.dataflow.types import Schema
-from jumpgate.nca.interface import ColumnStatistics, Completeness, Statistics
+from jumpgate.dataflow.types import Schema, bool_
+from jumpgate.nca.interface import ColumnStatistics, Completeness, Selection, Statistics
 from jumpgate.nca.matching import pruned_leaf
 
-#: what is known of a column of the expression's input
-About = Callable[[ColumnRef], ColumnStatistics]
-
-UNKNOWN, NOTHING = Statistics(), ColumnStatistics()
+UNKNOWN = Statistics()
 STRING_BYTES = 16  #: average length where nothing is known
-GROUPS_PER_ROW = 0.1  #: groups of an aggregate whose keys say nothing
 UNIQUE = 0.8  #: a column with so many distinct values a row is a key
+
 PRUNED = 0.1  #: of the rows that do not matter, how many a pruning accelerator lets pass
+UNMATCHED = 0.1  #: of the rows that look for partners, how many find none where all seem to
+#: rows that a textbook selectivity counts for beside a sample
+PRIOR_ROWS = 50.0
+#: by which factor an estimate may be off: of a sample, of a foreign key's join, of groups, of what is guessed
+SAMPLED, REFERRED, GROUPED, GUESSED = 1.2, 1.3, 1.5, 3.0
+DOUBT_MAX = 100.0
+
+#: operators whose columns are those of their input
+SAME_COLUMNS = Filter | Sort | Skyline | Limit | Exchange | Shuffle | Emit | Distinct
 
 
 def row_bytes(schema: Schema) -> int:
     """Bytes of one row as columns in memory."""
     return sum(STRING_BYTES if f.type.is_text else f.type.width for f in schema) + len(schema) // 8 + 1
-
-
-def selectivity(predicate: Expression, about: About = lambda _: NOTHING) -> float:
-    """The fraction of rows for which `predicate` is TRUE; `about` tells what is known of its columns."""
-    if isinstance(predicate, Literal):
-        return 1.0 if predicate.value else 0.0
-    if isinstance(predicate, InList):
-        return min(1.0, _equal(predicate.input, about) * len(predicate.options))
-    if isinstance(predicate, Case) or not isinstance(predicate, Call):
-        return 0.5
-    if predicate.function == "and":
-        return _conjunction(conjuncts(predicate), about)
-    parts = [selectivity(a, about) for a in predicate.args if a.type.kind == "bool"]
-    match predicate.function:
-        case "or":
-            missed = 1.0
-            for part in parts:
-                missed *= 1.0 - part
-            return 1.0 - missed
-        case "not":
-            return 1.0 - parts[0] if parts else 0.5
-        case "eq" | "is_not_distinct":
-            return min(_equal(a, about) for a in predicate.args)
-        case "ne" | "is_distinct":
-            return 1.0 - min(_equal(a, about) for a in predicate.args)
-        case "lt" | "le" | "gt" | "ge":
-            found = _interval(predicate, about)
-            return RANGE if found is None else _share(found[1], found[2], about(found[0]))
-        case "is_null" | "is_not_null":
-            argument = predicate.args[0]
-            known = about(argument).null_fraction if isinstance(argument, ColumnRef) else None
-            if known is not None:
-                return known if predicate.function == "is_null" else 1.0 - known
-    return find(predicate.function).selectivity
-
-
-def _equal(side: Expression, about: About) -> float:
-    """The share of rows in which `side` has one certain value; 1 where it always has."""
-    if isinstance(side, Literal):
-        return 1.0
-    while isinstance(side, Cast):
-        side = side.input
-    distinct = about(side).distinct if isinstance(side, ColumnRef) else None
-    return EQUAL if distinct is None else 1.0 / max(1.0, distinct)
-
-
-def _conjunction(terms: Sequence[Expression], about: About) -> float:
-    """The product of the terms, but one share for all bounds of a column."""
-    bounds: dict[ColumnRef, tuple[float, float]] = {}
-    product = 1.0
-    for term in terms:
-        found = _interval(term, about)
-        if found is None:
-            product *= selectivity(term, about)
-            continue
-        column, low, high = found
-        before = bounds.get(column, (-math.inf, math.inf))
-        bounds[column] = (max(low, before[0]), min(high, before[1]))
-    for column, (low, high) in bounds.items():
-        product *= _share(low, high, about(column))
-    return product
-
-
-def _interval(term: Expression, about: About) -> tuple[ColumnRef, float, float] | None:
-    """The column and the interval of a comparison with a literal, if the column's bounds are known."""
-    if not isinstance(term, Call) or term.function not in ("lt", "le", "gt", "ge"):
-        return None
-    a, b = term.args
-    below = term.function in ("lt", "le")
-    if isinstance(a, Literal):
-        a, b, below = b, a, not below
-    while isinstance(a, Cast):
-        a = a.input
-    if not isinstance(a, ColumnRef) or not isinstance(b, Literal) or about(a).low is None or about(a).high is None:
-        return None
-    place = _place(b.value)
-    if place is None:
-        return None
-    return (a, -math.inf, place) if below else (a, place, math.inf)
-
-
-def _share(low: float, high: float, known: ColumnStatistics) -> float:
-    """Of a column's values, how many lie between two, if they are spread evenly."""
-    assert known.low is not None and known.high is not None
-    least = 1.0 / max(1.0, known.distinct or 1 / EQUAL)
-    width = known.high - known.low
-    inside = min(high, known.high) - max(low, known.low)
-    return max(least, min(1.0, inside / width)) if width > 0 else 1.0
-
-
-def _place(value: Value) -> float | None:
-    """A literal as ColumnStatistics has it: a number, days, microseconds."""
-    match value:
-        case bool() | None:
-            return None
-        case int() | float() | decimal.Decimal():
-            return float(value)
-        case datetime.datetime():
-            return (value - datetime.datetime(1970, 1, 1)) / datetime.timedelta(microseconds=1)
-        case datetime.date():
-            return float((value - datetime.date(1970, 1, 1)).days)
-    return None
-
-
-#: operators whose first columns are those of their input
-SAME_COLUMNS = Filter | Sort | Skyline | Limit | Exchange | Window
 
 
 class Estimator:
@@ -174,8 +79,14 @@ class Estimator:
     def __init__(self, statistics: StatisticsFunction | None) -> None:
         self._statistics = statistics
         self._files: dict[tuple[object, ...], Statistics] = {}
+        self._read: dict[tuple[object, ...], ColumnStatistics] = {}
         self._columns: dict[tuple[int, int], ColumnStatistics] = {}
-        self._known: dict[int, tuple[Operator, Statistics]] = {}
+        self._known: dict[int, tuple[Operator, Statistics, float]] = {}
+        self._arrives: dict[str, Operator] = {}
+
+    def arrives(self, edge: str, node: Operator) -> None:
+        """What a Receive of that edge receives."""
+        self._arrives[edge] = node
 
     def files(self, read: Read) -> Statistics:
         """What is known about the files themselves: all rows, and their bytes on disk."""
@@ -186,148 +97,437 @@ class Estimator:
 
     def of(self, node: Operator) -> Statistics:
         """Rows and bytes of `node`'s output; unknown where any file below is."""
+        return self._found(node)[1]
+
+    def doubt(self, node: Operator) -> float:
+        """By which factor the rows may be off, either way; 1: they are known."""
+        return self._found(node)[2]
+
+    def _found(self, node: Operator) -> tuple[Operator, Statistics, float]:
         found = self._known.get(id(node))
         if found is None:
-            rows = self._rows(node)
+            rows, doubt = self._rows(node)
             bytes = None if rows is None else rows * row_bytes(node.schema)
-            found = self._known[id(node)] = (node, Statistics(rows, bytes))
-        return found[1]
+            found = self._known[id(node)] = (node, Statistics(rows, bytes), min(DOUBT_MAX, doubt))
+        return found
 
-    def input_bytes(self, node: Operator) -> float | None:
-        """Bytes that `node` itself takes in: of its files, or of its inputs' outputs."""
-        if isinstance(node, Read):
-            return self.files(node).bytes
-        total = 0.0
-        for child in node.inputs:
-            bytes = self.of(child).bytes
-            if bytes is None:
-                return None
-            total += bytes
-        return total
+    def rows(self, node: Operator) -> float:
+        """Of `node`'s output; 0 where they are unknown."""
+        return self.of(node).rows or 0.0
 
-    def base_rows(self, node: Operator, key: Expression) -> float | None:
-        """Rows of the unfiltered table (or of the groups) in which the key column originates."""
-        origin, _ = self.origin(node, key)
-        return self.files(origin).rows if isinstance(origin, Read) else self.of(origin).rows
+    # ---- columns ----
 
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
-        """What is known of the file's column in which `key` (over `node`'s output) originates."""
+        """What is known of the values of `key`, an expression over `node`'s output."""
+        while isinstance(key, Cast):
+            key = key.input
+        if isinstance(key, Literal):
+            return ColumnStatistics(distinct=1.0)
+        if isinstance(key, ColumnRef):
+            return self._at(node, key.index)
+        if isinstance(key, Case) and all(isinstance(v, ColumnRef) for v in key.branches[1::2]):
+            return united([self.column(node, value) for value in key.branches[1::2]])
+        distinct = 1.0
+        for index in key.columns():
+            found = self._at(node, index).distinct
+            if found is None:
+                return NOTHING
+            distinct *= found
+        return ColumnStatistics(distinct=min(distinct, max(1.0, self.rows(node))))
+
+    def base(self, node: Operator, key: Expression) -> tuple[float | None, ColumnStatistics]:
+        """Rows of the unfiltered table (or of the groups) in which the key column originates, and its values there."""
         origin, column = self.origin(node, key)
-        if not isinstance(origin, Read) or not isinstance(column, ColumnRef):
-            return NOTHING
-        look = self.files(origin).column
-        field = origin.schema[column.index]
-        place = (id(origin), column.index)
-        if look is not None and place not in self._columns:
-            self._columns[place] = look(field.name, field.type)
-            self.of(origin)  # keeps it alive
-        return self._columns.get(place, NOTHING)
+        if isinstance(origin, Read):
+            known = self._of_file(origin, column.index) if isinstance(column, ColumnRef) else NOTHING
+            return self.files(origin).rows, known
+        return self.of(origin).rows, self.column(origin, column)
 
     def origin(self, node: Operator, key: Expression) -> tuple[Operator, Expression]:
         """The lowest node of which `key` is a column, and that column."""
+        *_, last = self._path(node, key)
+        return last
+
+    def _path(self, node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
+        """The nodes from `node` down to the one in which `key` originates, each with what the key is there."""
         while True:
             while isinstance(key, Cast):
                 key = key.input
+            yield node, key
             if not isinstance(key, ColumnRef):
-                return node, key
+                return
             index = key.index
-            if isinstance(node, Project):
+            if isinstance(node, Receive) and node.edge in self._arrives:
+                node = self._arrives[node.edge]
+            elif isinstance(node, Project):
                 key, node = node.expressions[index], node.input
-            elif isinstance(node, Join) and index < len(node.left.schema) + len(node.right.schema):
+            elif isinstance(node, Join):
                 width = len(node.left.schema)
-                if index < width or node.type in ("semi", "anti"):
+                if index < width:
                     node = node.left
-                elif node.type == "mark":
-                    return node, key
+                elif node.type.marks:
+                    return
                 else:
                     node, key = node.right, ColumnRef(key.type, index - width)
-            elif isinstance(node, Filter | Sort | Skyline | Limit | Exchange | Window) and index < len(
-                node.input.schema
-            ):
+            elif isinstance(node, SAME_COLUMNS | Window) and index < len(node.input.schema):
                 node = node.input
             else:
-                return node, key
+                return
 
-    def _rows(self, node: Operator) -> float | None:
+    def _at(self, node: Operator, index: int) -> ColumnStatistics:
+        """What is known of a column of `node`'s output."""
+        place = (id(node), index)
+        if place not in self._columns:
+            rows = self.of(node).rows  # which keeps the node alive
+            found = NOTHING if rows is None else self._column(node, index)
+            if found.distinct is not None and rows is not None:
+                found = replace(found, distinct=max(1.0, min(found.distinct, rows)))
+            self._columns[place] = found
+        return self._columns[place]
+
+    def _column(self, node: Operator, index: int) -> ColumnStatistics:
+        match node:
+            case Read():
+                return self._of_file(node, index)
+            case Receive() if node.edge in self._arrives:
+                return self._at(self._arrives[node.edge], index)
+            case Project():
+                return self.column(node.input, node.expressions[index])
+            case Filter():
+                return self._filtered(node, index)
+            case Join():
+                return self._joined(node, index)
+            case Aggregate() if index < len(node.keys):
+                return self.column(node.input, node.keys[index])
+            case Aggregate():
+                measure = node.measures[index - len(node.keys)] if node.phase == "full" else None
+                if measure is None or measure.function not in ("min", "max") or measure.argument is None:
+                    return NOTHING
+                of = self.column(node.input, measure.argument)
+                return ColumnStatistics(of.distinct, of.low, of.high)
+            case Window() if index >= len(node.input.schema):
+                function = node.functions[index - len(node.input.schema)].function
+                if function not in ("row_number", "rank", "dense_rank"):
+                    return NOTHING
+                most = max(1.0, self.rows(node) / self._groups(node.input, node.partition_by))
+                return ColumnStatistics(most, 1.0, most, 0.0)
+            case UnionAll():
+                return united([self._at(member, index) for member in node.members])
+            case Mapped():
+                return self._at(node.match.operators[0], index)
+            case Prune():
+                return self._at(pruned_leaf((node.input,)), index)
+        if isinstance(node, SAME_COLUMNS | Window):
+            return thinned(self._at(node.input, index), self.rows(node.input), self.rows(node))
+        return NOTHING
+
+    def _of_file(self, read: Read, index: int) -> ColumnStatistics:
+        look, field = self.files(read).column, read.schema[index]
+        key = (read.files, read.format, read.options, field)
+        if key not in self._read:
+            self._read[key] = NOTHING if look is None else look(field.name, field.type)
+        return self._read[key]
+
+    def _filtered(self, node: Filter, index: int) -> ColumnStatistics:
+        if isinstance(node.input, Read):
+            exact = self._select(node, node.input, (node.input.schema.names[index],))
+            if exact is not None and exact.whole and not exact.left:
+                return exact.column
+        known = self._at(node.input, index)
+        kept = thinned(known, self.rows(node.input), self.rows(node))
+        for term in conjuncts(node.predicate):
+            match term:
+                case Call(function="eq", args=args) if _is_fixed(args, index):
+                    return replace(kept, distinct=1.0)
+                case InList(input=ColumnRef(index=i), options=options) if i == index:
+                    kept = replace(kept, distinct=min(kept.distinct or math.inf, float(len(options))))
+            bounds = interval(term, lambda c: self._at(node.input, c.index))
+            if bounds is not None and bounds[0].index == index:
+                kept = between(known, kept, bounds[1], bounds[2])
+        return kept
+
+    def _joined(self, node: Join, index: int) -> ColumnStatistics:
+        width = len(node.left.schema)
+        ours = index < width
+        side = node.left if ours else node.right
+        if node.type.marks and not ours:
+            _, true = self._pairs(node, self.rows(node.left), self.rows(node.right))
+            return ColumnStatistics(2.0, true_fraction=true)
+        at, rows = index if ours else index - width, self.rows(node)
+        if not _keeps_matched_alone(node):
+            return thinned(self._at(side, at), self.rows(side), rows)
+        looked_at = self._met_by(node, side, at)
+        if looked_at is not None:
+            return looked_at
+        found = thinned(self._at(side, at), self.rows(side), min(rows, self._partners(node, side)))
+        pairs = zip(node.left_keys, node.right_keys, strict=True)
+        for mine, other in pairs if ours else ((b, a) for a, b in pairs):
+            if isinstance(mine, ColumnRef) and mine.index == at:
+                return met(found, self.column(node.right if ours else node.left, other))
+        return found
+
+    def _met_by(self, node: Join, side: Operator, index: int) -> ColumnStatistics | None:
+        """What is known of a column of those rows of a file whose key is where the other side's keys are, if they can
+        be looked at: of all days those that have sales."""
+        if len(node.left_keys) != 1:
+            return None
+        (mine,), (other,) = (
+            (node.left_keys, node.right_keys) if side is node.left else (node.right_keys, node.left_keys)
+        )
+        origin, key = self.origin(side, mine)
+        below, column = self.origin(side, ColumnRef(side.schema[index].type, index))
+        if origin is not below or not isinstance(origin, Read) or not isinstance(key, ColumnRef):
+            return None
+        if not isinstance(column, ColumnRef) or not key.type.is_integer or column.index == key.index:
+            return None
+        limits = self.column(node.right if side is node.left else node.left, other)
+        known = self._of_file(origin, key.index)
+        if limits.low is None or limits.high is None or known.low is None or known.high is None:
+            return None
+        if limits.low <= known.low and known.high <= limits.high:
+            return None
+        terms: list[Expression] = [
+            Call(bool_, "ge", (key, Literal(key.type, round(limits.low)))),
+            Call(bool_, "le", (key, Literal(key.type, round(limits.high)))),
+        ]
+        chain = next((n for n, _ in self._path(side, mine) if isinstance(n, Filter)), None)
+        if chain is not None and chain.input is origin:
+            terms += conjuncts(chain.predicate)
+        found = self._select(Filter(origin, conjunction(tuple(terms))), origin, (origin.schema.names[column.index],))
+        if found is None or not found.whole or found.left or not found.chosen:
+            return None
+        return found.column
+
+    # ---- rows ----
+
+    def _rows(self, node: Operator) -> tuple[float | None, float]:
+        """Rows, and by which factor they may be off."""
         if isinstance(node, Read):
-            return self.files(node).rows
+            return self.files(node).rows, 1.0 if formats()[node.format].self_describing else SAMPLED
         if isinstance(node, Mapped):
-            return self._mapped(node)
+            return self._mapped(node), self.doubt(node.match.operators[0])
+        if isinstance(node, Receive):
+            arrives = self._arrives.get(node.edge)
+            return (None, 1.0) if arrives is None else (self.of(arrives).rows, self.doubt(arrives))
+        if isinstance(node, Prune):
+            below, leaf = self.of(node.input).rows, self.of(pruned_leaf((node.input,))).rows
+            return _pruned(leaf, below), GUESSED
         inputs = [self.of(i).rows for i in node.inputs]
         known = [r for r in inputs if r is not None]
         if not inputs or len(known) < len(inputs):
-            return None
+            return None, 1.0
         rows = known[0]
+        doubt = math.prod(self.doubt(i) for i in node.inputs)
         match node:
             case Filter():
-                return rows * selectivity(node.predicate, lambda c: self.column(node.input, c))
+                fraction, more = self._chosen(node)
+                return rows * fraction, doubt * more
             case Join():
-                return self._join(node, known[0], known[1])
+                return self._join(node, known[0], known[1]), doubt * self._join_doubt(node)
+            case Aggregate() if not node.keys:
+                return 1.0, 1.0
             case Aggregate():
-                return self._groups(node.input, node.keys, rows)
+                groups = self._groups(node.input, node.keys)
+                return groups, min(doubt, groups) * GROUPED
             case Distinct():
-                return max(1.0, rows * 0.5)
+                keys = tuple(ColumnRef(f.type, i) for i, f in enumerate(node.schema))
+                return self._groups(node.input, keys), doubt * GROUPED
             case Limit():
-                return min(rows, float(node.count))
-            case Sort() if node.limit is not None:
-                return min(rows, float(node.limit))
+                left = max(0.0, rows - node.offset)
+                return _limited(left, float(node.count), doubt)
+            case Sort() if node.limit is not None or node.offset:
+                left = max(0.0, rows - node.offset)
+                return _limited(left, math.inf if node.limit is None else float(node.limit), doubt)
             case Skyline():
-                return max(1.0, math.sqrt(rows))
+                return max(1.0, math.sqrt(rows)), doubt * GUESSED
             case UnionAll():
-                return sum(known)
-            case Prune():
-                return rows
-        return rows
+                return sum(known), max(map(self.doubt, node.members))
+        return rows, doubt
+
+    def _select(self, node: Filter, read: Read, names: tuple[str, ...] = ()) -> Selection | None:
+        look = self.files(read).select
+        return None if look is None else look(node, names)
+
+    def _chosen(self, node: Filter) -> tuple[float, float]:
+        """The fraction of rows that a filter chooses, and by which factor it may be off."""
+        terms = conjuncts(node.predicate)
+        found = self._select(node, node.input) if isinstance(node.input, Read) else None
+        if found is None or not found.seen:
+            return self._guessed(terms, node.input), GUESSED
+        rest = tuple(terms[i] for i in found.left)
+        untried, more = (self._guessed(rest, node.input), GUESSED) if rest else (1.0, 1.0)
+        if found.whole:
+            return found.chosen / found.seen * untried, more
+        tried = tuple(t for i, t in enumerate(terms) if i not in found.left)
+        prior = PRIOR_ROWS * self._guessed(tried, node.input)
+        more *= SAMPLED if found.chosen > PRIOR_ROWS else GUESSED
+        return (found.chosen + prior) / (found.seen + PRIOR_ROWS) * untried, more
+
+    def _guessed(self, terms: Sequence[Expression], input: Operator) -> float:
+        product, others = 1.0, []
+        for term in terms:
+            counted = self._counted(term, input)
+            if counted is None:
+                others.append(term)
+            else:
+                product *= counted
+        return product * selectivity(conjunction(tuple(others)), lambda c: self._at(input, c.index))
+
+    def _counted(self, term: Expression, input: Operator) -> float | None:
+        """Of groups, those with more, or fewer, rows than a literal says: as if their sizes were exponential."""
+        match term:
+            case Call(function="gt" | "ge" as function, args=(side, Literal(value=int() as bound))):
+                more = True
+            case Call(function="lt" | "le" as function, args=(side, Literal(value=int() as bound))):
+                more = False
+            case _:
+                return None
+        groups, column = self.origin(input, side)
+        if not isinstance(groups, Aggregate) or not isinstance(column, ColumnRef) or groups.phase != "full":
+            return None
+        number = column.index - len(groups.keys)
+        if number < 0 or groups.measures[number].function not in ("count", "count_star") or not groups.keys:
+            return None
+        mean = max(1.0, self.rows(groups.input) / max(1.0, self.rows(groups)))
+        least = bound + (function in ("gt", "le")) - 1  # so many rows beyond the first one
+        larger = math.exp(-max(0.0, least) / max(mean - 1.0, 0.2))
+        return larger if more else 1.0 - larger
 
     def _join(self, node: Join, left: float, right: float) -> float:
-        matched = left * right
-        if node.left_keys:
-            values, most = 1.0, 1.0
-            limit = math.inf
-            for lk, rk in zip(node.left_keys, node.right_keys, strict=True):
-                bases = self.base_rows(node.left, lk) or left, self.base_rows(node.right, rk) or right
-                a, b = self.column(node.left, lk).distinct, self.column(node.right, rk).distinct
-                if a is None or b is None:
-                    values *= min(bases)
-                elif a < b and b >= UNIQUE * bases[1]:  # a foreign key: every value chosen on the right occurs
-                    values, limit = values * a, min(limit, left)
-                elif b < a and a >= UNIQUE * bases[0]:
-                    values, limit = values * b, min(limit, right)
-                else:
-                    values *= max(a, b)
-                most = max(most, *bases)
-            matched = min(limit, matched / max(1.0, min(values, most)))
+        matched, found = self._pairs(node, left, right)
         if node.residual is not None:
-            matched *= selectivity(node.residual)
-        match node.type:
-            case "left":
-                return max(matched, left)
-            case "right":
-                return max(matched, right)
-            case "full":
-                return max(matched, left, right)
-            case "semi":
-                return min(matched, left)
-            case "anti":
-                return max(left - matched, left * GROUPS_PER_ROW)
-            case "mark":
-                return left
-        return matched
+            width = len(node.left.schema)
 
-    def _groups(self, node: Operator, keys: tuple[Expression, ...], rows: float) -> float:
-        if not keys:
-            return 1.0
-        groups = 1.0
+            def about(c: ColumnRef) -> ColumnStatistics:
+                return self._at(node.left, c.index) if c.index < width else self._at(node.right, c.index - width)
+
+            chosen = selectivity(node.residual, about)
+            found *= min(1.0, chosen * max(1.0, matched / max(1.0, left * found)))
+            matched *= chosen
+        match node.type.output:
+            case Output.PAIRS:
+                return max(matched, left * node.type.unmatched, right * node.type.unmatched_right)
+            case Output.LEFT:
+                lacking = max(1.0 - found, UNMATCHED if node.left_keys else 0.0)
+                return left * (found * node.type.matched + lacking * node.type.unmatched)
+            case Output.MARK:
+                return left
+        assert_never(node.type.output)
+
+    def _pairs(self, node: Join, left: float, right: float) -> tuple[float, float]:
+        """How many pairs of rows have equal keys, and of the left rows the fraction that has a partner."""
+        if not node.left_keys:
+            return left * right, 1.0 if right >= 1 else right
+        values, most = 1.0, 1.0
+        ours, theirs = left, right  # those whose keys the other side may have
+        in_left, in_right = 1.0, 1.0  # their keys
+        for lk, rk in zip(node.left_keys, node.right_keys, strict=True):
+            (base_left, a), (base_right, b) = self.base(node.left, lk), self.base(node.right, rk)
+            base_left, base_right = base_left or left, base_right or right
+            here, there = self.column(node.left, lk), self.column(node.right, rk)
+            meet_left, meet_right = overlap(here, there), overlap(there, here)
+            common = met(here, there)
+            ours *= meet_left * (1.0 - (here.null_fraction or 0.0))
+            theirs *= meet_right * (1.0 - (there.null_fraction or 0.0))
+            in_left *= max(1.0, (here.distinct or left) * meet_left)
+            in_right *= max(1.0, (there.distinct or right) * meet_right)
+            most = max(most, base_left, base_right)
+            found = [d.distinct * overlap(d, common) for d in (a, b) if d.distinct is not None]
+            values *= max(1.0, *found) if found else min(base_left, base_right)
+        values = max(1.0, min(values, most))
+        in_right = min(in_right, max(1.0, theirs))
+        pairs = ours * theirs / values
+        partners = min(1.0, in_right / values) * (ours / left if left else 1.0)
+        return pairs, partners
+
+    def _join_doubt(self, node: Join) -> float:
+        if not node.left_keys or node.type.marks:
+            return 1.0 if node.residual is None else GUESSED
+        known = all(
+            self.column(side, key).distinct is not None
+            for side, keys in ((node.left, node.left_keys), (node.right, node.right_keys))
+            for key in keys
+        )
+        return (REFERRED if known else GUESSED) * (1.0 if node.residual is None else GUESSED)
+
+    def _groups(self, node: Operator, keys: tuple[Expression, ...]) -> float:
+        """How many values the keys have together: of columns of one table no more than it has rows."""
+        rows = self.rows(node)
+        by_table: dict[int, list[Expression]] = {}
         for key in keys:
-            distinct = self.column(node, key).distinct or self.base_rows(node, key)
-            groups *= min(distinct if distinct is not None else rows, max(1.0, rows * GROUPS_PER_ROW))
-            if groups >= rows * 0.5:
-                return max(1.0, rows * 0.5)
-        return max(1.0, groups)
+            by_table.setdefault(id(self.origin(node, key)[0]), []).append(key)
+        groups = 1.0
+        for of_table in by_table.values():
+            groups *= self._together(node, of_table, rows)
+        if groups <= 0 or rows <= 0:
+            return max(min(groups, rows), 0.0)
+        # so many of the groups that could be are there, if rows fall into them at random
+        return max(1.0, min(rows, groups * -math.expm1(-rows / groups)))
+
+    def _together(self, node: Operator, keys: list[Expression], rows: float) -> float:
+        """How many values the keys have together that are of one table."""
+        left = min(self._left_of(node, key) for key in keys)
+        product = 1.0
+        for key in keys:
+            distinct = self.column(node, key).distinct
+            product *= min(left, rows) if distinct is None else distinct
+        table, columns = self.origin(node, keys[0])[0], [self.origin(node, key)[1] for key in keys]
+        if isinstance(table, Read) and len(keys) > 1 and all(isinstance(c, ColumnRef) for c in columns):
+            names = tuple(sorted({table.schema.names[c.index] for c in columns if isinstance(c, ColumnRef)}))
+            found = self._select(Filter(table, Literal(bool_, True)), table, names)
+            if found is not None and found.column.distinct is not None:
+                product = min(product, remaining(found.column.distinct, self.rows(table), left))
+        return min(product, left)
+
+    def _left_of(self, node: Operator, key: Expression) -> float:
+        """How many rows of the key's table there may be among those of `node`: no more than anywhere on the way."""
+        least = math.inf
+        above: Operator | None = None
+        for place, _ in self._path(node, key):
+            if isinstance(above, Join) and _keeps_matched_alone(above):
+                least = min(least, self._partners(above, place))
+            least, above = min(least, self.rows(place)), place
+        return max(1.0, least)
+
+    def _partners(self, node: Join, side: Operator) -> float:
+        """How many rows of one side find a partner: where its key is unique, no more than the other side has values."""
+        pairs = [*zip(node.left_keys, node.right_keys, strict=True)]
+        if not pairs:
+            return math.inf
+        if side is not node.left:
+            pairs = [(b, a) for a, b in pairs]
+        other = node.right if side is node.left else node.left
+        mine, theirs = 1.0, 1.0
+        for a, b in pairs:
+            mine *= self.column(side, a).distinct or 1.0
+            theirs *= self.column(other, b).distinct or math.inf
+        return theirs if mine >= UNIQUE * self.rows(side) else math.inf
 
     def _mapped(self, node: Mapped) -> float | None:
         result = self.of(node.match.operators[0]).rows
         if node.match.completeness is not Completeness.PRUNE or result is None:
             return result
-        before = self.of(pruned_leaf(node.match.operators)).rows
-        return result if before is None else min(before, result + (before - min(before, result)) * PRUNED)
+        return _pruned(self.of(pruned_leaf(node.match.operators)).rows, result)
+
+
+def _keeps_matched_alone(node: Join) -> bool:
+    """Whether rows without a partner, of either side, are not in the result."""
+    return node.type.matched and not (node.type.unmatched or node.type.unmatched_right)
+
+
+def _pruned(before: float | None, needed: float | None) -> float | None:
+    """What a pruning accelerator lets pass."""
+    if before is None or needed is None:
+        return needed
+    return min(before, needed + (before - min(before, needed)) * PRUNED)
+
+
+def _limited(rows: float, most: float, doubt: float) -> tuple[float, float]:
+    """As few rows as a limit has are there for sure."""
+    return min(rows, most), 1.0 if rows > most * doubt else doubt
+
+
+def _is_fixed(args: Sequence[Expression], index: int) -> bool:
+    """Whether one argument is that column and the other one a literal."""
+    columns = [a for a in args if isinstance(a, ColumnRef)]
+    return len(columns) == 1 and columns[0].index == index and any(isinstance(a, Literal) for a in args)

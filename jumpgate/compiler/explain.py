@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from jumpgate.compiler.describe import partitioning, tree
+from jumpgate.compiler.figures import measured
 from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
+from jumpgate.dataflow.operators import numbered
+from jumpgate.nca.interface import Figures, JobFigures
+
+#: a line of a plan that stands for an operator that was printed before
+AGAIN = re.compile(r" *@[0-9]+ again")
 
 
-def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
-    """Chosen NCAs, instances, edges, stages, losing candidates, refusals; `trace` holds the plan after each pass."""
+def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> dict[str, Any]:
+    """Chosen NCAs, instances, edges, stages, what each operator is expected to take, losing candidates, refusals;
+    `trace` holds the plan after each pass."""
     best = plan.chosen
     assert best is not None
     notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
@@ -26,6 +35,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
                 "note": notes.get(i.nca, ""),
                 "instances": [],
                 "plan": tree(i.root),
+                "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
             },
         )
         entry["instances"].append({"id": i.id, "device": i.device.name})
@@ -46,9 +56,22 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]]) -> dict[str, Any]:
             for e in plan.edges
         ],
         "cost": _cost(best),
+        "seconds": found.seconds,
         "lost": [{"graph": tree(c.root), "cost": _cost(c), "why": _why(best, c)} for c in plan.candidates[1:]],
         "refused": [{"operator": operator, "answer": answer} for operator, answer in plan.refused],
         "passes": trace,
+    }
+
+
+def _expected(figures: Figures | None) -> dict[str, float]:
+    """Of one operator; empty where too little is known."""
+    if figures is None:
+        return {}
+    return {
+        "rows": float(f"{figures.rows:.4g}"),
+        "bytes": float(f"{figures.bytes:.4g}"),
+        "doubt": float(f"{figures.doubt:.2g}"),
+        "seconds": float(f"{figures.seconds:.3g}"),
     }
 
 
@@ -77,12 +100,56 @@ def _why(best: Candidate, other: Candidate) -> str:
     return f"takes {other.matches} matches, the chosen one {best.matches}"
 
 
+def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -> list[str]:
+    """The lines of a fragment's plan, each with what is expected of its operator and what it was."""
+    lines, number = [], 0
+    for line in fragment["plan"]:
+        if AGAIN.fullmatch(line):
+            lines.append(line)
+            continue
+        expected = fragment["operators"][number]
+        notes = [_noted(expected)] if expected else []
+        if number in were:
+            notes.append(f"was {_was(were[number])}")
+        lines.append(f"{line}  [{'; '.join(notes)}]" if notes else line)
+        number += 1
+    return lines
+
+
+def _noted(expected: dict[str, float]) -> str:
+    """`~1.2 k rows (×/÷ 1.3), 14.4 kB, 3.1 ms`; rows that are known for sure have no sign and no factor."""
+    sure = expected["doubt"] <= 1.0
+    rows = f"{count(expected['rows'])} rows" if sure else f"~{count(expected['rows'])} rows (×/÷ {expected['doubt']:g})"
+    return f"{rows}, {size(expected['bytes'])}, {_seconds(expected['seconds'])}"
+
+
+def _was(measured: dict[str, float]) -> str:
+    parts = [f"{count(measured['rows'])} rows"] if "rows" in measured else []
+    if "seconds" in measured:
+        parts.append(f"{_seconds(measured['seconds'])} of a core for the passes that end here")
+    return ", ".join(parts)
+
+
+def count(value: float) -> str:
+    """A number of rows in three digits: 12, 1.23 k, 45.6 M."""
+    for unit, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def size(value: float) -> str:
+    """Bytes in three digits."""
+    return f"{count(value)}B" if value >= 1e3 else f"{value:.3g} B"
+
+
 def _seconds(value: float) -> str:
     return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
-def explain_text(data: dict[str, Any], verbose: bool = False) -> str:
-    """What `explain_data` gave, to be read; `verbose` adds every pass."""
+def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[str, Any] | None = None) -> str:
+    """What `explain_data` gave, to be read; `verbose` adds every pass, `counters` (of the job's instances, once it ran)
+    what the operators' figures were."""
     lines: list[str] = []
     if verbose:
         for step in data["passes"]:
@@ -93,7 +160,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False) -> str:
         where = ", ".join(f"{i['id']} on {i['device']}" for i in f["instances"])
         stage = f"stage {f['stage']} of {data['stages']}"
         lines.append(f"fragment {name}: {f['nca']}, {stage}, {f['threads']} threads: {where}")
-        lines += [f"  {line}" for line in (*filter(None, [f["note"]]), *f["plan"])]
+        lines += [f"  {note}" for note in (f["note"],) if note]
+        lines += [f"  {line}" for line in _with_figures(f, {} if counters is None else measured(counters, name))]
     for e in data["edges"]:
         lines.append(
             f"edge {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; {e['partitioning']}; "
@@ -101,6 +169,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False) -> str:
         )
     cost = data["cost"]
     estimate = "no statistics: fewest nodes" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"
+    if data["seconds"] is not None:
+        estimate += f", the whole job {_seconds(data['seconds'])}"
     lines.append(f"chosen: {cost['fragments']} nodes, {cost['matches']} matches; {estimate}")
     for lost in data["lost"]:
         lines.append(f"lost: {lost['why']}")

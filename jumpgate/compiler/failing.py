@@ -25,4 +25,4 @@ def _widening(cast: Cast) -> bool:
         return want.width >= have.width
     if have.kind == "decimal" and want.kind == "decimal":
         return want.scale >= have.scale and want.precision - want.scale >= have.precision - have.scale
-    return (have.kind, want.kind) == ("date", "timestamp")
+    return have.kind in ("date", "timestamp", "timestamptz") and want.kind in ("timestamp", "timestamptz")

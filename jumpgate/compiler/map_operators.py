@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from jumpgate.compiler.describe import short
 from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.compiler.work import added, state_bytes, work
+from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
-from jumpgate.nca.matching import final_phase, malformed, match_inputs, pruned_leaf
+from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
+from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
+from jumpgate.nca.speeds import Speeds, assumed, seconds_of
 
 
 @dataclass(frozen=True)
@@ -124,16 +126,14 @@ class _Mapper:
             if nca.name in excluded:
                 continue
             for devices in self.classes:
-                answer = nca.operators.match_operations(node, devices[0], self.options.dialect)
-                if isinstance(answer, Match):
-                    no = _beyond_limits(answer, devices[0]) or malformed(answer, node)
-                    if no is None:
+                for answer in each(nca.operators.match_operations(node, devices[0], self.options.dialect)):
+                    if isinstance(answer, Unsupported):
+                        self._refuse(node, nca, devices[0], answer)
+                    elif (no := _beyond_limits(answer, devices[0]) or malformed(answer, node)) is not None:
+                        self._refuse(node, nca, devices[0], no)
+                    else:
                         matched = True
                         yield from self._take(nca, answer, devices, excluded)
-                        continue
-                    answer = no
-                if answer is not None:
-                    self._refuse(node, nca, devices[0], answer)
         if not matched:
             self._unmatched[id(node)] = node
             for child in node.inputs:
@@ -155,14 +155,14 @@ class _Mapper:
                 no = Unsupported(f"it is for {most:.3g} rows; {known.rows:.3g} are expected", "rows")
                 self._refuse(match.operators[0], nca, devices[0], no)
                 return
-        cost = nca.operators.cost(match, statistics, devices[0])
-        entered = self._entered(match, leaves)
-        work = None if entered is None else entered / cost.throughput / (devices[0].cores if cost.parallel else 1)
+        speeds = nca.operators.speeds(devices[0]).of(self.options.speeds)
+        seconds = self._seconds(match, leaves, speeds, devices[0])
         if per_hour := devices[0].offer.money_per_hour:
-            cost = replace(cost, money=cost.money + per_hour * (cost.setup_s + (work or 0.0)) / 3600)
+            charged = per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
+            speeds = replace(speeds, money=speeds.money + charged)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
-            taken = self._combine(nca, box, below, cost, work)
+            taken = self._combine(nca, box, below, speeds, seconds)
             if taken is None:
                 continue
             if match.completeness is Completeness.FULL:
@@ -172,11 +172,10 @@ class _Mapper:
             yield from self.alternatives(_remainder(match, box), excluded | {nca.name})
 
     def _combine(
-        self, nca: NCA, box: Mapped, below: tuple[Alternative, ...], cost: Cost, work: float | None
+        self, nca: NCA, box: Mapped, below: tuple[Alternative, ...], speeds: Speeds, seconds: float | None
     ) -> Alternative | None:
-        fragments, matches, money, overloaded = 1, 1, cost.money, 0
+        fragments, matches, money, overloaded = 1, 1, speeds.money, 0
         preferred = int(nca.name in self.options.prefer)
-        seconds = None if work is None else work
         alone = True
         finished: set[tuple[str, Device, int]] = set()
         claimed = {(box.site.devices[0], claim) for claim in box.match.claims}
@@ -204,13 +203,13 @@ class _Mapper:
                     self._refuse(box.match.operators[0], nca, box.site.devices[0], refusal)
                     return None
                 finished.add(a.fragment)
-                bytes = self.estimator.of(a.node).bytes
-                edge = 0.0 if bytes is None else bytes / self.options.network_bytes_per_s
+                edge = self._edge_seconds(a.node)
             seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge
         if alone and seconds is not None:
-            seconds += cost.setup_s
+            seconds += speeds.setup_s + speeds.seconds["start"]
         memory = box.site.devices[0].memory_bytes
-        if memory and cost.memory_bytes > memory * len(box.site.devices):
+        held = sum(state_bytes(node, self.estimator) for node in box.match.operators)
+        if memory and held > memory * len(box.site.devices):
             overloaded += 1
         return Alternative(
             box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred, frozenset(claimed)
@@ -228,12 +227,20 @@ class _Mapper:
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 
-    def _entered(self, match: Match, leaves: tuple[Operator, ...]) -> float | None:
-        """Bytes that enter the match, from files and from other matches."""
-        parts = [self.estimator.of(leaf).bytes for leaf in leaves]
-        parts += [self.estimator.files(o).bytes for o in match.operators if isinstance(o, Read)]
+    def _edge_seconds(self, node: Mapped) -> float:
+        """For the rows of `node` to travel to other instances."""
+        bytes = self.estimator.of(node).bytes
+        return 0.0 if bytes is None else seconds_of({"send": bytes}, {**assumed(), **self.options.speeds})
+
+    def _seconds(self, match: Match, leaves: tuple[Operator, ...], speeds: Speeds, device: Device) -> float | None:
+        """What the match's own operators take on the device, and the bytes that reach it."""
+        parts = [work(node, self.estimator) for node in match.operators]
+        arriving = [self.estimator.of(leaf).bytes for leaf in leaves]
         known = [p for p in parts if p is not None]
-        return sum(known) if len(known) == len(parts) else None
+        if len(known) < len(parts) or None in arriving:
+            return None
+        received = sum(b for b in arriving if b is not None) * speeds.receive_s
+        return received + seconds_of(added(known), speeds.seconds, device.cores)
 
     def error(self, root: Operator) -> CannotPlace:
         """Every operator that nobody takes, what each NCA said, and the way out."""

@@ -96,7 +96,7 @@ def _join(node: Join) -> Operator:
     rest = tuple(t for t in terms if not (isinstance(t, Literal) and t.value is True))
     if len(rest) < len(terms):
         node = replace(node, residual=conjunction(rest) if rest else None)
-    asks = node.type in ("semi", "anti", "mark") and not node.left_keys and node.residual is None
+    asks = not node.type.pairs and not node.left_keys and node.residual is None
     return replace(node, right=Limit(node.right, 1)) if asks and not isinstance(node.right, Limit) else node
 
 

@@ -10,14 +10,14 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import pair_references, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
-from jumpgate.dataflow.operators import Join, Operator, Project, Send, column
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, cross
 from jumpgate.dataflow.types import bool_
 
 #: how much larger the build side of an outer, semi or anti join must be to change sides: its other form costs more
 SWAP_OUTER = 4.0
 #: how much larger a build side than the rows that would probe it, to probe instead
 SWAP_PIPELINE = 4.0
-MIRRORED = {"left": "right", "right": "left", "full": "full"}
 
 
 def order_joins(plan: Plan) -> Plan:
@@ -72,7 +72,7 @@ class _Orderer:
         return self._done[id(node)][1]
 
     def _visit(self, node: Operator) -> Operator:
-        if isinstance(node, Join) and node.type == "inner" and node.left_keys:
+        if isinstance(node, Join) and node.type.any_order and node.left_keys:
             chain = self._flatten(node, top=True)
             known = all(self.estimator.of(leaf).rows is not None for leaf in chain.leaves)
             if known:
@@ -83,12 +83,12 @@ class _Orderer:
         inputs = tuple(self.visit(i) for i in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         new = node if same else node.with_inputs(inputs)
-        if isinstance(new, Join) and new.type in ("semi", "anti"):
+        if isinstance(new, Join) and new.type.may_build_left:
             return self._built(new)
         if isinstance(new, Join) and _is_product(new):
-            return self._mirrored(new, "inner", SWAP_PIPELINE)
-        if isinstance(new, Join) and new.type in MIRRORED and new.left_keys:
-            return self._mirrored(new, MIRRORED[new.type], SWAP_OUTER)
+            return self._mirrored(new, SWAP_PIPELINE)
+        if isinstance(new, Join) and not new.type.any_order and new.left_keys:
+            return self._mirrored(new, SWAP_OUTER)
         return new
 
     def _left_deep(self, node: Operator) -> Operator:
@@ -104,7 +104,7 @@ class _Orderer:
                 return node
             width, names = len(node.left.schema), node.schema.names
             order = [*range(width), *(width + c.index for c in columns)]
-            pair = Join(Join(node.left, inner.left, "inner", (), ()), inner.right, "inner", (), ())
+            pair = cross(cross(node.left, inner.left), inner.right)
             over = references(pair.schema, order)
             if node.residual is not None:
                 pair = replace(pair, residual=node.residual.remap(lambda i, over=over: over[i]))  # type: ignore[misc]
@@ -115,15 +115,16 @@ class _Orderer:
         return node
 
     def _built(self, node: Join) -> Operator:
-        """A semi or anti join that builds its left side where that is much the smaller."""
+        """A join that builds its left side where that is much the smaller."""
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
         smaller = left is not None and right is not None and left * SWAP_OUTER < right and bool(node.left_keys)
         return node if smaller == node.builds_left else replace(node, builds_left=smaller)
 
-    def _mirrored(self, node: Join, type: str, factor: float) -> Operator:
-        """A join with the sides changed, which is then of that type, where the build side is so much the larger."""
+    def _mirrored(self, node: Join, factor: float) -> Operator:
+        """A join with the sides changed, where its type allows it and the build side is so much the larger."""
+        type = node.type.mirrored
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
-        if left is None or right is None or right <= left * factor:
+        if type is None or left is None or right is None or right <= left * factor:
             return node
         width, other = len(node.left.schema), len(node.right.schema)
         residual = node.residual
@@ -136,7 +137,7 @@ class _Orderer:
 
     def _flatten(self, node: Operator, top: bool = False) -> _Chain:
         if top or self.uses[id(node)] == 1:
-            if isinstance(node, Join) and node.type == "inner" and node.left_keys:
+            if isinstance(node, Join) and node.type.any_order and node.left_keys:
                 return self._flatten_join(node)
             if isinstance(node, Project) and _chooses(node):
                 inner = self._flatten(node.input)
@@ -219,13 +220,13 @@ class _Orderer:
                 right_keys.append(b.remap(lambda i: column(there, build.place[i])))
         if not left_keys:
             return None
-        joined = Join(probe.node, build.node, "inner", tuple(left_keys), tuple(right_keys))
+        joined = Join(probe.node, build.node, JoinType.INNER, tuple(left_keys), tuple(right_keys))
         return (self.estimator.of(joined).rows or 0.0, build.rows), joined
 
 
 def _is_product(node: Join) -> bool:
     """Whether every pair of rows is looked at."""
-    return node.type == "inner" and not node.left_keys
+    return node.type.any_order and not node.left_keys
 
 
 def _chooses(node: Project) -> bool:
@@ -287,7 +288,7 @@ def _left_deep(leaves: int) -> object:
 
 def _is_left_deep(node: Operator, leaves: int) -> bool:
     joins = 0
-    while isinstance(node, Join) and node.type == "inner" and node.left_keys:
+    while isinstance(node, Join) and node.type.any_order and node.left_keys:
         joins += 1
         node = node.left
     return joins == leaves - 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.plan import Exchange, Plan, Site
-from jumpgate.compiler.tree import project, references
+from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -149,10 +149,10 @@ class _Parallel:
         right, right_spread = self.visit(node.right, site)
         if left_spread.single and right_spread.single:
             return _over(node, left, right), SINGLE
-        whole_build = node.type == "mark"  # whether it is NULL depends on all of the build side
+        whole_build = node.type.marks  # whether it is NULL depends on all of the build side
         keyless = not node.left_keys
         small = (self.estimator.of(node.right).bytes or float("inf")) <= self.options.broadcast_bytes_max
-        if node.type not in ("right", "full") and (whole_build or keyless or small):
+        if not node.type.unmatched_right and (whole_build or keyless or small):
             if left_spread.single:
                 return _over(node, left, self.gather(right, right_spread, site)), SINGLE
             everywhere = Partitioning("broadcast", count=site.count)
@@ -172,8 +172,7 @@ class _Parallel:
         shift = len(left.schema) - width
         residual = node.residual
         if residual is not None and shift:
-            schema = replace(node, left=left, right=right, type="inner").schema
-            refs = references(schema)
+            refs = pair_references(left.schema, right.schema)
             residual = residual.remap(lambda i: refs[i if i < width else i + shift])
         joined = replace(
             node,
@@ -184,10 +183,8 @@ class _Parallel:
             residual=residual,
         )
         keys: tuple[int, ...] | None = left_keys
-        if node.type == "right":
-            keys = tuple(k + len(left.schema) for k in right_keys)
-        elif node.type == "full":
-            keys = None
+        if node.type.extends_left:  # NULL, not the hashed value, stands in the left keys
+            keys = None if node.type.extends_right else tuple(k + len(left.schema) for k in right_keys)
         wanted = [*range(width)]
         if len(node.schema) > width:
             wanted += range(len(left.schema), len(left.schema) + right_width)

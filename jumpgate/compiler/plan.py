@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -28,7 +28,8 @@ class CompileOptions:
     parallelism: instances per operator, spread over the hosts; 0 = one on each host.
     threads: of each instance; 0 = the host's cores shared by its instances.
     broadcast_bytes_max: a build side estimated larger is partitioned by its keys instead of sent to every instance.
-    network_bytes_per_s: what one edge transfers. seconds_per_money: what a unit of money is worth; 0 = money is free.
+    speeds: seconds of a host's core for a unit of work as they were measured (jumpgate.nca.speeds), in place of the
+    built-in ones. seconds_per_money: what a unit of money is worth; 0 = money is free.
     endpoints: where the client listens (host:port per partition), used when the request does not say.
     statistics: what is known about files; None = nothing. beam: alternatives kept for each operator.
     prefer: NCAs that are used wherever they match, whatever it costs. trace: keep the plan after each pass for explain.
@@ -37,7 +38,7 @@ class CompileOptions:
     parallelism: int = 0
     threads: int = 0
     broadcast_bytes_max: float = 64e6
-    network_bytes_per_s: float = 1e9
+    speeds: Mapping[str, float] = field(default_factory=dict)
     seconds_per_money: float = 0.0
     dialect: Dialect = field(default_factory=Dialect)
     endpoints: tuple[str, ...] = ()

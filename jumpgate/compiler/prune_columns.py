@@ -85,7 +85,7 @@ def _of_inputs(node: Operator, wanted: set[int]) -> list[set[int]]:
 def _of_join(node: Join, wanted: set[int]) -> list[set[int]]:
     width, total = len(node.left.schema), len(node.left.schema) + len(node.right.schema)
     used = wanted | (node.residual.columns() if node.residual is not None else set())
-    if node.type in ("semi", "anti", "mark"):  # a mark's own column comes after the left ones
+    if not node.type.pairs:  # a mark's own column comes after the left ones
         used = {i for i in wanted if i < width} | (node.residual.columns() if node.residual is not None else set())
     left = {i for i in used if i < width} | _columns(node.left_keys)
     right = {i - width for i in used if width <= i < total} | _columns(node.right_keys)
@@ -174,10 +174,8 @@ def _join(node: Join, inputs: list[tuple[Operator, Where]]) -> tuple[Operator, W
     (left, left_where), (right, right_where) = inputs
     old_width, new_width = len(node.left.schema), len(left.schema)
     both = left_where | {i + old_width: j + new_width for i, j in right_where.items()}
-    out = both
-    if node.type in ("semi", "anti"):
-        out = left_where
-    elif node.type == "mark":
+    out = both if node.type.pairs else left_where
+    if node.type.marks:
         out = left_where | {old_width: new_width}
     if left is node.left and right is node.right:
         return node, out

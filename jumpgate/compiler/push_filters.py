@@ -26,13 +26,6 @@ from jumpgate.dataflow.operators import (
 
 Terms = list[Expression]
 
-#: join types whose left (right) input a term over its columns may filter instead of the output
-LEFT_SAFE = ("inner", "left", "semi", "anti", "mark")
-RIGHT_SAFE = ("inner", "right")
-#: join types whose left (right) input a term of the residual may filter instead
-RESIDUAL_LEFT = ("inner", "right", "semi")
-RESIDUAL_RIGHT = ("inner", "left", "semi", "anti")
-
 
 def push_filters(plan: Plan) -> Plan:
     """Every filter's terms move separately. A node that is used twice keeps the filters of each user above it."""
@@ -91,7 +84,7 @@ class _Pusher:
     def _join(self, node: Join, terms: Terms) -> Operator:
         width = len(node.left.schema)
         residual = [] if node.residual is None else [*conjuncts(node.residual)]
-        if node.type == "inner":  # a condition on the pair is the same above and within, unless it may fail
+        if node.type.any_order:  # a condition on the pair is the same above and within, unless it may fail
             within, terms = _split(terms, lambda t: not may_fail(t))
             residual, terms = residual + within, terms
         left: Terms = []
@@ -103,14 +96,15 @@ class _Pusher:
         def takes_right(t: Expression) -> bool:
             return bool(t.columns()) and min(t.columns()) >= width and not may_fail(t)
 
-        if node.type in LEFT_SAFE:
+        type = node.type  # rows of an input that a term drops must not come back without a partner
+        if not type.extends_left:
             left, terms = _split(terms, takes_left)
-        if node.type in RIGHT_SAFE:
+        if type.pairs and not type.extends_right:
             right, terms = _split(terms, takes_right)
-        if node.type in RESIDUAL_LEFT:
+        if not type.unmatched:
             more, residual = _split(residual, takes_left)
             left = left + more
-        if node.type in RESIDUAL_RIGHT:
+        if not type.unmatched_right and not type.marks:
             more, residual = _split(residual, takes_right)
             right = right + more
         columns = references(node.right.schema)
@@ -132,7 +126,7 @@ class _Pusher:
 
 def _keys(node: Join, residual: Terms, width: int) -> tuple[list[tuple[Expression, Expression]], Terms]:
     """Equalities of a left with a right expression, as keys, and what stays of an inner join's residual."""
-    if node.type != "inner":
+    if not node.type.any_order:
         return [], residual
     found: list[tuple[Expression, Expression]] = []
     rest: Terms = []

@@ -17,7 +17,9 @@ from jumpgate.dataflow.files import Paths, implied_options, list_files
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
+from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -122,7 +124,7 @@ class Dataflow:
         root = join_operator(
             self.root, other.root, on=on, left_on=left_on, right_on=right_on, how=how, where=where, suffix=suffix
         )
-        return Dataflow(root, _deeper(max(self.depth, other.depth), 2))
+        return _checked(root, _deeper(max(self.depth, other.depth), 2))
 
     def aggregate(self, *measures: Aggregation, by: Columns = (), **named: Aggregation) -> Dataflow:
         """One row for each group of equal `by` columns (NULL is a group), or a single row without any."""
@@ -191,7 +193,7 @@ class Dataflow:
         return self._then(Shuffle(self.root, self._partitioning("shuffle", kind, keys, count)))
 
     def send(
-        self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None, layout: str = "columnar"
+        self, *endpoints: str, by: Sequence[str] = (), kind: str | None = None, layout: str = Layout.COLUMNAR
     ) -> Dataflow:
         """Delivers the result to `endpoints` (host:port), partitioned by the columns `by` if there are several.
 
@@ -200,18 +202,20 @@ class Dataflow:
         scope = Scope("send", self.schema)
         if not endpoints:
             scope.problem("send needs at least one endpoint")
-        if layout not in ("columnar", "row"):
-            scope.problem(f"send: layout is {layout!r}; it can be columnar or row")
+        if layout not in list(Layout):
+            scope.problem(f"send: layout is {layout!r}; it can be {' or '.join(Layout)}")
         strange = [e for e in endpoints if not e.rpartition(":")[2].isdigit()]
         scope.problems += [f"send: endpoint {e!r} is not host:port" for e in strange]
         scope.done()
         kind = kind or ("hash" if by else "single" if len(endpoints) == 1 else "round_robin")
-        return self._then(Send(self.root, endpoints, self._partitioning("send", kind, by, len(endpoints)), layout))
+        return self._then(
+            Send(self.root, endpoints, self._partitioning("send", kind, by, len(endpoints)), Layout(layout))
+        )
 
     def _then(self, root: Operator) -> Dataflow:
         if isinstance(self.root, Send):
             raise InvalidDataflow(f"{root.kind} after send: send must be the last operator", operator=root.kind)
-        return Dataflow(root, _deeper(self.depth))
+        return _checked(root, _deeper(self.depth))
 
     def _sort_keys(self, operator: str, keys: tuple[str | Named | Order, ...]) -> tuple[SortKey, ...]:
         scope = Scope(operator, self.schema)
@@ -366,6 +370,12 @@ def _cast_columns(root: Operator, types: list[DataType]) -> Operator:
     expressions: list[Expression] = [ColumnRef(f.type, i, f.name) for i, f in enumerate(schema)]
     casts = tuple(cast_to(e, t) for e, t in zip(expressions, types, strict=True))
     return Project(root, casts, schema.names)
+
+
+def _checked(root: Operator, depth: int) -> Dataflow:
+    if found := compared_nested(root):
+        raise InvalidDataflow(f"{root.kind}: {'; '.join(found)}", tuple(found), operator=root.kind)
+    return Dataflow(root, depth)
 
 
 def _refuse_duplicates(scope: Scope, names: list[str]) -> None:

@@ -7,28 +7,34 @@ import decimal as pydecimal
 import math
 import re
 import struct
+from collections.abc import Callable
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Value
-from jumpgate.dataflow.types import DataType, decimal, float64, timestamp
+from jumpgate.dataflow.types import DataType, decimal, float64, int64, timestamp, timestamp_ns
 from jumpgate.errors import InvalidCast, Overflow
 
+EPOCH = datetime.datetime(1970, 1, 1)
 #: wide enough for every exact intermediate result of two 38-digit decimals
 EXACT = pydecimal.Context(prec=200, Emax=1000, Emin=-1000)
 INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 INTEGER_DIGITS = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
 
+_CLOCKS = ("timestamp", "timestamp_ns", "timestamptz", "timestamptz_ns")
 _NUMERIC = frozenset(("int8", "int16", "int32", "int64", "float32", "float64", "decimal"))
 #: target kinds by source kind, beside the identity. float → string is absent: engines disagree about the digits.
 _CASTS: dict[str, frozenset[str]] = {
     **{kind: _NUMERIC | ({"bool", "string"} if kind.startswith("int") else set()) for kind in _NUMERIC},
     "decimal": _NUMERIC | {"string"},
     "bool": frozenset((*INTEGER_BITS, "string")),
-    "date": frozenset(("timestamp", "string")),
-    "timestamp": frozenset(("date", "string")),
-    "string": _NUMERIC | {"bool", "date", "timestamp", "binary"},
+    "date": frozenset((*_CLOCKS, "string")),
+    **dict.fromkeys(_CLOCKS, frozenset((*_CLOCKS, "date", "time", "string"))),
+    "time": frozenset(("string",)),
+    "duration": frozenset(("int64",)),
+    "string": _NUMERIC | {"bool", "date", "time", *_CLOCKS, "binary"},
     "binary": frozenset(("string",)),
 }
+_CASTS["int64"] |= {"duration"}
 
 
 class TypeMismatch(ValueError):
@@ -36,18 +42,27 @@ class TypeMismatch(ValueError):
 
 
 def can_cast(source: DataType, target: DataType) -> bool:
-    """Whether a Cast from `source` to `target` exists."""
-    return source.kind == target.kind or target.kind in _CASTS[source.kind]
+    """Whether a Cast from `source` to `target` exists. Between moments of different zones the moment stays; what needs
+    the clocks of a zone (its date, its time, its text, a timestamp without a zone) exists for UTC only."""
+    if source.is_nested or source.kind == target.kind == "duration":
+        return source.same(target)
+    if source.kind != target.kind and target.kind not in _CASTS[source.kind]:
+        return False
+    return (source.is_zoned and target.is_zoned) or not any(t.is_zoned and not t.is_utc for t in (source, target))
 
 
 def cannot_fail(source: DataType, target: DataType) -> bool:
     """Whether every value of `source` converts to `target` without Overflow or InvalidCast."""
     if source.same(target) or source.kind == "bool":
         return True
-    if (source.kind, target.kind) in (("date", "timestamp"), ("timestamp", "date"), ("string", "binary")):
+    if source.kind == "string":
+        return target.kind == "binary"
+    if target.kind in ("timestamp_ns", "timestamptz_ns"):
+        return source.kind in ("timestamp_ns", "timestamptz_ns")
+    if target.kind in ("date", "time", "duration", *_CLOCKS):
         return True
     if target.kind in ("string", "bool"):
-        return source.kind not in ("string", "binary")
+        return source.kind != "binary"
     if target.kind in ("float32", "float64"):
         return source.is_numeric
     if target.is_integer:
@@ -67,7 +82,8 @@ def common_type(types: tuple[DataType, ...]) -> DataType:
     """The type to which operands of a comparison, a sum or a CASE are implicitly cast; nullable if any is.
 
     Integers: the widest. Integers and decimals: the decimal with the most integer digits and the largest scale.
-    A float with anything but the same float: float64. date and timestamp: timestamp. Raises TypeMismatch.
+    A float with anything but the same float: float64. date and timestamp: timestamp. Moments of several zones: that of
+    the first. Raises TypeMismatch.
     """
     result = types[0]
     for other in types[1:]:
@@ -92,6 +108,8 @@ def _common(a: DataType, b: DataType) -> DataType:
         return decimal(precision, scale)
     if {a.kind, b.kind} == {"date", "timestamp"}:
         return timestamp
+    if a.is_zoned and a.kind == b.kind:
+        return a
     raise TypeMismatch(f"{a.name} and {b.name} have no common type; cast one of them")
 
 
@@ -142,17 +160,38 @@ def cast_value(value: Value, source: DataType, target: DataType, dialect: Dialec
     if target.kind == "string":
         return _print(value, source)
     if source.kind == "binary" or target.kind == "bool" or not target.is_numeric:
-        return _convert_other(value, target)
+        return _convert_other(value, source, target)
     return _convert_number(value, source, target, dialect)
 
 
-def _convert_other(value: Value, target: DataType) -> Value:
+def _convert_other(value: Value, source: DataType, target: DataType) -> Value:
     if target.kind == "bool":
         return value != 0
-    if isinstance(value, datetime.datetime):
-        return value.date()
+    if target.kind == "duration":
+        return value
+    nanos = nanoseconds(value, source)
+    if target.kind in ("timestamp_ns", "timestamptz_ns"):
+        if not fits(nanos, int64):
+            raise Overflow(f"cannot cast {value!r} to {target.name}: nanoseconds hold the years 1678 to 2261")
+        return nanos
+    if target.kind in ("timestamp", "timestamptz"):
+        return EPOCH + datetime.timedelta(microseconds=abs(nanos) // 1000 * (-1 if nanos < 0 else 1))
+    moment = EPOCH + datetime.timedelta(microseconds=nanos // 1000)
+    return moment.date() if target.kind == "date" else moment.time()
+
+
+def nanoseconds(value: Value, type: DataType) -> int:
+    """A date, timestamp or moment as nanoseconds since 1970-01-01 00:00:00."""
+    if isinstance(value, int):
+        return value
     assert isinstance(value, datetime.date)
-    return datetime.datetime(value.year, value.month, value.day)
+    day = value if isinstance(value, datetime.datetime) else datetime.datetime(value.year, value.month, value.day)
+    return (day - EPOCH) // datetime.timedelta(microseconds=1) * 1000
+
+
+def of_day(value: datetime.time) -> int:
+    """A time as microseconds of its day."""
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
 
 
 def _convert_number(value: Value, source: DataType, target: DataType, dialect: Dialect) -> Value:
@@ -211,6 +250,7 @@ _TIMESTAMP = re.compile(
     rf"{_DAY}(?:[ Tt](\d{{2}}):(\d{{2}}):(\d{{2}})(?:\.(\d+))?(?: *(?:([+-])(\d{{2}})(?::?(\d{{2}}))?)|([Zz]))?)?",
     re.ASCII,
 )
+_TIME = re.compile(r"(\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?", re.ASCII)
 _DATES = (re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) *", re.ASCII), re.compile(r"(\d{4})(\d{2})(\d{2})", re.ASCII))
 _DATE_LENGTH_MAX = 10
 _TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
@@ -222,13 +262,14 @@ def _parse(text: str, target: DataType) -> Value:
     """As DataFusion reads text. Numbers and booleans, with blanks around them ignored: integer: sign and digits ·
     decimal: no exponent, excess digits rounded half away from zero · bool: true, yes, on, 1 and their opposites, words
     also shortened. date: YYYY-MM-DD, without zeros in front, YYYYMMDD, or a timestamp's · timestamp: YYYY-MM-DD, then
-    optionally [ T]HH:MM:SS[.f…], digits beyond microseconds dropped, a zone (Z, ±HH[[:]MM]) converted to UTC."""
+    optionally [ T]HH:MM:SS[.f…], digits beyond the unit dropped, a zone (Z, ±HH[[:]MM]) converted to UTC; without
+    one, a moment is in UTC · time: HH:MM:SS[.f…] likewise."""
     invalid = InvalidCast(f"cannot cast {text!r} to {target.name}")
     if target.kind == "binary":
         return text.encode()
-    if target.kind in ("date", "timestamp"):
+    if target.kind in _PARSERS:
         try:
-            return _parse_day(text) if target.kind == "date" else _parse_time(text)
+            return _PARSERS[target.kind](text)
         except (ValueError, OverflowError):
             raise invalid from None
     body = text.strip(_BLANKS)
@@ -247,6 +288,22 @@ def _parse(text: str, target: DataType) -> Value:
     if not fits(number, target):
         raise Overflow(f"cannot cast {text!r} to {target.name}: out of range")
     return from_unscaled(number, target.scale) if target.kind == "decimal" else number
+
+
+def _parse_clock(text: str) -> datetime.time:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(text)
+    hour, minute, second = (int(found[i]) for i in (1, 2, 3))
+    return datetime.time(hour, minute, second, int((found[4] or "")[:6].ljust(6, "0")))
+
+
+def _parse_nanoseconds(text: str) -> int:
+    digits = found[7] or "" if (found := _TIMESTAMP.fullmatch(text)) else ""
+    nanos = nanoseconds(_parse_time(text), timestamp) + int(digits[6:9].ljust(3, "0"))
+    if not fits(nanos, int64):
+        raise ValueError(text)
+    return nanos
 
 
 def _parse_day(text: str) -> datetime.date:
@@ -274,9 +331,28 @@ def _parse_time(text: str) -> datetime.datetime:
     return time + datetime.timedelta(seconds=second, microseconds=fraction) - offset
 
 
+_PARSERS: dict[str, Callable[[str], Value]] = {
+    "date": _parse_day,
+    "time": _parse_clock,
+    "timestamp": _parse_time,
+    "timestamptz": _parse_time,
+    "timestamp_ns": _parse_nanoseconds,
+    "timestamptz_ns": _parse_nanoseconds,
+}
+
+
 def _print(value: Value, source: DataType) -> str:
     """bool: true/false · decimal: all digits of its scale · date YYYY-MM-DD · timestamp with a space, and a fraction
-    without trailing zeros unless it is zero."""
+    without trailing zeros unless it is zero; a moment ends with Z · time likewise."""
+    if source.is_zoned:
+        return _print(value, timestamp_ns if source.kind == "timestamptz_ns" else timestamp) + "Z"
+    if source.kind == "timestamp_ns":
+        assert isinstance(value, int)
+        seconds, below = divmod(value, 1_000_000_000)
+        text = (EPOCH + datetime.timedelta(seconds=seconds)).isoformat(" ")
+        return f"{text}.{below:09}".rstrip("0") if below else text
+    if isinstance(value, datetime.time):
+        return value.isoformat().rstrip("0") if value.microsecond else value.isoformat()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, pydecimal.Decimal):

@@ -23,10 +23,16 @@ _SQL = """\
 ## In SQL
 
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
-stays with DataFusion otherwise. Among what stays: regular expressions, `initcap`, `cbrt`, ILIKE with a pattern beyond
-ASCII, patterns that are no literals, functions of 32-bit floats that are computed in 32 bits, `log` and `/` of
-decimals, `date_trunc` to milliseconds, intervals of nanoseconds, `array_agg`, `approx_*`, first_value, last_value and
-string_agg without an order.
+stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are no literals, functions of 32-bit
+floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of nanoseconds,
+`array_agg`, `approx_*`, first_value, last_value and string_agg without an order.
+
+Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
+Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,
+^ and $, with the flags i and s (and g). What stays: word boundaries, \\p{…}, classes of classes, the flags m, x and U,
+what `regexp_match` captures, replacements that name groups, SIMILAR TO, and patterns whose automaton has more than
+131072 entries, as sequences of several \\w have.
+
 Where DataFusion answers what no type here holds, an accelerator fails with a typed error: integers that overflow,
 dates beyond the years 1 to 9999, texts that `repeat`, `replace`, `lpad`, `rpad` or `translate` make longer than 256
 MiB.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from jumpgate.dataflow.bodies import Site, compare
 from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.functions import apply, find
 from jumpgate.errors import ComputeError
 
@@ -27,6 +28,9 @@ def evaluate(expression: Expression, row: Sequence[Value], dialect: Dialect = DE
             values = _arguments(expression, row, dialect)
             types = tuple(a.type for a in expression.args)
             return apply(expression.function, types, expression.type, dialect, values)
+        case Member():
+            struct: Any = evaluate(expression.input, row, dialect)
+            return None if struct is None else struct[expression.number]
         case Cast():
             value = evaluate(expression.input, row, dialect)
             try:

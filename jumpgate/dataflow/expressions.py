@@ -57,8 +57,10 @@ class ColumnRef(Expression):
 
 
 #: what a literal holds, by kind: bool → bool, ints → int, floats → float, decimal → decimal.Decimal,
-#: date → datetime.date, timestamp → datetime.datetime (naive), string → str, binary → bytes; None is NULL.
-Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.datetime | str | bytes | None
+#: date → datetime.date, timestamp and timestamptz → datetime.datetime (naive; a moment in UTC), time → datetime.time,
+#: timestamp_ns, timestamptz_ns and duration → int of their unit, string → str, binary → bytes; None is NULL. No literal
+#: is nested; where rows are Python values, structs are tuples, lists are lists, maps are lists of pairs.
+Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.datetime | datetime.time | str | bytes | None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,37 @@ class Cast(Expression):
 
     def __str__(self) -> str:
         return f"cast({self.input} as {self.type})"
+
+
+@dataclass(frozen=True)
+class Member(Expression):
+    """Field `number` of a struct; NULL where the struct is."""
+
+    input: Expression
+    number: int
+
+    @staticmethod
+    def of(input: Expression, name: str) -> Member | None:
+        """The field of that name; None if `input` is no struct that has one."""
+        names = [p.name for p in input.type.parts] if input.type.kind == "struct" else []
+        if name not in names:
+            return None
+        index = names.index(name)
+        return Member(input.type.parts[index].type, input, index)
+
+    @property
+    def name(self) -> str:
+        return self.input.type.parts[self.number].name
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        return (self.input,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        return replace(self, input=children[0])
+
+    def __str__(self) -> str:
+        return f"{self.input}.{self.name}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import math
 import struct
 from collections.abc import Sequence
 
-from jumpgate.dataflow.casts import unscaled
+from jumpgate.dataflow.casts import of_day, unscaled
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.types import DataType
 
@@ -45,6 +45,8 @@ def _hashed(value: Value, type: DataType) -> int:
             return _mixed(number + _mixed(number >> 64))
         case datetime.datetime():
             return _integer((value - _TIME_0) // datetime.timedelta(microseconds=1))
+        case datetime.time():
+            return _integer(of_day(value))
         case datetime.date():
             return _integer((value - _DAY_0).days)
         case _:

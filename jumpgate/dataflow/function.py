@@ -37,6 +37,7 @@ class Function:
     {unsigned} (the same without a sign), {kind} (of the first argument) and {days} (its date); `t` is the task. With
     {out} in it, it is the call of a routine that returns a JgFailure and writes its value to {out}, made where no
     argument is NULL; any other is computed for NULLs, too, of empty text or any number, and its value not used.
+    `encode` makes of each of its literals the bytes that generated code gets in place of it.
     `cpp_source` is what it needs beside ncas/runtime/include/jg/kernel.h. Empty: jumpgate/codegen/calls.py writes it.
 
     *Names.* `sql`: DataFusion's functions, or kinds of operators, that mean the same of the same arguments; `sql_type`:
@@ -64,7 +65,8 @@ class Function:
     fails: bool = False
     safe: Callable[[Call], bool] = of_floats
     literals: tuple[int, ...] = ()
-    literal_rule: Callable[..., None] | None = None
+    literal_rule: Callable[..., object] | None = None
+    encode: Callable[[Value], bytes] | None = None
     shape: tuple[int, ...] = ()
     internal: str = ""
 

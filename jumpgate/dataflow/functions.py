@@ -25,6 +25,7 @@ from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.functions_core import CORE
 from jumpgate.dataflow.functions_math import MATH
+from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
 from jumpgate.dataflow.functions_time import TIME
 from jumpgate.dataflow.signatures import Exactly
@@ -37,6 +38,7 @@ SECTIONS = {
     "Comparison, logic, arithmetic, text and dates": CORE,
     "Numbers": MATH,
     "Text": TEXT,
+    "Regular expressions": REGEX,
     "Dates and timestamps": TIME,
 }
 
@@ -85,13 +87,21 @@ def _packages() -> tuple[tuple[Function, ...], Mapping[str, ConfigError]]:
     for name, path in plugins.installed(GROUP):
         try:
             function = _complete(name, path, plugins.load_value("function", name, path))
-            for names in ("name", "sql", "substrait"):
-                by_name((*BUILT_IN.values(), *found, function), names)
+            _require_own_names((*BUILT_IN.values(), *found, function), f"function '{name}' ({path})")
         except ConfigError as error:
             problems[name] = error
         else:
             found.append(function)
     return tuple(found), problems
+
+
+def _require_own_names(functions: tuple[Function, ...], where: str) -> None:
+    """Raises ConfigError, which says where it is from, if two of the functions share a name of any kind."""
+    try:
+        for names in ("name", "sql", "substrait"):
+            by_name(functions, names)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error.message}") from None
 
 
 def _complete(name: str, path: str, function: object) -> Function:
@@ -119,6 +129,10 @@ def find(name: str) -> Function:
         close = difflib.get_close_matches(name, (*BUILT_IN, *installed()), 1)
         raise TypeMismatch(f"unknown function {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
     return function
+
+
+#: functions that do not look into a value
+_OF_NESTED = frozenset(("is_null", "is_not_null", "coalesce"))
 
 
 def bind(name: str, args: tuple[Expression, ...]) -> Call:
@@ -154,6 +168,9 @@ def cast_to(expression: Expression, target: DataType) -> Expression:
 
 
 def _check_shape(function: Function, args: tuple[Expression, ...]) -> None:
+    nested = next((a.type for a in args if a.type.is_nested), None)
+    if nested is not None and function.name not in _OF_NESTED:
+        raise TypeMismatch(f"{function.name} takes no {nested.name}; name fields of it")
     least, most = function.arity
     if not (least <= len(args) and (most is None or len(args) <= most)):
         wanted = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"

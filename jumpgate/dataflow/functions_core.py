@@ -55,7 +55,7 @@ def _of_clock(microseconds: int, count: int) -> str:
 
 
 _B, _S = bool_, string
-_DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp")
+_DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp", "time")
 
 CORE = (
     # comparisons: operands are cast to their common type. Strings and binary compare bytewise (UTF-8), false < true,

@@ -15,7 +15,7 @@ from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import DataType, bool_, int32, int64, string
 from jumpgate.errors import ComputeError
 
-#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/text_functions.cpp has the same)
+#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/scalars.h has the same)
 TEXT_BYTES_MAX = 1 << 28
 #: what Unicode's simple case folding makes equal to an ASCII letter: the Kelvin sign and the long s
 _FOLDED = {0x212A: "k", 0x17F: "s"}
@@ -38,7 +38,8 @@ def ilike_literals(pattern: Value, escape: Value = None) -> None:
     bodies.like_literals("ilike", pattern, escape)
 
 
-def _bounded(text: str, times: int = 1) -> str:
+def bounded(text: str, times: int = 1) -> str:
+    """The text so many times; ComputeError if that is more than a text may be."""
     if len(text.encode()) * times > TEXT_BYTES_MAX:
         raise ComputeError(f"text of more than {TEXT_BYTES_MAX >> 20} MiB")
     return text * times
@@ -59,7 +60,7 @@ def _padding(text: str, n: int, fill: str) -> str:
     if missing > TEXT_BYTES_MAX:
         raise ComputeError(f"text of more than {TEXT_BYTES_MAX >> 20} MiB")
     padding = (fill * (missing // len(fill) + 1))[:missing]
-    _bounded(text + padding)
+    bounded(text + padding)
     return padding
 
 
@@ -72,11 +73,11 @@ def _rpad(site: Site, text: str, n: int, fill: str = " ") -> Value:
 
 
 def _repeat(site: Site, text: str, n: int) -> Value:
-    return _bounded(text, max(0, n)) if text else ""
+    return bounded(text, max(0, n)) if text else ""
 
 
 def _replace(site: Site, text: str, part: str, by: str) -> Value:
-    return _bounded(text.replace(part, by)) if part else text
+    return bounded(text.replace(part, by)) if part else text
 
 
 def _position(site: Site, text: str, part: str) -> Value:
@@ -115,7 +116,7 @@ def _translate(site: Site, text: str, old: str, new: str) -> Value:
     table: dict[int, str | None] = {}
     for i, c in enumerate(old):
         table.setdefault(ord(c), new[i] if i < len(new) else None)
-    return _bounded(text.translate(table))
+    return bounded(text.translate(table))
 
 
 def _as_separator(types: Types, values: tuple[Value, ...]) -> DataType:

@@ -55,8 +55,9 @@ def _units(unit: Value) -> None:
 
 
 def _trunc_operands(types: Types) -> Types:
-    require(types[0].kind == "string" and types[1].kind in ("date", "timestamp"), types, "a unit and a timestamp")
-    return (string, timestamp)
+    require(types[0].kind == "string", types, "a unit and a timestamp")
+    temporal("date", "timestamp")(types[1:])
+    return (string, timestamp if types[1].kind == "date" else types[1])
 
 
 def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int) -> Any:
@@ -76,7 +77,7 @@ def _add_interval(site: Site, a: Any, months: int, days: int, microseconds: int)
 
 
 def _interval_operands(types: Types) -> Types:
-    require(types[0].kind in ("date", "timestamp"), types, "a date or timestamp, months, days and microseconds")
+    temporal("date", "timestamp")(types)
     require(all(t.is_integer for t in types[1:]), types, "integers after its first argument")
     return (types[0], int64, int64, int64)
 
@@ -95,13 +96,13 @@ TIME = (
     _part("iso_day_of_week", "1 (Monday) to 7 (Sunday)", lambda site, a: a.isoweekday(), "jg_date_part(6, {days})"),
     _part("day_of_year", "1 to 366", lambda site, a: a.timetuple().tm_yday, "jg_date_part(5, {days})"),
     _part("millisecond", "seconds of the minute and what is below, in whole milliseconds",
-          lambda site, a: a.second * 1000 + a.microsecond // 1000, f"{_OF_MINUTE} / 1000", "timestamp"),
+          lambda site, a: a.second * 1000 + a.microsecond // 1000, f"{_OF_MINUTE} / 1000", "timestamp", "time"),
     _part("microsecond", "seconds of the minute and what is below, in microseconds",
-          lambda site, a: a.second * 1_000_000 + a.microsecond, _OF_MINUTE, "timestamp"),
+          lambda site, a: a.second * 1_000_000 + a.microsecond, _OF_MINUTE, "timestamp", "time"),
     Function("epoch", "seconds since 1970-01-01 00:00:00", (1, 1), temporal("timestamp"), always(float64), _epoch,
              cpp="(double)({0}) / 1e6"),
     Function("date_trunc", f"a timestamp's latest start of a unit: {', '.join(UNITS)}", (2, 2), _trunc_operands,
-             always(timestamp), _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
+             lambda types, values: types[1], _trunc, literals=(0,), literal_rule=_units, shape=(0,)),
     Function("add_interval", "a + months + days + microseconds, in that order; a month's last day where it has no such "
              "day; dates count whole days of the microseconds; outside years 1 to 9999: overflow",
              (4, 4), _interval_operands, first, _add_interval, fallible=True,

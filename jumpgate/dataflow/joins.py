@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.named import Named, NamedColumn, as_column
-from jumpgate.dataflow.operators import JOIN_TYPES, Join, Operator, Project, column
-from jumpgate.dataflow.resolve import Scope, describe, suggest
+from jumpgate.dataflow.operators import Join, Operator, Project, column
+from jumpgate.dataflow.resolve import Scope, describe
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.errors import InvalidDataflow
 
 Columns = str | Named | Sequence["str | Named"]
-_LEFT_ONLY = ("semi", "anti", "mark")
 
 
 def join_operator(
@@ -30,8 +30,10 @@ def join_operator(
 ) -> Operator:
     """A Join, under a Project where `on` or `suffix` ask for other output columns. Raises InvalidDataflow."""
     scope = Scope("join", left.schema)
-    if how not in JOIN_TYPES:
-        scope.problem(f"join: unknown type {how!r}{suggest(how, JOIN_TYPES)}")
+    try:
+        type = JoinType(how)
+    except InvalidDataflow as unknown:
+        scope.problem(unknown.message)
     left_names, right_names = _key_lists(scope, on, left_on, right_on)
     if not left_names and where is None:
         scope.problem("join needs on=, left_on= and right_on=, or where= (lit(True) for every pair of rows)")
@@ -39,7 +41,7 @@ def join_operator(
     left_keys, right_keys = _keys(scope, left.schema, right.schema, left_names, right_names)
     shared = _shared(left_names) if on is not None else ()
     duplicates = [n for n in right.schema.names if n in left.schema.positions and n not in shared]
-    if how not in _LEFT_ONLY and suffix is None and duplicates:
+    if type.pairs and suffix is None and duplicates:
         listed = ", ".join(map(repr, duplicates))
         scope.problem(
             f'join: both inputs have a column {listed}; pass suffix="_right" to rename the right one, '
@@ -47,8 +49,8 @@ def join_operator(
         )
     residual = _residual(scope, left.schema, right.schema, where, suffix, shared, duplicates)
     scope.done()
-    node = Join(left, right, how, left_keys, right_keys, residual)
-    if how in _LEFT_ONLY:
+    node = Join(left, right, type, left_keys, right_keys, residual)
+    if not type.pairs:
         _refuse_duplicates(scope, node.schema)
         return node
     return _output(scope, node, len(left.schema), shared, suffix)
@@ -129,7 +131,7 @@ def _residual(
 
 
 def _output(scope: Scope, node: Join, width: int, shared: tuple[str, ...], suffix: str | None) -> Operator:
-    """One column for each shared key (full: whichever side has it), the suffix on other names of the right input."""
+    """One column for each shared key (of the side that has it), the suffix on other names of the right input."""
     schema = node.schema
     taken = set(schema.names[:width])
     expressions: list[Expression] = []
@@ -138,10 +140,9 @@ def _output(scope: Scope, node: Join, width: int, shared: tuple[str, ...], suffi
         expression: Expression = column(schema, i)
         if i < width and field.name in shared:
             twin = width + schema.names[width:].index(field.name)
-            if node.type == "right":
-                expression = column(schema, twin)
-            elif node.type == "full":
-                expression = bind("coalesce", (expression, column(schema, twin)))
+            if node.type.extends_left:
+                right = column(schema, twin)
+                expression = bind("coalesce", (expression, right)) if node.type.extends_right else right
         elif i >= width and field.name in shared:
             continue
         expressions.append(expression)

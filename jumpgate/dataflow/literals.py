@@ -6,9 +6,23 @@ import datetime
 import decimal as pydecimal
 import math
 
-from jumpgate.dataflow.casts import TypeMismatch, cast_value, fits, scaled, to_float
+from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_value, fits, scaled, to_float
 from jumpgate.dataflow.expressions import Literal, Value
-from jumpgate.dataflow.types import DataType, binary, bool_, date, decimal, float64, int32, int64, string, timestamp
+from jumpgate.dataflow.types import (
+    DataType,
+    binary,
+    bool_,
+    date,
+    decimal,
+    duration,
+    float64,
+    int32,
+    int64,
+    string,
+    time,
+    timestamp,
+    timestamptz,
+)
 from jumpgate.errors import ComputeError
 
 _PYTHON = {
@@ -24,12 +38,25 @@ _PYTHON = {
     "timestamp": datetime.datetime,
     "string": str,
     "binary": bytes,
+    "time": datetime.time,
+    "timestamp_ns": int,
+    "timestamptz": datetime.datetime,
+    "timestamptz_ns": int,
+    "duration": int,
 }
+#: kinds to which values of a kind are implicitly converted, beside numbers
+_IMPLIED = {
+    "string": ("date", "time", "timestamp", "timestamp_ns", "timestamptz", "timestamptz_ns"),
+    "date": ("timestamp", "timestamp_ns"),
+    "timestamp": ("timestamp_ns",),
+}
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
-def natural_type(value: Value) -> DataType:
+def natural_type(value: Value | datetime.timedelta) -> DataType:
     """The type a Python value has on its own: int → int32, int64 or decimal by its size; float → float64; Decimal →
-    the smallest decimal. Never nullable. Raises TypeMismatch for None and for what is no SQL value."""
+    the smallest decimal; datetime with a zone → timestamptz(UTC); timedelta → duration in microseconds. Never
+    nullable. Raises TypeMismatch for None and for what is no SQL value."""
     if isinstance(value, bool):
         type = bool_
     elif isinstance(value, int):
@@ -39,9 +66,13 @@ def natural_type(value: Value) -> DataType:
     elif isinstance(value, pydecimal.Decimal):
         type = _smallest_decimal(value)
     elif isinstance(value, datetime.datetime):
-        type = timestamp
+        type = timestamp if value.tzinfo is None else timestamptz()
+    elif isinstance(value, datetime.time):
+        type = time
         if value.tzinfo is not None:
-            raise TypeMismatch(f"{value} has a time zone; timestamps have none: convert it first")
+            raise TypeMismatch(f"{value} has a time zone; times have none")
+    elif isinstance(value, datetime.timedelta):
+        type = duration()
     elif isinstance(value, datetime.date):
         type = date
     elif isinstance(value, str):
@@ -76,27 +107,42 @@ def type_name(value: object) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__name__}"
 
 
-def as_literal(value: Value) -> Literal:
+def as_literal(value: Value | datetime.timedelta) -> Literal:
     """`value` with its natural type."""
-    return Literal(natural_type(value), value)
+    return Literal(natural_type(value), _held(value))
+
+
+def _held(value: Value | datetime.timedelta) -> Value:
+    """The value as a Literal holds it."""
+    if isinstance(value, datetime.timedelta):
+        return value // _MICROSECOND
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        try:
+            return value.astimezone(datetime.UTC).replace(tzinfo=None)
+        except OverflowError:
+            raise TypeMismatch(f"{value} is outside of years 1 to 9999 in UTC") from None
+    return value
 
 
 def coerce(value: Value, target: DataType) -> Literal:
     """`value` as a literal of `target`, exactly. Raises TypeMismatch naming both where it does not fit.
 
-    Implied: numbers to numbers that hold them; text in ISO form to date and timestamp; date to timestamp.
+    Implied: numbers to numbers that hold them; text in ISO form to date, time and timestamps; date to timestamps, and
+    from these to others where the moment is the same.
     """
     if value is None:
         return Literal(target.with_nullable(True), None)
     source, plain = natural_type(value), target.with_nullable(False)
+    value = _held(value)
     if source.same(target):
         return Literal(plain, value)
     implied = (
         source.is_numeric
         and target.is_numeric
-        or (source.kind, target.kind) in (("string", "date"), ("string", "timestamp"), ("date", "timestamp"))
+        or target.kind in _IMPLIED.get(source.kind, ())
+        or (source.is_zoned and target.is_zoned)
     )
-    if not implied:
+    if not implied or not can_cast(source, target):
         raise TypeMismatch(f"{value!r} ({source.kind}) cannot be used as {target.name}")
     try:
         if isinstance(value, float) and target.kind == "decimal":
@@ -108,7 +154,8 @@ def coerce(value: Value, target: DataType) -> Literal:
     exact = (
         converted == value
         or source.kind == "string"
-        or (source.kind, target.kind) in (("date", "timestamp"), ("decimal", "float64"), ("float64", "float64"))
+        or target.kind in _IMPLIED.get(source.kind, ("timestamptz_ns",))
+        or (source.kind, target.kind) in (("decimal", "float64"), ("float64", "float64"))
     )
     if not exact:
         raise TypeMismatch(f"{value!r} does not fit {plain} exactly")
@@ -120,6 +167,8 @@ def holds(literal: Literal) -> str | None:
     value, type = literal.value, literal.type
     if value is None:
         return None if type.nullable else f"NULL in a literal of type {type}"
+    if type.is_nested:
+        return f"a literal of type {type.name}"
     python = _PYTHON[type.kind]
     if (
         not isinstance(value, python)
@@ -127,7 +176,9 @@ def holds(literal: Literal) -> str | None:
         or (python is datetime.date and isinstance(value, datetime.datetime))
     ):
         return f"{value!r} is not a value of type {type}"
-    if isinstance(value, int) and type.is_integer and not fits(value, type):
+    if isinstance(value, datetime.datetime | datetime.time) and value.tzinfo is not None:
+        return f"{value!r} has a time zone; values of type {type} are in UTC, and hold none"
+    if isinstance(value, int) and not fits(value, type if type.is_integer else int64):
         return f"{value} is out of the range of {type}"
     if type.kind == "float32" and isinstance(value, float) and not math.isnan(value) and to_float(value, type) != value:
         return f"{value} is not a float32"

@@ -130,6 +130,10 @@ class Named:
         """Conversion; what does not convert becomes NULL."""
         return NamedCast(self, as_type(type), "null")
 
+    def field(self, name: str) -> Named:
+        """A field of a struct; NULL where the struct is."""
+        return NamedMember(self, name)
+
     def alias(self, name: str) -> Named:
         """The same values under another name."""
         return Alias(self, name)
@@ -198,6 +202,16 @@ class NamedCase(Named):
 class NamedIn(Named):
     input: Named
     options: tuple[Value, ...]
+
+    @property
+    def parts(self) -> tuple[Named, ...]:
+        return (self.input,)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedMember(Named):
+    input: Named
+    name: str
 
     @property
     def parts(self) -> tuple[Named, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import assert_never
 
 from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
+from jumpgate.dataflow.join_types import JoinType, Output
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.types import DataType, Field, Schema, bool_, int64
+from jumpgate.errors import InvalidDataflow
 
-JOIN_TYPES = ("inner", "left", "right", "full", "semi", "anti", "mark")
 WINDOW_FUNCTIONS = (
     "row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value",
     "sum", "count", "count_star", "min", "max", "avg", "stddev",
@@ -105,19 +108,23 @@ class Join(Operator):
     """Equi-join with an optional residual condition over (left columns, right columns).
 
     left_keys[i] (over left's columns) equals right_keys[i] (over right's columns); types match exactly. The right
-    input is built into the hash table, the left one probes; of a semi or anti join with `builds_left`, which the
-    compiler sets where the left one is far smaller, it is the other way round, with the same result.
-    Output: inner/left/right/full: left ++ right columns; semi/anti: left columns; mark: left columns and a nullable
-    bool `mark` (SQL's IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
+    input is built into the hash table, the left one probes; of a join with `builds_left`, which the compiler sets
+    where the left one is far smaller, it is the other way round, with the same result.
+    Output: what its type says (join_types.Output): left ++ right columns; left columns; or these and a nullable bool
+    `mark` (SQL's IN: NULL when undecided). No keys means a cross (nested-loop) join under the residual.
     """
 
     left: Operator
     right: Operator
-    type: str
+    type: JoinType
     left_keys: tuple[Expression, ...]
     right_keys: tuple[Expression, ...]
     residual: Expression | None = None
     builds_left: bool = False
+
+    def __post_init__(self) -> None:
+        """Takes a type's name, too. Raises InvalidDataflow for one that there is not."""
+        object.__setattr__(self, "type", JoinType(self.type))
 
     @property
     def inputs(self) -> tuple[Operator, ...]:
@@ -138,15 +145,23 @@ class Join(Operator):
     @cached_property
     def schema(self) -> Schema:
         left, right = self.left.schema.fields, self.right.schema.fields
-        if self.type in ("semi", "anti"):
-            return Schema(left)
-        if self.type == "mark":
-            return Schema((*left, Field("mark", bool_)))
-        if self.type in ("right", "full"):
+        if self.type.extends_left:
             left = tuple(Field(f.name, f.type.with_nullable(True)) for f in left)
-        if self.type in ("left", "full"):
+        if self.type.extends_right:
             right = tuple(Field(f.name, f.type.with_nullable(True)) for f in right)
-        return Schema((*left, *right))
+        match self.type.output:
+            case Output.PAIRS:
+                return Schema((*left, *right))
+            case Output.LEFT:
+                return Schema(left)
+            case Output.MARK:
+                return Schema((*left, Field("mark", bool_)))
+        assert_never(self.type.output)
+
+
+def cross(left: Operator, right: Operator) -> Join:
+    """Every pair of rows."""
+    return Join(left, right, JoinType.INNER, (), ())
 
 
 @dataclass(frozen=True)
@@ -394,7 +409,14 @@ class Send(Unary):
 
     endpoints: tuple[str, ...]
     partitioning: Partitioning = field(default_factory=Partitioning)
-    layout: str = "columnar"
+    layout: Layout = Layout.COLUMNAR
+
+    def __post_init__(self) -> None:
+        """Takes a layout's name, too. Raises InvalidDataflow for one that there is not."""
+        try:
+            object.__setattr__(self, "layout", Layout(self.layout))
+        except ValueError as unknown:
+            raise InvalidDataflow(f"send: {unknown}", operator="send") from None
 
 
 @dataclass(frozen=True)
@@ -441,6 +463,19 @@ def rewrite(root: Operator, change) -> Operator:  # type: ignore[no-untyped-def]
         return memo[id(node)]
 
     return visit(root)
+
+
+def numbered(root: Operator) -> list[Operator]:
+    """Every node of the graph once, in the order in which it is printed: parents first, then their inputs. A node's
+    position is its number in estimates and counters."""
+    found: dict[int, Operator] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            stack.extend(reversed(node.inputs))
+    return [*found.values()]
 
 
 def column(schema: Schema, index: int) -> ColumnRef:

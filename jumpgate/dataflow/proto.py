@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
-from jumpgate.dataflow.casts import from_unscaled, unscaled
+from jumpgate.dataflow.casts import from_unscaled, of_day, unscaled
 from jumpgate.dataflow.dialect import CHOICES, DEFAULT, Dialect
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -130,6 +130,8 @@ class _Writer:
                 out.cast.CopyFrom(pb.Expression.Cast(input=at[0], null_on_failure=e.on_failure == "null"))
             case Case():
                 out.case.CopyFrom(pb.Expression.Case(branches=at[:-1], otherwise=at[-1]))
+            case Member():
+                out.member.CopyFrom(pb.Expression.Member(input=at[0], index=e.number))
             case InList():
                 getattr(out, "in").CopyFrom(pb.Expression.In(input=at[0], options=[_literal(o) for o in e.options]))
         return out
@@ -239,7 +241,14 @@ def _after_parts(root: Any, parts: Callable[[Any], Sequence[Any]]) -> list[Any]:
 
 def _type(t: DataType) -> pb.Type:
     return pb.Type(
-        kind=t.kind, precision=t.precision, scale=t.scale, required=not t.nullable, description=t.description
+        kind=t.kind,
+        precision=t.precision,
+        scale=t.scale,
+        required=not t.nullable,
+        description=t.description,
+        zone=t.zone,
+        unit=t.unit,
+        parts=[pb.Field(name=p.name, type=_type(p.type)) for p in t.parts],
     )
 
 
@@ -267,6 +276,8 @@ def _literal(literal: Literal) -> pb.Literal:
             return pb.Literal(decimal=f"{from_unscaled(unscaled(value, scale), scale):f}")
         case datetime.datetime():
             return pb.Literal(microseconds=(value - _EPOCH) // _MICROSECOND)
+        case datetime.time():
+            return pb.Literal(microseconds=of_day(value))
         case datetime.date():
             return pb.Literal(days=(value - _EPOCH_DAY).days)
         case str():
@@ -335,6 +346,8 @@ class _Reader:
                 return [*case.branches, case.otherwise]
             case "in":
                 return [getattr(m, "in").input]
+            case "member":
+                return [m.member.input]
             case None:
                 raise _malformed(where, "it has no kind")
         return []
@@ -352,6 +365,8 @@ class _Reader:
                 return Cast(type, parts[0], "null" if m.cast.null_on_failure else "error")
             case "case":
                 return Case(type, tuple(parts[:-1]), parts[-1])
+            case "member":
+                return Member(type, parts[0], m.member.index)
         options = []
         for option in getattr(m, "in").options:
             value = _read_value(option, parts[0].type, where)
@@ -463,7 +478,8 @@ def _read_type(m: pb.Type, where: str) -> DataType:
     if m.kind != "decimal" and (m.precision or m.scale):
         raise _malformed(where, f"{m.kind} has no precision or scale")
     try:
-        return DataType(m.kind, m.precision, m.scale, not m.required, m.description)
+        parts = tuple(Field(p.name, _read_type(p.type, where)) for p in m.parts)
+        return DataType(m.kind, m.precision, m.scale, not m.required, m.description, parts, m.zone, m.unit)
     except ValueError as e:
         raise _malformed(where, str(e)) from None
 
@@ -491,7 +507,8 @@ def _read_value(m: pb.Literal, type: DataType, where: str) -> Value:
         case "days":
             return _checked(lambda: _EPOCH_DAY + datetime.timedelta(m.days), where)
         case "microseconds":
-            return _checked(lambda: _EPOCH + m.microseconds * _MICROSECOND, where)
+            moment = _checked(lambda: _EPOCH + m.microseconds * _MICROSECOND, where)
+            return moment.time() if type.kind == "time" and moment.date() == _EPOCH_DAY else moment
         case "text":
             return m.text
     return m.data

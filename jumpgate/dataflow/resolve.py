@@ -8,10 +8,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
-from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Value
+from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.literals import as_literal, coerce
-from jumpgate.dataflow.named import Alias, Named, NamedCall, NamedCase, NamedCast, NamedColumn, NamedIn, NamedLiteral
+from jumpgate.dataflow.named import (
+    Alias,
+    Named,
+    NamedCall,
+    NamedCase,
+    NamedCast,
+    NamedColumn,
+    NamedIn,
+    NamedLiteral,
+    NamedMember,
+)
 from jumpgate.dataflow.types import DataType, Schema, bool_, not_read
 from jumpgate.errors import InvalidDataflow
 
@@ -95,6 +105,8 @@ class Scope:
                 return self._case(expression)
             case NamedIn():
                 return self._in(expression)
+            case NamedMember():
+                return self._member(expression)
         raise TypeMismatch(f"{expression!r} is no expression")
 
     def _call(self, call: NamedCall) -> Expression | None:
@@ -145,6 +157,15 @@ class Scope:
         if cast.on_failure == "error":
             return cast_to(inner, cast.type)
         return Cast(cast_type(inner.type, cast.type, "null"), inner, "null")
+
+    def _member(self, member: NamedMember) -> Expression | None:
+        inner = self.resolve(member.input)
+        found = None if inner is None else Member.of(inner, member.name)
+        if inner is not None and found is None:
+            names = [p.name for p in inner.type.parts] if inner.type.kind == "struct" else []
+            hint = suggest(member.name, names) if names else ""
+            raise TypeMismatch(f"{describe(member.input)} is a {inner.type.name} without a field {member.name!r}{hint}")
+        return found
 
     def _case(self, case: NamedCase) -> Expression | None:
         conditions = [self.predicate(c) for c in case.branches[::2]]
@@ -197,7 +218,7 @@ def _widens(literal: DataType, column: DataType) -> bool:
 def name_of(expression: Named) -> str | None:
     """The name that an expression brings along: an alias, or that of the column it is or casts."""
     match expression:
-        case NamedColumn() | Alias():
+        case NamedColumn() | NamedMember() | Alias():
             return expression.name
         case NamedCast():
             return name_of(expression.input)
@@ -239,6 +260,8 @@ def _describe(expression: Named, depth: int) -> str:
             return _describe(expression.input, depth)
         case NamedCast():
             return f"cast({_describe(expression.input, depth - 1)} as {expression.type.name})"
+        case NamedMember():
+            return f"{_describe(expression.input, depth - 1)}.{expression.name}"
         case NamedIn():
             return f"{_describe(expression.input, depth - 1)} in (…)"
         case NamedCall(args=args) if expression.function in _SYMBOLS:

@@ -94,7 +94,12 @@ def round_operands(types: Types) -> Types:
 
 def temporal(*kinds: str) -> Callable[[Types], Types]:
     def rule(types: Types) -> Types:
-        require(types[0].kind in kinds, types, " or ".join(kinds))
+        in_utc = types[0].kind == "timestamptz" and types[0].is_utc and "timestamp" in kinds
+        require(
+            types[0].kind in kinds or in_utc,
+            types,
+            " or ".join(kinds) + " (also with the zone UTC)" * types[0].is_zoned,
+        )
         return types
 
     return rule

@@ -6,12 +6,12 @@ import os
 
 from jumpgate.dataflow.aggregates import AGGREGATES
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import check
 from jumpgate.dataflow.literals import holds
+from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     PHASES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -80,6 +80,7 @@ def problems(node: Operator) -> list[str]:
             found += _partitioning(node.partitioning, inputs)
         case Send():
             found += _send(node, inputs)
+    found += compared_nested(node) if not found else []
     return [f"{node.kind}: {p}" for p in dict.fromkeys(found)]
 
 
@@ -112,6 +113,8 @@ def _expression(root: Expression, schema: Schema, passes: bool = False) -> list[
                     check(e)
                 case Cast():
                     found += _cast(e)
+                case Member():
+                    found += _member(e)
                 case Case():
                     found += _case(e)
                 case InList():
@@ -121,6 +124,13 @@ def _expression(root: Expression, schema: Schema, passes: bool = False) -> list[
         except TypeMismatch as mismatch:
             found.append(str(mismatch))
     return found
+
+
+def _member(e: Member) -> list[str]:
+    if e.input.type.kind != "struct" or not 0 <= e.number < len(e.input.type.parts):
+        return [f"{e.input.type.name} has no field #{e.number}"]
+    expected = e.input.type.parts[e.number].type
+    return [] if e.type == expected else [f"a field declared as {e.type}, its type is {expected}"]
 
 
 def _cast(e: Cast) -> list[str]:
@@ -161,6 +171,9 @@ def _read(node: Read) -> list[str]:
         found += [
             f"a column of a {format.title} file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque
         ]
+    if not format.nested:
+        nested = [f for f in node.file_schema if f.type.is_nested]
+        found += [f"column {f.name!r} is a {f.type.name}, which is not read from {format.title} files" for f in nested]
     positions = node.file_schema.positions
     found += [f"two columns called {n!r}" for n, at in positions.items() if len(at) > 1]
     folders = from_option(dict(node.options))
@@ -171,7 +184,7 @@ def _read(node: Read) -> list[str]:
 
 
 def _join(node: Join) -> list[str]:
-    found = [] if node.type in JOIN_TYPES else [f"unknown type {node.type!r}"]
+    found = ["this type cannot build its left input"] if node.builds_left and not node.type.may_build_left else []
     if len(node.left_keys) != len(node.right_keys):
         found.append(f"{len(node.left_keys)} left keys, {len(node.right_keys)} right keys")
     for a, b in zip(node.left_keys, node.right_keys, strict=False):
@@ -281,7 +294,6 @@ def _partitioning(p: Partitioning, schema: Schema) -> list[str]:
 
 def _send(node: Send, schema: Schema) -> list[str]:
     found = _partitioning(node.partitioning, schema)
-    found += [] if node.layout in ("columnar", "row") else [f"unknown layout {node.layout!r}"]
     if len(node.endpoints) != node.partitioning.count:
         found.append(f"{len(node.endpoints)} endpoints for {node.partitioning.count} partitions")
     return found

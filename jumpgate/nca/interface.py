@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,6 +13,7 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -85,34 +86,42 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Cost:
-    """An estimate. `throughput` in input bytes a second and core; money only where a device charges."""
-
-    setup_s: float = 0.0
-    throughput: float = 1e9
-    parallel: bool = True
-    memory_bytes: float = 0.0
-    money: float = 0.0
-
-
-@dataclass(frozen=True)
 class ColumnStatistics:
-    """Estimates about a column of files; None means unknown. `low` and `high` are numbers, days, microseconds."""
+    """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
+    is that of a condition."""
 
     distinct: float | None = None
     low: float | None = None
     high: float | None = None
     null_fraction: float | None = None
+    true_fraction: float | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a filter chooses of a table: of `seen` rows `chosen`; `whole`: these are all of its rows. `left` numbers the
+    filter's conjuncts that were not tried. `column` is what is known of the values in the columns that were asked for:
+    where all is known of those that are left, else of the whole table."""
+
+    seen: int
+    chosen: int
+    whole: bool
+    left: tuple[int, ...] = ()
+    column: ColumnStatistics = field(default_factory=ColumnStatistics)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known about an operator's output; None means unknown. `column(name, type)` looks into a column of files,
-    when it is asked."""
+    """What is known about an operator's output; None means unknown. Of files, `column(name, type)` looks into a column
+    when it is asked, and `select(filter, names)` tries a Filter over their Read and looks into these columns
+    together."""
 
     rows: float | None = None
     bytes: float | None = None
     column: Callable[[str, DataType], ColumnStatistics] | None = field(default=None, compare=False, repr=False)
+    select: Callable[[Operator, tuple[str, ...]], Selection | None] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 #: a value in jumpgate.toml
@@ -154,6 +163,10 @@ class Device:
         return own.get(name, dict(self.offer.capacities).get(name, math.inf))
 
 
+#: what an NCA says about a node on a device
+Answer = Match | Unsupported | None | tuple[Match | Unsupported, ...]
+
+
 class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often."""
 
@@ -163,17 +176,15 @@ class OperatorInterface(Protocol):
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
         """None if the NCA can read this layout over this transport."""
 
-    def match_operations(
-        self, node: Operator, device: Device, dialect: Dialect = DEFAULT
-    ) -> Match | Unsupported | None:
+    def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
         """The operators it would take over from `node` down, as many as it can, exactly as `dialect` has it; None =
-        not mine, a reason = mine, but I cannot."""
+        not mine, a reason = mine, but I cannot. Several answers, as full, partial or pruning: the planner chooses."""
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         """The NTF and transport in which it would emit the match's result; `layout` is what the consumer prefers."""
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        """What running the match would take, given what is known about its inputs."""
+    def speeds(self, device: Device) -> Speeds:
+        """How the device differs from a core of a host; the compiler counts the work and computes what it takes."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +227,27 @@ class InstancePlan:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """What is expected of one operator: the rows and bytes that it hands on (a Read: bytes of its files), the factor by
+    which the rows may be off either way, its seconds, and its work, from which these are computed."""
+
+    rows: float
+    bytes: float
+    doubt: float
+    seconds: float
+    work: Work
+
+
+@dataclass(frozen=True)
+class JobFigures:
+    """What is expected of a job: of its operators by fragment and number, and the seconds of all of it, None if there
+    is an operator of which too little is known."""
+
+    operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
 class JobPlan:
     """What the compiler hands to the orchestrator. `stages` is the number of barriers-separated stages (≥ 1)."""
 
@@ -224,6 +256,7 @@ class JobPlan:
     stages: int
     result: str  #: id of the edge to the client
     explain: dict[str, Any] = field(default_factory=dict, compare=False)
+    figures: JobFigures = field(default_factory=JobFigures, compare=False, repr=False)
     #: of the files that it reads, as they were before anything of it was planned; without those that were not there
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jumpgate.dataflow.operators import Aggregate, Limit, Operator, Receive, Skyline, Sort, column
-from jumpgate.nca.interface import Completeness, Match, Unsupported, Wire
+from jumpgate.nca.interface import Answer, Completeness, Match, Unsupported, Wire
+
+
+def each(answer: Answer) -> tuple[Match | Unsupported, ...]:
+    """The answers in what an NCA says; none if it is not its operator."""
+    if answer is None:
+        return ()
+    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def match_inputs(match: Match) -> tuple[Operator, ...]:

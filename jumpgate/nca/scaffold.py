@@ -16,6 +16,7 @@ FILES = {
     "pyproject.toml.j2": "pyproject.toml",
     "README.md.j2": "README.md",
     "package.py.j2": "{package}/__init__.py",
+    "worker.py.j2": "{package}/worker.py",
     "test.py.j2": "tests/test_{package}.py",
 }
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ProtocolError, SchemaMismatch
 from jumpgate.ntf import columnar, row
@@ -15,20 +17,59 @@ from jumpgate.ntf.descriptor import Descriptor
 _ARROW: dict[str, pa.DataType] = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
     "float32": pa.float32(), "float64": pa.float64(), "date": pa.date32(), "timestamp": pa.timestamp("us"),
-    "string": pa.string(), "binary": pa.binary(),
+    "string": pa.string(), "binary": pa.binary(), "time": pa.time64("us"), "timestamp_ns": pa.timestamp("ns"),
 }  # fmt: skip
 
 
 def arrow_type(type: DataType) -> pa.DataType:
-    """The type of what an edge delivers; raises SchemaMismatch for an opaque one, which no edge carries."""
+    """The type of a result's column; raises SchemaMismatch for an opaque one, which no edge carries."""
     if type.is_opaque:
         raise SchemaMismatch(f"a {type.name} has no type in Arrow here: Jumpgate does not read such columns")
-    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
+    match type.kind:
+        case "struct":
+            return pa.struct(_parts(type))
+        case "list":
+            return pa.list_(_parts(type)[0])
+        case "map":
+            key, value = _parts(type)
+            return pa.map_(key.type, value)
+        case "decimal":
+            return pa.decimal128(type.precision, type.scale)
+        case "timestamptz":
+            return pa.timestamp("us", type.zone)
+        case "timestamptz_ns":
+            return pa.timestamp("ns", type.zone)
+        case "duration":
+            return pa.duration(type.unit)
+    return _ARROW[type.kind]
+
+
+def _parts(type: DataType) -> list[pa.Field]:
+    return [pa.field(p.name, arrow_type(p.type), p.type.nullable) for p in type.parts]
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
-    """The Arrow schema of what an edge delivers."""
+    """The Arrow schema of a result."""
     return pa.schema([pa.field(f.name, arrow_type(f.type), f.type.nullable) for f in schema])
+
+
+Decode = Callable[[pa.Buffer, int], list[pa.Array]]
+
+
+@dataclass(frozen=True)
+class LayoutCodec:
+    """What a layout's bytes are: `encode` writes columns as a payload, `decoder` makes what reads the payloads of one
+    descriptor as arrays of given types."""
+
+    encode: Callable[[Descriptor, Sequence[pa.Array], int], bytes]
+    decoder: Callable[[Descriptor, Sequence[pa.DataType]], Decode]
+
+
+CODECS = {
+    Layout.COLUMNAR: LayoutCodec(columnar.encode, columnar.Decoder),
+    Layout.ROW: LayoutCodec(row.encode, lambda descriptor, types: partial(row.decode, descriptor, types)),
+}
+assert CODECS.keys() == set(Layout), "each layout has a codec"
 
 
 class Codec:
@@ -37,11 +78,8 @@ class Codec:
     def __init__(self, descriptor: Descriptor) -> None:
         self.descriptor = descriptor
         self.schema = arrow_schema(descriptor.schema)
-        self._decode: Callable[[pa.Buffer, int], list[pa.Array]]
-        if descriptor.layout == "columnar":
-            self._encode, self._decode = columnar.encode, columnar.Decoder(descriptor, self.schema.types)
-        else:
-            self._encode, self._decode = row.encode, partial(row.decode, descriptor, self.schema.types)
+        codec = CODECS[descriptor.layout]
+        self._encode, self._decode = codec.encode, codec.decoder(descriptor, self.schema.types)
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
         """The payload. Raises SchemaMismatch where types differ or a column that has no NULLs holds one."""
@@ -50,8 +88,7 @@ class Codec:
         for field, column in zip(self.schema, batch.columns, strict=True):
             if column.null_count and not field.nullable:
                 raise SchemaMismatch(f"NULLs in column '{field.name}', which has none", column=field.name)
-        payload: bytes = self._encode(self.descriptor, batch.columns, batch.num_rows)
-        return payload
+        return self._encode(self.descriptor, batch.columns, batch.num_rows)
 
     def decode(self, payload: pa.Buffer, rows: int) -> pa.RecordBatch:
         """The batch; columnar buffers are wrapped, not copied. Raises ProtocolError on bytes that are not a payload."""

@@ -10,16 +10,16 @@ import functools
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 from urllib.parse import quote, unquote
 
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.types import DataType, Field, Schema, not_read, parse_type
 
 if TYPE_CHECKING:
     from jumpgate.v1 import ntf_pb2
 
 VERSION = 1
-LAYOUTS = ("columnar", "row")
 BYTE_ORDERS = ("little", "big")
 #: where a columnar buffer may start, in bytes
 COLUMNAR_ALIGNMENT = 64
@@ -31,32 +31,45 @@ COLUMNS_MAX = 65_535
 class Descriptor:
     """The network tuple format of one edge. Raises ValueError where the parameters contradict each other.
 
+    Nested columns of the schema that it is made of are binary ones in its own.
+
     `columnar` is always little endian, unpacked and aligned to 64 bytes. In `row`, `byte_order` is that of every number
     in the tuple; `packed` puts fields back to back (alignment 1), else each field is aligned to its own width, at most
     `alignment` bytes, and a tuple's fixed part is padded to a multiple of `alignment`.
     """
 
     schema: Schema
-    layout: str = "columnar"
+    layout: Layout = Layout.COLUMNAR
     byte_order: str = "little"
     packed: bool = False
     alignment: int = COLUMNAR_ALIGNMENT
 
     def __post_init__(self) -> None:
-        if self.layout not in LAYOUTS:
-            raise ValueError(f"unknown layout {self.layout!r}; there are {', '.join(LAYOUTS)}")
+        object.__setattr__(self, "layout", Layout(self.layout))
         if self.byte_order not in BYTE_ORDERS:
             raise ValueError(f"unknown byte order {self.byte_order!r}; there are {', '.join(BYTE_ORDERS)}")
         for field in self.schema:
             if field.type.is_opaque:
                 raise ValueError(not_read(field.name, field.type))
+        if any(field.type.is_nested for field in self.schema):
+            physical = Schema(tuple(Field(field.name, field.type.physical) for field in self.schema))
+            object.__setattr__(self, "schema", physical)
         if len(self.schema) > COLUMNS_MAX:
             raise ValueError(f"{len(self.schema)} columns; a tuple has at most {COLUMNS_MAX}")
         parameters = (self.byte_order, self.packed, self.alignment)
-        if self.layout == "columnar" and parameters != ("little", False, COLUMNAR_ALIGNMENT):
-            raise ValueError(f"columnar is little endian, unpacked, aligned to {COLUMNAR_ALIGNMENT}; not {parameters}")
-        if self.layout == "row" and self.packed != (self.alignment == 1):
-            raise ValueError(f"alignment {self.alignment} contradicts packed={self.packed}: packed means alignment 1")
+        match self.layout:
+            case Layout.COLUMNAR:
+                if parameters != ("little", False, COLUMNAR_ALIGNMENT):
+                    raise ValueError(
+                        f"columnar is little endian, unpacked, aligned to {COLUMNAR_ALIGNMENT}; not {parameters}"
+                    )
+            case Layout.ROW:
+                if self.packed != (self.alignment == 1):
+                    raise ValueError(
+                        f"alignment {self.alignment} contradicts packed={self.packed}: packed means alignment 1"
+                    )
+            case _:
+                assert_never(self.layout)
         if not (1 <= self.alignment <= ROW_ALIGNMENT_MAX) or self.alignment & (self.alignment - 1):
             raise ValueError(f"alignment {self.alignment} is not a power of two up to {ROW_ALIGNMENT_MAX}")
 
@@ -70,12 +83,17 @@ class Descriptor:
         cls, schema: Schema, *, byte_order: str = "little", packed: bool = False, alignment: int | None = None
     ) -> Descriptor:
         """Tuples with fields at known offsets; network order and packed suits a switch or an FPGA."""
-        return cls(schema, "row", byte_order, packed, alignment or (1 if packed else 8))
+        return cls(schema, Layout.ROW, byte_order, packed, alignment or (1 if packed else 8))
 
     @classmethod
     def of(cls, schema: Schema, layout: str) -> Descriptor:
         """The layout with its usual parameters."""
-        return cls.row(schema) if layout == "row" else cls(schema, layout)
+        match wanted := Layout(layout):
+            case Layout.COLUMNAR:
+                return cls.columnar(schema)
+            case Layout.ROW:
+                return cls.row(schema)
+        assert_never(wanted)
 
     def text(self) -> str:
         """The canonical text: a head of parameters, then one field a line."""
@@ -111,8 +129,8 @@ class Descriptor:
                 raise ValueError(f"malformed field line in an NTF descriptor: {line[:80]!r}")
             fields.append(Field(unquote(words[3], errors="surrogatepass"), parse_type(words[2])))
         descriptor = cls(
-            Schema(tuple(fields)), head.get("layout", ""), head.get("byte_order", ""), head.get("packed") == "yes",
-            int(head["alignment"]),
+            Schema(tuple(fields)), Layout(head.get("layout", "")), head.get("byte_order", ""),
+            head.get("packed") == "yes", int(head["alignment"]),
         )  # fmt: skip
         if descriptor.text() != text:
             raise ValueError(f"the text of an NTF descriptor is not canonical: {text[:80]!r}")
@@ -129,7 +147,12 @@ class Descriptor:
             dataflow_pb2.Field(
                 name=f.name,
                 type=dataflow_pb2.Type(
-                    kind=f.type.kind, precision=f.type.precision, scale=f.type.scale, required=not f.type.nullable
+                    kind=f.type.kind,
+                    precision=f.type.precision,
+                    scale=f.type.scale,
+                    required=not f.type.nullable,
+                    zone=f.type.zone,
+                    unit=f.type.unit,
                 ),
             )
             for f in self.schema
@@ -146,12 +169,15 @@ class Descriptor:
         from jumpgate.v1.ntf_pb2 import NetworkTupleFormat as Message
 
         types = [
-            DataType(f.type.kind, f.type.precision, f.type.scale, not f.type.required) for f in message.schema.fields
+            DataType(
+                f.type.kind, f.type.precision, f.type.scale, not f.type.required, zone=f.type.zone, unit=f.type.unit
+            )
+            for f in message.schema.fields
         ]
         names = [f.name for f in message.schema.fields]
         descriptor = cls(
             Schema(tuple(map(Field, names, types))),
-            Message.Layout.Name(message.layout).lower(), Message.ByteOrder.Name(message.byte_order).lower(),
+            Layout(Message.Layout.Name(message.layout).lower()), Message.ByteOrder.Name(message.byte_order).lower(),
             message.packed, message.alignment,
         )  # fmt: skip
         difference = first_difference(descriptor.text(), message.text)

@@ -78,6 +78,9 @@ class Band:
 
 @dataclass(frozen=True)
 class TimelineChart:
+    """The lanes of one view of a job: `name` is what it shows, all of it or a part."""
+
+    name: str
     width: float
     height: float
     lanes: tuple[Lane, ...]
@@ -85,58 +88,84 @@ class TimelineChart:
     bands: tuple[Band, ...]
 
 
-def timeline_chart(timeline: Timeline) -> TimelineChart:
-    """Set-up phases in the first lane, then every instance with a lane for each of its pipelines."""
-    scale = (WIDTH - LABEL_WIDTH - RIGHT_MARGIN) / max(timeline.total_s, 1e-9)
+def timeline_views(timeline: Timeline) -> tuple[TimelineChart, ...]:
+    """The pictures of a job from which a reader chooses, the best to begin with first.
+
+    Where set-up fills most of the picture, that is the execution alone: the rest would be too narrow to read.
+    """
+    whole = Span("the whole job", 0.0, timeline.total_s)
+    stages = timeline.stages
+    if not stages:
+        return (timeline_chart(timeline, whole),)
+    parts = [Span("execution", stages[0].start_s, max(stages[-1].end_s, stages[0].start_s))]
+    parts.insert(1 if parts[0].seconds < timeline.total_s / 2 else 0, whole)
+    parts += stages if len(stages) > 1 else ()
+    return tuple(timeline_chart(timeline, part) for part in parts)
+
+
+def timeline_chart(timeline: Timeline, part: Span) -> TimelineChart:
+    """Set-up phases in the first lane, then every instance with a lane for each of its pipelines that `part` has."""
+    scale = (WIDTH - LABEL_WIDTH - RIGHT_MARGIN) / max(part.seconds, 1e-9)
 
     def x(seconds: float) -> float:
-        return LABEL_WIDTH + seconds * scale
+        return LABEL_WIDTH + (seconds - part.start_s) * scale
+
+    def seen(span: Span) -> Span | None:
+        """What of `span` lies in the picture."""
+        start, end = max(span.start_s, part.start_s), min(span.end_s, part.end_s)
+        return replace(span, start_s=start, end_s=end) if start <= end else None
 
     y: float = AXIS_HEIGHT
     setup = tuple(
-        Bar(x(p.start_s), y, max(p.seconds * scale, 1), f"phase phase-{i % 6}", p.name,
+        Bar(x(s.start_s), y, max(s.seconds * scale, 1), f"phase phase-{i % 6}", p.name,
             f"{p.name}: {duration(p.seconds)}")
-        for i, p in enumerate(timeline.phases)
+        for i, p in enumerate(timeline.phases) if (s := seen(p)) is not None and s.seconds > 0
     )  # fmt: skip
-    lanes = [Lane(y, "set-up", duration(timeline.setup_s), setup)]
-    y += LANE_HEIGHT
+    lanes = []
+    if setup:
+        lanes.append(Lane(y, "set-up", duration(timeline.setup_s), setup))
+        y += LANE_HEIGHT
     for instance in timeline.instances:
         lanes.append(Lane(y, f"{instance.id}", f"{instance.nca} on {instance.host}", (), header=True))
         y += HEADER_HEIGHT
         for run in instance.pipelines:
-            lanes.append(Lane(y, f"stage {run.stage}", "", (_pipeline_bar(run, x(run.span.start_s), y, scale),)))
+            if (span := seen(run.span)) is not None:
+                bar = _pipeline_bar(run, x(span.start_s), y, max(span.seconds * scale, 2))
+                lanes.append(Lane(y, f"stage {run.stage}", "", (bar,)))
+                y += LANE_HEIGHT
+        if (passed := timeline.passing(instance)) is not None and (span := seen(passed)) is not None:
+            bar = _passing_bar(timeline, instance, passed, x(span.start_s), y, max(span.seconds * scale, 2))
+            lanes.append(Lane(y, "rows pass", "", (bar,)))
             y += LANE_HEIGHT
-        if (span := timeline.passing(instance)) is not None:
-            lanes.append(Lane(y, "rows pass", "", (_passing_bar(timeline, instance, span, x(span.start_s), y, scale),)))
-            y += LANE_HEIGHT
-    bands = tuple(Band(x(s.start_s), max(s.seconds * scale, 1), s.name) for s in timeline.stages)
-    return TimelineChart(WIDTH, y + 8, tuple(lanes), _ticks(timeline.total_s, x(0), scale), bands)
+    bands = tuple(
+        Band(x(s.start_s), max(s.seconds * scale, 1), s.name) for s in map(seen, timeline.stages) if s is not None
+    )
+    return TimelineChart(part.name, WIDTH, y + 8, tuple(lanes), _ticks(part, scale), bands)
 
 
-def _pipeline_bar(run: PipelineRun, x: float, y: float, scale: float) -> Bar:
+def _pipeline_bar(run: PipelineRun, x: float, y: float, width: float) -> Bar:
     title = (
         f"{run.span.name}\n{duration(run.span.seconds)}, busy {run.busy:.0%}, waited {duration(run.wait_s)}\n"
         f"{rows(run.rows_in)} rows in, {rows(run.rows_out)} out"
     )
-    width = max(run.span.seconds * scale, 2)
     label = f"{run.span.name} · {duration(run.span.seconds)}, busy {run.busy:.0%}"
     return Bar(x, y, width, "pipeline", label, title, min(max(run.busy, 0.0), 1.0))
 
 
-def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float, y: float, scale: float) -> Bar:
+def _passing_bar(timeline: Timeline, instance: InstanceRun, span: Span, x: float, y: float, width: float) -> Bar:
     """Of a device that has no pipelines and no threads: what crossed it while its senders sent."""
     came = sum(e.rows for e in timeline.edges if e.target == instance.fragment)
     left = sum(e.rows for e in timeline.edges if e.source == instance.fragment)
     label = f"{rows(came)} rows in, {rows(left)} out · {duration(span.seconds)}"
-    return Bar(x, y, max(span.seconds * scale, 2), "pipeline", label, f"{instance.nca}\n{label}", 0.0)
+    return Bar(x, y, width, "pipeline", label, f"{instance.nca}\n{label}", 0.0)
 
 
-def _ticks(total_s: float, left: float, scale: float) -> tuple[Tick, ...]:
-    """Five to ten round numbers."""
-    raw = max(total_s, 1e-9) / 8
+def _ticks(part: Span, scale: float) -> tuple[Tick, ...]:
+    """Five to ten round times since the part's start."""
+    raw = max(part.seconds, 1e-9) / 8
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= raw)
-    return tuple(Tick(left + i * step * scale, duration(i * step)) for i in range(int(total_s / step) + 1))
+    return tuple(Tick(LABEL_WIDTH + i * step * scale, duration(i * step)) for i in range(int(part.seconds / step) + 1))
 
 
 @dataclass(frozen=True)

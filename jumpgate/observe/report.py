@@ -14,7 +14,7 @@ def html(timeline: Timeline) -> str:
     """The report of a job. All text is escaped: column names and messages may hold anything."""
     return _template().render(
         t=timeline,
-        chart=chart.timeline_chart(timeline),
+        views=chart.timeline_views(timeline),
         graph=chart.graph_chart(timeline),
         bar_height=chart.BAR_HEIGHT,
     )

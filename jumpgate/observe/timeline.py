@@ -87,6 +87,7 @@ class Timeline:
     total_s: float
     error: str = ""
     notes: tuple[str, ...] = ()
+    text: str = ""  #: what a person asked
 
     @property
     def setup_s(self) -> float:
@@ -164,6 +165,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
         total_s=seconds(end),
         error=record["error"]["message"] if record["error"] else "",
         notes=_notes(record["explain"]),
+        text=record.get("text", ""),
     )
 
 

@@ -35,6 +35,8 @@ class JobRecord:
 
     job: str
     state: str = "submitted"
+    #: what a person asked (SQL, Python), or ""
+    text: str = ""
     submitted_ns: int = 0
     ended_ns: int = 0
     stages: int = 0

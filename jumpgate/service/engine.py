@@ -26,6 +26,7 @@ from jumpgate.nca.interface import Device, Driver, Host, JobContext, JobPlan, Re
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
+from jumpgate.service import calibration
 
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
@@ -134,6 +135,7 @@ class Engine:
             threads=options.threads,
             dialect=dialect,
             statistics=estimate,
+            speeds=calibration.load("host"),
             prefer=options.prefer,
             trace=trace or debug.level() >= 3,
         )
@@ -149,11 +151,11 @@ class Engine:
         option = ("memory_limit_bytes", str(limit))
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
-    async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int) -> Job:
-        """Compiles a plan; the job waits for execute."""
+    async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int, text: str = "") -> Job:
+        """Compiles a plan; the job waits for execute. text: what a person asked, for the record."""
         self._expire()
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
-        record = _record(id, plan, started_ns)
+        record = _record(id, plan, started_ns, text)
         hosts = await self._lend({i.device.name for i in plan.instances}, record.phases)
         drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
@@ -297,9 +299,10 @@ def _read_token(file: str | None, host: str) -> str:
         ) from error
 
 
-def _record(id: str, plan: JobPlan, started_ns: int) -> JobRecord:
+def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
     return JobRecord(
         id,
+        text=text,
         submitted_ns=started_ns,
         stages=plan.stages,
         phases=[Phase("map", started_ns, time.time_ns())],

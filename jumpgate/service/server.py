@@ -13,12 +13,15 @@ import grpc
 
 from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
 from jumpgate.errors import ConfigError, InternalError, JumpgateError
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
+from jumpgate.service.estimates import estimate_of
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
 from jumpgate.v1 import service_pb2 as pb
@@ -62,10 +65,11 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            started_ns, options = time.time_ns(), _options(request.options)
+            started_ns, options, text = time.time_ns(), _options(request.options), request.text
+            request.ClearField("text")  # the same request in other words is the same request
             # on a thread: files on a slow disk must not keep other jobs waiting
             plan = await asyncio.to_thread(self._plan, request, options)
-            job = await self.engine.prepare(plan, options, started_ns)
+            job = await self.engine.prepare(plan, options, started_ns, text)
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
                 job_id=job.context.job,
@@ -116,11 +120,22 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
+            if request.job_id:
+                return _analyzed(self.engine.describe(request.job_id), request.verbose)
+
             def planned() -> JobPlan:
-                return self.engine.plan(*proto.decode(request.dataflow), _options(request.options), request.verbose)
+                options = _options(request.options)
+                if request.verbose:
+                    return self.engine.plan(*proto.decode(request.dataflow), options, trace=True)
+                # the plan is remembered: a dataflow that ends with a Send may be submitted next
+                return self._plan(pb.SubmitRequest(dataflow=request.dataflow, options=request.options), options)
 
             plan = await asyncio.to_thread(planned)
-            return pb.ExplainResponse(text=explain_text(plan.explain, request.verbose), json=json.dumps(plan.explain))
+            estimate = estimate_of(plan, request.elsewhere)
+            if request.estimate_only:
+                return pb.ExplainResponse(estimate=estimate)
+            text = explain_text(plan.explain, request.verbose)
+            return pb.ExplainResponse(text=text, json=json.dumps(plan.explain), estimate=estimate)
 
         return await _answered(context, explain)
 
@@ -151,6 +166,16 @@ async def serve(
         )
     await server.start()
     return server, engine, bound
+
+
+def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:
+    """The plan of a job that ran, with what was measured of its operators."""
+    fragments = {
+        name: {**fragment, "measured": {str(n): m for n, m in measured(record.counters, name).items()}}
+        for name, fragment in record.explain.get("fragments", {}).items()
+    }
+    text = explain_text(record.explain, verbose, record.counters) if fragments else ""
+    return pb.ExplainResponse(text=text, json=json.dumps({**record.explain, "fragments": fragments}))
 
 
 def _options(o: pb.Options) -> RunOptions:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jumpgate.client.sql import decide
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.query import Query
-from jumpgate.dataflow.operators import Read
 from jumpgate.errors import JumpgateError
 from jumpgate.observe.timeline import Timeline, from_record
 from jumpgate.study.suites import Oracle
@@ -115,10 +113,9 @@ def _describe(found: QueryStudy, query: Query, connection: Connection) -> None:
     timelines = [from_record(record) for record in records]
     found.generated = found.offloaded * (1.0 - engine_share(records))
     found.peak_bytes = sum(instance.rss_peak_bytes for t in timelines for instance in t.instances)
-    reads = [node for cut in split.cuts for node in cut.operator.walk() if isinstance(node, Read)]
     found.volumes = Volumes(
         disk=sum(t.read_bytes for t in timelines),
-        memory=sum(decide.rows(read) * decide.row_bytes(read.schema) for read in reads),
+        memory=query.read_bytes(),
         between=sum(edge.bytes for t in timelines for edge in t.edges if edge.target != "client"),
         client=sum(edge.bytes for t in timelines for edge in t.edges if edge.target == "client"),
     )

@@ -22,8 +22,8 @@ from jumpgate.dataflow.aggregates import AGGREGATES, AggregateFunction
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Case, Expression, InList, Literal, conjunction
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     NUMERIC_MEASURES,
     WINDOW_FUNCTIONS,
     Aggregate,
@@ -45,14 +45,15 @@ from jumpgate.dataflow.operators import (
     column,
     window_type,
 )
-from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, int64
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_, decimal, int64, timestamptz
 from jumpgate.testing.oracle import arrow_schema
 
 TYPES = (
     *(DataType(k) for k in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")),
     decimal(7, 2),
     decimal(25, 3),
-    *(DataType(k) for k in ("date", "timestamp", "string")),
+    *(DataType(k) for k in ("date", "timestamp", "time", "timestamp_ns", "string")),
+    timestamptz(),
 )
 ROWS = (0, 1, 2, 5, 40, 300)
 WORDS = ("a", "b", "ab", "abc", "B", "x y", "it's", 'quo"te', "comma, here", "tab\there", "ü", "日本", "%", "_", "\\")
@@ -116,7 +117,8 @@ class Generator:
         """A new file, its schema and its read."""
         format = self.random.choice(self.formats)
         names = [f"c{i}" for i in range(self.random.randint(1, 5))]
-        schema = Schema(tuple(Field(n, self.random.choice(TYPES)) for n in names))
+        types = [t for t in TYPES if t.kind not in declared.formats()[format].lacks]
+        schema = Schema(tuple(Field(n, self.random.choice(types)) for n in names))
         nulls = self.random.choice((0.0, 0.2, 0.9))
         spread = self.random.choice((2, 10, 100))
         count = self.random.choice(ROWS)
@@ -142,7 +144,11 @@ class Generator:
                 return pydecimal.Decimal(n - 3).scaleb(-type.scale)
             case "date":
                 return datetime.date(2000, 2, 27) + datetime.timedelta(days=n)
-            case "timestamp":
+            case "time":
+                return (datetime.datetime(2000, 1, 1, 23, 59, 58) + datetime.timedelta(microseconds=n * 700_001)).time()
+            case "timestamp_ns":
+                return (n - 3) * 86_399_999_999_999
+            case "timestamp" | "timestamptz":
                 return datetime.datetime(1999, 12, 31, 23, 59, 58) + datetime.timedelta(microseconds=n * 700_001)
             case "string":
                 return WORDS[n % len(WORDS)] + ("" if n < len(WORDS) else str(n))
@@ -159,7 +165,7 @@ class Generator:
         return Project(node, expressions, tuple(f"p{i}" for i in range(len(expressions))))
 
     def join(self, left: Operator, right: Operator) -> Operator:
-        type = self.random.choice(JOIN_TYPES)
+        type = self.random.choice(tuple(JoinType))
         pairs = [
             (i, j)
             for i, a in enumerate(left.schema)
@@ -307,7 +313,9 @@ class Generator:
             case "string":
                 name = self.random.choice(("substring", "char_length", "trim"))
                 return bind(name, (c, one) if name == "substring" else (c,))
-            case "date" | "timestamp":
+            case "time":
+                return bind(self.random.choice(("hour", "minute", "second", "millisecond")), (c,))
+            case "date" | "timestamp" | "timestamptz":
                 return bind(self.random.choice(("year", "month", "day", "quarter", "day_of_week")), (c,))
         return c
 

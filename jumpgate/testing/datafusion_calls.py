@@ -64,10 +64,24 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "StringConcat": [("{0} || {1}", ("string", "string"))],
     **{
         name: [(f"{{0}} {sql} {{1}}", ("string", p)) for p in ("'a%'", "'%C'", "'_'", "'\\%\\_\\\\'", "'a\\c'", "'%\\'",
-                                                              "'%K%'", "'s%'", "''", "'%B_'")]
+                                                              "'%K%'", "'s%'", "''", "'%B_'", "'%É%'", "'ʼN%\\Σ_'")]
         for name, sql in (("LikeMatch", "LIKE"), ("NotLikeMatch", "NOT LIKE"), ("ILikeMatch", "ILIKE"),
                           ("NotILikeMatch", "NOT ILIKE"))
     },
+    **{
+        name: [(f"{{0}} {sql} {{1}}", ("string", p)) for p in ("'^a.*b|é'", "'^[A-K]+.$'", "'\\S\\s'", "'(?:bar|oo)$'",
+                                                              "'[^\\w]'", "'^[[:alpha:]]{2,3}$'", "'(?s)^.?$'")]
+        for name, sql in (("RegexMatch", "~"), ("RegexIMatch", "~*"), ("RegexNotMatch", "!~"),
+                          ("RegexNotIMatch", "!~*"))
+    },
+    "regexp_like": [("regexp_like({0}, {1})", ("string", "'a+.b'")),
+                    ("regexp_like({0}, {1}, {2})", ("string", "'^K?S'", "'i'"))],
+    "regexp_count": [("regexp_count({0}, {1})", ("string", p)) for p in ("'[ab,]'", "'o*'", "'.'", "'^|$'")]
+    + [("regexp_count({0}, {1}, {2}, {3})", ("string", "'B.'", "1", "'is'"))],
+    "regexp_instr": [("regexp_instr({0}, {1})", ("string", p)) for p in ("'[b,]+'", "'$'", "'😀.'")],
+    "regexp_replace": [("regexp_replace({0}, {1}, {2})", ("string", p, "'<>'")) for p in ("'o+'", "'b|$'", "'^.'")]
+    + [("regexp_replace({0}, {1}, {2}, {3})", ("string", p, "'é'", f)) for p in ("'a*'", "'[A-Z]'") for f in ("'g'",
+                                                                                                         "'gi'")],
     **{
         name: [(f"{name}({{0}})", (t,)) for t in ("float64", "int32")]
         for name in ("exp", "ln", "log2", "log10", "sqrt", "degrees", "radians", "sin", "cos", "tan", "asin",
@@ -95,7 +109,11 @@ CALLS: dict[str, list[tuple[str, tuple[str, ...]]]] = {
                (f"{name}({{0}}, {{1}}, {{2}})", ("string", "int8", "string"))]
         for name in ("lpad", "rpad")
     },
-    **{name: [(f"{name}({{0}})", ("string",))] for name in ("btrim", "ltrim", "rtrim")},
+    **{
+        name: [(f"{name}({{0}})", ("string",)),
+               *((f"{name}({{0}}, {{1}})", ("string", c)) for c in ("' '", "'a'", "' ba]'", "'Σé😀^'"))]
+        for name in ("btrim", "ltrim", "rtrim")
+    },
     "chr": [("chr({0})", ("int64",))],
     "concat": [("concat({0}, {1})", ("string", "string"))],
     "substr": [("substr({0}, {1})", ("string", "int64")), ("substr({0}, {1}, {2})", ("string", "int64", "int64"))],

@@ -10,8 +10,9 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Sort
-from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, Match, Offer, Unsupported
 from jumpgate.nca.matching import partial_phase, pruned_leaf
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -26,7 +27,7 @@ class FakeNCA:
     name: str
     kind: str = "switch"
     limits: tuple[tuple[str, float], ...] = ()
-    cost_of: Cost = field(default_factory=lambda: Cost(throughput=1e12))
+    speeds_of: Speeds = field(default_factory=lambda: Speeds(factor=1e-3))
     runs: Any = None
 
     @property
@@ -52,8 +53,8 @@ class FakeNCA:
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return self.cost_of
+    def speeds(self, device: Device) -> Speeds:
+        return self.speeds_of
 
 
 @dataclass

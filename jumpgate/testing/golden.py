@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from crc32c import crc32c
 
-from jumpgate.dataflow.types import KINDS, DataType, Field, Schema, int32, int64, string
+from jumpgate.dataflow.types import DataType, Field, Schema, duration, int32, int64, string, timestamptz, timestamptz_ns
 from jumpgate.dataflow.types import decimal as decimal_
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
@@ -42,8 +42,13 @@ class Case:
         }
 
 
+_PLAIN = (
+    "bool", "int8", "int16", "int32", "int64", "float32", "float64", "date", "timestamp", "string", "binary",
+)  # fmt: skip
+
+
 def _every(nullable: bool) -> Schema:
-    plain = [Field(k, DataType(k, nullable=nullable)) for k in KINDS if k != "decimal"]
+    plain = [Field(k, DataType(k, nullable=nullable)) for k in _PLAIN]
     decimals = [decimal_(p, s, nullable) for p, s in ((7, 2), (18, 0), (19, 19), (38, 10))]
     return Schema((*plain, *(Field(f"decimal_{t.precision}_{t.scale}", t) for t in decimals)))
 
@@ -59,6 +64,17 @@ _GREATEST: Row = (
 _ZERO: Row = (False, 0, 0, 0, 0, -0.0, 0.0, 0, 0, " ", b"\0", 0, 0, 0, 0)
 _ONE: Row = (True, 1, 1, 1, 1, 1.5, math.nan, 1, 1, "1", b"1", 1, 1, 1, 1)
 
+_TIMES = Schema(
+    (
+        Field("time", DataType("time")),
+        Field("timestamp_ns", DataType("timestamp_ns")),
+        Field("timestamptz", timestamptz("America/New_York")),
+        Field("timestamptz_ns", timestamptz_ns("+05:45", nullable=False)),
+        *(Field(f"duration_{unit}", duration(unit)) for unit in ("s", "ms", "us", "ns")),
+    )
+)
+_FAR = 2**63 - 1
+
 CASES = {
     "required": Case(_every(False), ((_LEAST, _GREATEST, _ZERO, _ONE),)),
     "nullable": Case(
@@ -66,6 +82,16 @@ CASES = {
         (
             (_LEAST, (None,) * len(_LEAST), _GREATEST, *(tuple(v if i % 2 else None for i, v in enumerate(_ONE)),) * 7),
             (_ZERO,),
+        ),
+    ),
+    "times": Case(
+        _TIMES,
+        (
+            (
+                (0, -_FAR, -62135596800000000, -_FAR, *(-_FAR,) * 4),
+                (86399999999, _FAR, 253402300799999999, *(_FAR,) * 5),
+            ),
+            ((None, None, None, 0, *(None,) * 4), (1, 2, 3, 4, 5, 6, 7, 8), (12, -1, -1, -1, *(-1,) * 4)),
         ),
     ),
     "strings": Case(
@@ -128,7 +154,9 @@ def _logical(type: DataType, value: Any) -> Any:
             return decimal.Decimal(value).scaleb(-type.scale, _EXACT)
         case "date":
             return (_EPOCH + datetime.timedelta(value)).date()
-        case "timestamp":
+        case "time":
+            return (_EPOCH + value * _MICROSECOND).time()
+        case "timestamp" | "timestamptz":
             return _EPOCH + value * _MICROSECOND
     return value
 

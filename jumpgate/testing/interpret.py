@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 from jumpgate.dataflow.aggregates import ordinal
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -46,14 +47,19 @@ Row = tuple[Any, ...]
 Rows = list[Row]
 
 
-def interpret(plan: JobPlan, dialect: Dialect = DEFAULT) -> pa.Table:
+#: what an instance makes of its inputs (by edge), or None where it is to be interpreted
+Compute = Callable[[InstancePlan, dict[str, Rows]], Rows | None]
+
+
+def interpret(plan: JobPlan, dialect: Dialect = DEFAULT, compute: Compute | None = None) -> pa.Table:
     """The rows that the client would receive. Producers run before consumers; nothing is concurrent."""
     arrived: dict[tuple[str, int], Rows] = defaultdict(list)
     for instance in _producers_first(plan):
         inputs = {edge: arrived[(edge, instance.index)] for edge in instance.inputs}
         root = instance.root
         assert isinstance(root, Emit)
-        rows = Interpreter(instance, inputs, dialect).rows(root.input)
+        computed = None if compute is None else compute(instance, inputs)
+        rows = Interpreter(instance, inputs, dialect).rows(root.input) if computed is None else computed
         for consumer, part in _spread(rows, root.partitioning):
             arrived[(root.edge, consumer)] += part
     schema = next(i.root.schema for i in plan.instances if i.output == plan.result)
@@ -116,7 +122,7 @@ class Interpreter:
         match node:
             case Read():
                 table = oracle.run(replace(node, predicate=None), self.dialect)
-                every = [*zip(*(c.to_pylist() for c in table.columns), strict=True)]
+                every = [*zip(*(oracle.values(c) for c in table.columns), strict=True)]
                 return every[self.instance.index :: self.instance.count]
             case Receive():
                 return self.inputs[node.edge]
@@ -161,16 +167,16 @@ class Interpreter:
                 if node.residual is None or self.value(node.residual, row + right[i]) is True
             ]
             matched.update(found)
-            match node.type:
-                case "semi" | "anti":
-                    out += [row] * ((len(found) > 0) == (node.type == "semi"))
-                case "mark":
+            match node.type.output:
+                case Output.LEFT:
+                    out += [row] * (node.type.matched if found else node.type.unmatched)
+                case Output.MARK:
                     out.append((*row, True if found else self._undecided(node, key, row, right)))
-                case _:
+                case Output.PAIRS:
                     out += [row + right[i] for i in found]
-                    if not found and node.type in ("left", "full"):
+                    if not found and node.type.unmatched:
                         out.append(row + nothing_right)
-        if node.type in ("right", "full"):
+        if node.type.unmatched_right:
             out += [nothing_left + r for i, r in enumerate(right) if i not in matched]
         return out
 

@@ -18,9 +18,6 @@ from jumpgate.hosts.local import LocalAgent
 from jumpgate.nca.interface import Device, Driver, Reaches
 from jumpgate.testing.leaks import MARK, Process, Watch, descriptors
 
-#: how the names of instances' processes begin
-INSTANCE = "jg "
-
 
 class Agents:
     """Running agents (conformance.LiveHosts): by device name, with what must be as it is now when instances end."""
@@ -42,17 +39,19 @@ class Agents:
         return self.drivers[device.name]
 
     def kill(self) -> None:
-        for process in self._watch.processes(INSTANCE):
+        for process in self._started():  # whatever they are called
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
 
     def leftovers(self) -> Sequence[str]:
-        started = [p for p in self._watch.processes() if p not in self._kept]
         return [
-            *(f"process {p.pid} ({p.name})" for p in started),
+            *(f"process {p.pid} ({p.name})" for p in self._started()),
             *(f"descriptor {thing} of process {pid}" for pid, thing in sorted(self._open() - self._before)),
             *(f"file {path}" for path in self._folder.rglob("*")),
         ]
+
+    def _started(self) -> list[Process]:
+        return [process for process in self._watch.processes() if process not in self._kept]
 
     def _open(self) -> set[tuple[int, str]]:
         kept = (Process(os.getpid(), "this"), *self._kept)

@@ -18,36 +18,20 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 
+from jumpgate.converters.arrow_values import values
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Limit, Operator, Send, Shuffle, Sort
-from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.dataflow.types import Schema
+from jumpgate.ntf.codec import arrow_type
 from jumpgate.testing.sql import Translator, to_sql
 
-__all__ = ["arrow_schema", "arrow_type", "assert_same", "difference", "run", "to_sql"]
+__all__ = ["arrow_schema", "arrow_type", "assert_same", "difference", "run", "to_sql", "values"]
 
 Row = tuple[Any, ...]
 #: relative difference of floats that different orders of addition may explain
 TOLERANCE = 1e-9
-
-_ARROW = {
-    "bool": pa.bool_(),
-    "int8": pa.int8(),
-    "int16": pa.int16(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "string": pa.string(),
-    "binary": pa.binary(),
-}
-
-
-def arrow_type(type: DataType) -> pa.DataType:
-    return pa.decimal128(type.precision, type.scale) if type.kind == "decimal" else _ARROW[type.kind]
 
 
 def arrow_schema(schema: Schema) -> pa.Schema:
@@ -63,6 +47,7 @@ def run(root: Operator, dialect: Dialect = DEFAULT, threads: int = 0) -> pa.Tabl
             files = pyarrow.dataset.dataset(list(read.files), format=formats()[read.format].dataset)
             connection.register("arrow", files.to_table())  # an Arrow scan lacks some filters
             connection.execute(f"CREATE TEMP TABLE dataset_{i} AS SELECT * FROM arrow")
+        connection.execute("SET TimeZone = 'UTC'")
         found = connection.sql(statement).to_arrow_table()
     schema = root.schema
     columns = [found.column(i).cast(arrow_type(f.type)) for i, f in enumerate(schema)]
@@ -103,7 +88,7 @@ def difference(actual: pa.Table, root: Operator, dialect: Dialect = DEFAULT, tol
 
 
 def _rows(table: pa.Table) -> list[Row]:
-    columns = [c.to_pylist() for c in table.columns]
+    columns = [values(c) for c in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 

@@ -6,6 +6,7 @@ import datetime
 import decimal
 from typing import Any
 
+from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -22,8 +23,10 @@ def _one(value: Any, type_: DataType) -> Any:
             return int(value.scaleb(type_.scale, decimal.Context(prec=60)))
         case "date":
             return (value - EPOCH.date()).days
-        case "timestamp":
-            return (value - EPOCH) // datetime.timedelta(microseconds=1)
+        case "time":
+            return of_day(value)
+        case "timestamp" | "timestamptz":
+            return (value.replace(tzinfo=None) - EPOCH) // datetime.timedelta(microseconds=1)
         case "string":
             return value.encode()
     return value

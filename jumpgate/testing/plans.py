@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from jumpgate.compiler.plan import StatisticsFunction
 from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal
 from jumpgate.dataflow.functions import bind
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,
@@ -57,7 +58,7 @@ def equals(node: Operator, name: str, value: int) -> Expression:
     return bind("eq", (column, Literal(column.type.with_nullable(False), value)))
 
 
-def joined(left: Operator, right: Operator, left_key: str, right_key: str, type: str = "inner") -> Join:
+def joined(left: Operator, right: Operator, left_key: str, right_key: str, type: JoinType = JoinType.INNER) -> Join:
     return Join(left, right, type, (ref(left, left_key),), (ref(right, right_key),))
 
 

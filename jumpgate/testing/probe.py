@@ -25,6 +25,8 @@ _TYPES = (
     "decimal128",
     "date",
     "timestamp",
+    "time",
+    "timestamp_ns",
     "string",
     "binary",
 )
@@ -39,7 +41,7 @@ _C_TYPES: dict[str, Any] = {
     "decimal64": ctypes.c_int64,
     "decimal128": ctypes.c_uint64 * 2,
     "date": ctypes.c_int32,
-    "timestamp": ctypes.c_int64,
+    **dict.fromkeys(("timestamp", "time", "timestamp_ns"), ctypes.c_int64),
 }
 
 
@@ -199,7 +201,7 @@ def _check(lib: ctypes.CDLL, probe: ctypes.c_void_p) -> None:
 def _physical(type_: DataType) -> str:
     if type_.kind == "decimal":
         return "decimal64" if type_.precision <= 18 else "decimal128"
-    return type_.kind
+    return "int64" if type_.kind == "duration" else type_.kind.replace("tz", "")
 
 
 def _values(column: _Col, type_: DataType, rows: list[int]) -> list[Any]:

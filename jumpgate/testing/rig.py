@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +14,15 @@ import pyarrow as pa
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
-from jumpgate.dataflow.operators import Operator
-from jumpgate.errors import InstanceFailed, InternalError
-from jumpgate.nca.conformance import LiveHosts
+from jumpgate.dataflow.operators import Operator, Window
+from jumpgate.errors import CannotPlace, InstanceFailed, InternalError, Overflow
+from jumpgate.nca.conformance import Case, LiveHosts
 from jumpgate.nca.interface import Device, Driver, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import ALL_KINDS, KINDS, Generator
+from jumpgate.testing.directed import directed
+from jumpgate.testing.in_process import InProcess
 from jumpgate.testing.interpret import interpret
 
 #: operators above the reads of a dataflow
@@ -114,7 +116,8 @@ async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
 
 class LocalRig:
     """Compiles with `registry` for `devices`. Runs plans with `runs` (by default the interpreter), and life-cycles on
-    `live_hosts` (by default made-up ones; `live.agents` gives real ones). Close it, or use it as a context."""
+    `live_hosts` (by default made-up ones; `live.agents` gives real ones). `directed`: so many directed dataflows of
+    each operator, by default all; `own` are asked about, too. Close it, or use it as a context."""
 
     def __init__(
         self,
@@ -123,12 +126,18 @@ class LocalRig:
         *,
         runs: Callable[[JobPlan, Operator], pa.Table] | None = None,
         live_hosts: Callable[[Sequence[Device]], AbstractAsyncContextManager[LiveHosts]] = fake_hosts,
+        directed: int | None = None,
+        own: Sequence[Case] = (),
         formats: Sequence[str] | None = None,
     ) -> None:
         self.registry = registry
         self.devices = tuple(devices)
         self.formats = formats
-        self._kinds = ALL_KINDS if runs else KINDS  # the interpreter knows what is generated
+        self._limit, self._own = directed, own
+        self._directed: list[Case] | None = None
+        self._interprets = runs is None or isinstance(runs, InProcess)
+        self._computes = runs.nca.name if isinstance(runs, InProcess) else ""
+        self._kinds = KINDS if self._interprets else ALL_KINDS
         self._runs = runs or (lambda plan, root: interpret(plan))
         self._live_hosts = live_hosts
         self._folder = tempfile.TemporaryDirectory(prefix="jumpgate-conformance-")
@@ -142,16 +151,31 @@ class LocalRig:
     def close(self) -> None:
         self._folder.cleanup()
 
+    def directed(self) -> Iterator[Case]:
+        if self._directed is None:
+            found = directed(Path(self._folder.name) / "directed", self._limit)
+            if self._interprets and not self._computes:
+                found = (case for case in found if not any(isinstance(o, Window) for o in case.root.walk()))
+            self._directed = [*found, *self._own]
+        return iter(self._directed)
+
     def dataflow(self, seed: int) -> Operator:
         folder = Path(self._folder.name) / str(seed)
         folder.mkdir(exist_ok=True)
         return Generator(seed, folder, self.formats, self._kinds).dataflow(1 + seed % OPERATORS)
 
     def plan(self, root: Operator, prefer: str) -> JobPlan:
-        return compile_dataflow(root, self.devices, self.registry, CompileOptions(prefer=(prefer,)))
+        plan = compile_dataflow(root, self.devices, self.registry, CompileOptions(prefer=(prefer,)))
+        interpreted = [i for i in plan.instances if self._computes != i.nca] if self._interprets else []
+        if any(isinstance(o, Window) for i in interpreted for o in i.root.walk()):
+            raise CannotPlace("the interpreter knows no windows")
+        return plan
 
     def run(self, plan: JobPlan, root: Operator) -> pa.Table:
-        return self._runs(plan, root)
+        try:
+            return self._runs(plan, root)
+        except (OverflowError, pa.ArrowInvalid) as error:  # of the interpreter, which computes without bounds
+            raise Overflow(f"a value does not fit its type: {error}") from None
 
     def difference(self, result: pa.Table, root: Operator) -> str:
         return oracle.difference(result, root)

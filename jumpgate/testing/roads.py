@@ -92,6 +92,9 @@ V_VALUES: dict[str, tuple[pa.DataType, Any]] = {
     "sn": (pa.string(), None), "t": (pa.bool_(), True), "nb": (pa.bool_(), None),
     "last": (pa.date32(), datetime.date(9999, 12, 31)), "jan": (pa.date32(), datetime.date(2024, 1, 31)),
     "old": (pa.timestamp("us"), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)),
+    "oldz": (pa.timestamp("us", "UTC"), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999)),
+    "leap": (pa.timestamp("us", "UTC"), datetime.datetime(2024, 2, 29, 22, 30)),
+    "tz_n": (pa.timestamp("us", "UTC"), None),
 }  # fmt: skip
 #: one row of values
 V = pa.table({name: pa.array([value], type) for name, (type, value) in V_VALUES.items()})
@@ -198,12 +201,21 @@ FORMULAS = (
     Formula("round(-2.5e0)", "round(-half)", -3.0),
     Formula("", "round(d, 2)", Decimal("1.01")),
     Formula("power(2, 10)", "power(i2, 10)", 1024.0),
+    Formula("", "oldz < leap AND leap > TIMESTAMP '2024-02-29 22:29:59'", True, "moments with a zone"),
+    Formula("", "date_trunc('day', oldz)", datetime.datetime(1969, 12, 31, tzinfo=datetime.UTC)),
+    Formula("", "extract(hour FROM leap)", 22),
+    Formula("", "leap + INTERVAL '1' YEAR", datetime.datetime(2025, 2, 28, 22, 30, tzinfo=datetime.UTC)),
+    Formula("", "CAST(leap AS DATE)", datetime.date(2024, 2, 29)),
+    Formula("", "coalesce(tz_n, leap) = leap", True),
+    Formula("", "leap - INTERVAL '3' HOUR", datetime.datetime(2024, 2, 29, 19, 30, tzinfo=datetime.UTC)),
 )  # fmt: skip
 
 _A_STRING = (("a", "string"),)
 _A_NUMBER = (("a", "int64"),)
 _A_DECIMAL = (("a", "decimal(5, 2)"),)
 _A_TIME = (("a", "timestamp"),)
+_A_MOMENT = (("a", "timestamptz(UTC)"),)
+_A_CLOCK = (("a", "time"),)
 _AB = (("a", "string"), ("b", "string"))
 CELLS = (
     Cell("csv", "b,a\n1,2\n", (("a", "int64"), ("b", "int64")), [2], "columns are found by the header's names"),
@@ -223,6 +235,12 @@ CELLS = (
     Cell("csv", "a\nnan\n-inf\n", (("a", "float64"),), [NAN, -INF], ""),
     Cell("csv", "a\n2024-02-30\n", (("a", "date"),), SCHEMA, "a day that is not in the calendar is an error"),
     Cell("csv", "a\n2024-01-01 00:00:00.1234567\n", _A_TIME, SCHEMA, "digits below a microsecond are an error"),
+    Cell("csv", "a\n2024-01-01 00:00:00+02\n2024-01-01T00:00:00\n", _A_MOMENT, [
+        datetime.datetime(2023, 12, 31, 22, tzinfo=datetime.UTC), datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC),
+    ], "a moment without an offset is in UTC"),
+    Cell("csv", "a\n12:34:56.5\n\"\"\n", _A_CLOCK, [datetime.time(12, 34, 56, 500000), None], ""),
+    Cell("csv", "a\n24:00:00\n", _A_CLOCK, SCHEMA, "the last time is before 24:00:00"),
+    Cell("csv", "a\n1.9\n", (("a", "duration(s)"),), SCHEMA, "a duration is an integer"),
     Cell("json", '{"a": 2.7}\n', _A_NUMBER, SCHEMA, "a number with a fraction is no integer"),
     Cell("json", '{"a": 2.0}\n', _A_NUMBER, [2], "unless the fraction is zero"),
     Cell("json", '{"a": "2"}\n', _A_NUMBER, [2], "a number may be written as a string"),
@@ -234,6 +252,10 @@ CELLS = (
     Cell("json", '{"a": 1.005}\n', _A_DECIMAL, [Decimal("1.01")], "rounds half away from zero"),
     Cell("json", '{"a": "NaN"}\n{"a": "-inf"}\n', (("a", "float64"),), [NAN, -INF], "JSON has strings for these"),
     Cell("json", '{"a": "2024-01-01 00:00:00.1234567"}\n', _A_TIME, SCHEMA, "digits below a microsecond are an error"),
+    Cell("json", '{"a": "2024-01-01T00:00:00Z"}\n', _A_MOMENT, [
+        datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC),
+    ], ""),
+    Cell("json", '{"a": "00:00:00.0000001"}\n', _A_CLOCK, SCHEMA, ""),
 )  # fmt: skip
 
 
@@ -260,7 +282,7 @@ def _literal(type: pa.DataType, value: Any) -> str:
     if pa.types.is_decimal(type):
         return f"DECIMAL({type.precision}, {type.scale}) '{value.normalize():f}'"
     if pa.types.is_timestamp(type):
-        return f"TIMESTAMP '{value}'"
+        return f"TIMESTAMP{'TZ' if type.tz else ''} '{value}{'Z' if type.tz else ''}'"
     return f"{'SMALLINT ' if type == pa.int16() else ''}{value}"
 
 

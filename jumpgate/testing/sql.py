@@ -13,9 +13,11 @@ import decimal as pydecimal
 import math
 from collections.abc import Sequence
 
+from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -35,7 +37,7 @@ from jumpgate.dataflow.operators import (
     Window,
     WindowFunction,
 )
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, string
 from jumpgate.testing.sql_measures import MEASURES, measure_text
 
 TYPES = {
@@ -47,7 +49,10 @@ TYPES = {
     "float32": "FLOAT",
     "float64": "DOUBLE",
     "date": "DATE",
+    "time": "TIME",
     "timestamp": "TIMESTAMP",
+    "timestamp_ns": "TIMESTAMP_NS",
+    "timestamptz": "TIMESTAMP WITH TIME ZONE",
     "string": "VARCHAR",
     "binary": "BLOB",
 }
@@ -106,9 +111,13 @@ def literal(value: Value, type: DataType) -> str:
             text = repr(value) if math.isfinite(value) else f"'{value!r}'"
         case pydecimal.Decimal():
             text = f"'{value:f}'"
+        case int() if type.kind == "timestamp_ns":
+            words = cast_value(value, type, string)
+            assert isinstance(words, str)
+            text = f"'{words}'"
         case datetime.datetime():
-            text = f"'{value.isoformat(' ')}'"
-        case datetime.date():
+            text = f"'{value.isoformat(' ')}{'+00' if type.is_zoned else ''}'"
+        case datetime.date() | datetime.time():
             text = f"'{value.isoformat()}'"
         case _:
             text = repr(value)
@@ -199,11 +208,11 @@ class Translator:
             terms.append(self.expression(node.residual, side))
         condition = " AND ".join(terms) or "TRUE"
         outputs = [f"l.c{i}" for i in range(width)]
-        if node.type in ("semi", "anti"):
-            no = "NOT " if node.type == "anti" else ""
+        if node.type.output is Output.LEFT:
+            no = "" if node.type.matched else "NOT "
             exists = f"{no}EXISTS (SELECT 1 FROM {right} r WHERE {condition})"
             return f"SELECT {_numbered(outputs)} FROM {left} l WHERE {exists}"
-        if node.type == "mark":
+        if node.type.marks:
             pairs = f"(SELECT {condition} AS m FROM {right} r)"  # a step of its own: the aggregates are over the pairs
             mark = (
                 "(SELECT CASE WHEN bool_or(p.m) THEN TRUE WHEN count(*) FILTER (p.m IS NULL) > 0 THEN NULL "

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.types import DataType, Field, Schema
+from jumpgate.dataflow.types import DataType, Field, Schema, duration, timestamp_of
 
 #: beside the formats: a table that is no file
 ARROW = "arrow"
@@ -24,6 +24,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "float32": pa.types.is_float32,
     "float64": pa.types.is_float64,
     "date": pa.types.is_date32,
+    "time": lambda type: pa.types.is_time64(type) and type.unit == "us",
     "string": pa.types.is_string,
     "binary": pa.types.is_binary,
 }
@@ -62,8 +63,10 @@ def jumpgate_type(type: pa.DataType) -> DataType | None:
     """Jumpgate's type for an Arrow type; None where there is none."""
     if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
         return DataType("decimal", type.precision, type.scale)
-    if pa.types.is_timestamp(type) and type.unit == "us" and type.tz is None:
-        return DataType("timestamp")
+    if pa.types.is_timestamp(type) and type.unit in ("us", "ns"):
+        return timestamp_of(type.unit, type.tz)
+    if pa.types.is_duration(type):
+        return duration(type.unit)
     return next((DataType(kind) for kind, matches in _KINDS.items() if matches(type)), None)
 
 

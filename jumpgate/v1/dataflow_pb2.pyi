@@ -29,18 +29,24 @@ class Dialect(_message.Message):
     def __init__(self, on_overflow: _Optional[str] = ..., division_by_zero: _Optional[str] = ..., to_integer: _Optional[str] = ..., nan: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("kind", "precision", "scale", "required", "description")
+    __slots__ = ("kind", "precision", "scale", "required", "description", "zone", "unit", "parts")
     KIND_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     SCALE_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
     kind: str
     precision: int
     scale: int
     required: bool
     description: str
-    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ...) -> None: ...
+    zone: str
+    unit: str
+    parts: _containers.RepeatedCompositeFieldContainer[Field]
+    def __init__(self, kind: _Optional[str] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ..., required: _Optional[bool] = ..., description: _Optional[str] = ..., zone: _Optional[str] = ..., unit: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
 
 class Field(_message.Message):
     __slots__ = ("name", "type")
@@ -57,7 +63,7 @@ class Schema(_message.Message):
     def __init__(self, fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
 
 class Expression(_message.Message):
-    __slots__ = ("type", "column", "literal", "call", "cast", "case")
+    __slots__ = ("type", "column", "literal", "call", "cast", "case", "member")
     class Column(_message.Message):
         __slots__ = ("index", "name")
         INDEX_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +92,13 @@ class Expression(_message.Message):
         branches: _containers.RepeatedScalarFieldContainer[int]
         otherwise: int
         def __init__(self, branches: _Optional[_Iterable[int]] = ..., otherwise: _Optional[int] = ...) -> None: ...
+    class Member(_message.Message):
+        __slots__ = ("input", "index")
+        INPUT_FIELD_NUMBER: _ClassVar[int]
+        INDEX_FIELD_NUMBER: _ClassVar[int]
+        input: int
+        index: int
+        def __init__(self, input: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
     class In(_message.Message):
         __slots__ = ("input", "options")
         INPUT_FIELD_NUMBER: _ClassVar[int]
@@ -100,13 +113,15 @@ class Expression(_message.Message):
     CAST_FIELD_NUMBER: _ClassVar[int]
     CASE_FIELD_NUMBER: _ClassVar[int]
     IN_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
     type: Type
     column: Expression.Column
     literal: Literal
     call: Expression.Call
     cast: Expression.Cast
     case: Expression.Case
-    def __init__(self, type: _Optional[_Union[Type, _Mapping]] = ..., column: _Optional[_Union[Expression.Column, _Mapping]] = ..., literal: _Optional[_Union[Literal, _Mapping]] = ..., call: _Optional[_Union[Expression.Call, _Mapping]] = ..., cast: _Optional[_Union[Expression.Cast, _Mapping]] = ..., case: _Optional[_Union[Expression.Case, _Mapping]] = ..., **kwargs) -> None: ...
+    member: Expression.Member
+    def __init__(self, type: _Optional[_Union[Type, _Mapping]] = ..., column: _Optional[_Union[Expression.Column, _Mapping]] = ..., literal: _Optional[_Union[Literal, _Mapping]] = ..., call: _Optional[_Union[Expression.Call, _Mapping]] = ..., cast: _Optional[_Union[Expression.Cast, _Mapping]] = ..., case: _Optional[_Union[Expression.Case, _Mapping]] = ..., member: _Optional[_Union[Expression.Member, _Mapping]] = ..., **kwargs) -> None: ...
 
 class Literal(_message.Message):
     __slots__ = ("boolean", "integer", "floating", "decimal", "days", "microseconds", "text", "data")

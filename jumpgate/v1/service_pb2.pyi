@@ -27,14 +27,16 @@ class Options(_message.Message):
     def __init__(self, parallelism: _Optional[int] = ..., threads: _Optional[int] = ..., timeout_ms: _Optional[int] = ..., stall_timeout_ms: _Optional[int] = ..., memory_limit_bytes: _Optional[int] = ..., prefer: _Optional[_Iterable[str]] = ..., without: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("dataflow", "substrait", "options")
+    __slots__ = ("dataflow", "substrait", "options", "text")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     SUBSTRAIT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     substrait: SubstraitRequest
     options: Options
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ...) -> None: ...
+    text: str
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., substrait: _Optional[_Union[SubstraitRequest, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class SubstraitRequest(_message.Message):
     __slots__ = ("plan", "tables", "send", "dialect")
@@ -132,19 +134,78 @@ class ListResponse(_message.Message):
     def __init__(self, jobs: _Optional[_Iterable[_Union[JobDescription, _Mapping]]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("dataflow", "options", "verbose")
+    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "job_id")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERBOSE_FIELD_NUMBER: _ClassVar[int]
+    ELSEWHERE_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    JOB_ID_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     options: Options
     verbose: bool
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ...) -> None: ...
+    elsewhere: Speeds
+    estimate_only: bool
+    job_id: str
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., job_id: _Optional[str] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
-    __slots__ = ("text", "json")
+    __slots__ = ("text", "json", "estimate")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     JSON_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     text: str
     json: str
-    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ...) -> None: ...
+    estimate: Estimate
+    def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
+
+class Speeds(_message.Message):
+    __slots__ = ("seconds", "cores")
+    class SecondsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    seconds: _containers.ScalarMap[str, float]
+    cores: int
+    def __init__(self, seconds: _Optional[_Mapping[str, float]] = ..., cores: _Optional[int] = ...) -> None: ...
+
+class Estimate(_message.Message):
+    __slots__ = ("known", "seconds", "elsewhere_seconds", "rows", "bytes", "operators")
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ELSEWHERE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    known: bool
+    seconds: float
+    elsewhere_seconds: float
+    rows: float
+    bytes: float
+    operators: _containers.RepeatedCompositeFieldContainer[OperatorEstimate]
+    def __init__(self, known: _Optional[bool] = ..., seconds: _Optional[float] = ..., elsewhere_seconds: _Optional[float] = ..., rows: _Optional[float] = ..., bytes: _Optional[float] = ..., operators: _Optional[_Iterable[_Union[OperatorEstimate, _Mapping]]] = ...) -> None: ...
+
+class OperatorEstimate(_message.Message):
+    __slots__ = ("fragment", "number", "kind", "rows", "bytes", "doubt", "seconds", "elsewhere_seconds")
+    FRAGMENT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    DOUBT_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    ELSEWHERE_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    fragment: str
+    number: int
+    kind: str
+    rows: float
+    bytes: float
+    doubt: float
+    seconds: float
+    elsewhere_seconds: float
+    def __init__(self, fragment: _Optional[str] = ..., number: _Optional[int] = ..., kind: _Optional[str] = ..., rows: _Optional[float] = ..., bytes: _Optional[float] = ..., doubt: _Optional[float] = ..., seconds: _Optional[float] = ..., elsewhere_seconds: _Optional[float] = ...) -> None: ...

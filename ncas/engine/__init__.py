@@ -11,14 +11,16 @@ import importlib.util
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
+from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Operator, Sort, Window
-from jumpgate.nca.interface import Completeness, Cost, Device, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Completeness, Device, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.engine.sql import refusal
 from jumpgate.ntf.descriptor import Descriptor
 
-#: to start a Python process and load the engine
-SETUP_S = 1.0
+#: to start a Python process and load the engine; what it takes beside generated programs
+SPEEDS = Speeds(setup_s=1.0, factor=4.0)
 
 
 class Engine:
@@ -37,7 +39,7 @@ class Engine:
         return EngineLifecycle()
 
     def match_input(self, ntf: Descriptor, transport: Transport) -> Unsupported | None:
-        if transport != TCP or ntf.layout != "columnar":
+        if transport != TCP or ntf.layout is not Layout.COLUMNAR:
             return Unsupported(
                 f"the engine receives columnar tuples over tcp, not {ntf.layout} over {transport.name}", "edge"
             )
@@ -55,8 +57,8 @@ class Engine:
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return Cost(setup_s=SETUP_S, throughput=0.2e9, memory_bytes=2.0 * (inputs[0].bytes or 0.0))
+    def speeds(self, device: Device) -> Speeds:
+        return SPEEDS
 
 
 @functools.cache

@@ -113,9 +113,14 @@ def _key(e: Expression) -> str:
     return f"CASE WHEN isnan({number}) THEN CAST('NaN' AS DOUBLE) ELSE {number} + CAST(0 AS DOUBLE) END"
 
 
+def _place(e: Expression) -> str:
+    """What orders as the column does: the engine has no frames of ranges over times and durations."""
+    return f"arrow_cast({_column(e)}, 'Int64')" if e.type.kind in ("time", "duration") else _key(e)
+
+
 def _order(keys: tuple[SortKey, ...]) -> str:
     texts = [
-        f"{_key(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
+        f"{_place(k.expression)} {'DESC' if k.descending else 'ASC'} NULLS {'FIRST' if k.nulls_first else 'LAST'}"
         for k in keys
         if isinstance(k.expression, ColumnRef)  # a constant orders nothing
     ]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from jumpgate import errors
 from jumpgate.codegen.lower import lower_fragment
-from jumpgate.codegen.program import EdgeSource, FileSource, Program
+from jumpgate.codegen.program import EdgeSource, FileSource, LimitStep, Pipeline, ProbeStep, Program
 from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Schema
+from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import peers
 from jumpgate.nca.transport import TCP
@@ -95,9 +95,10 @@ class SoftwareLifecycle:
 
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         try:
-            return await handle.instance.call("execute", stage=stage)
+            counters = await handle.instance.call("execute", stage=stage)
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
+        return counters if handle.artifact is None else by_operator(counters, handle.artifact.program)
 
     async def stats(self, handle: Live) -> dict[str, Any]:
         return await handle.instance.call("stats")
@@ -128,6 +129,37 @@ def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.J
     render(artifact.program, artifact.dialect)
     expression = artifact.program.sites[int(str(site))]
     return type(error)(f"{error.message}, in {expression}", expression=expression, **error.fields)
+
+
+def by_operator(counters: dict[str, Any], program: Program) -> dict[str, Any]:
+    """The counters with `operators`: of each of the instance's operators, by its number, the `rows` that it handed on
+    (`skipping`: without those that a later one needed not) and the time of the pipelines whose rows ended in it."""
+    operators: dict[int, dict[str, int]] = {}
+    pipelines = counters.get("pipelines", ())
+    if len(pipelines) < len(program.pipelines):  # it was ended before it was configured
+        return counters
+    skipping = [_skips_until(p, counters) for p in program.pipelines]
+    for number, pipeline, step in program.passed:
+        found = operators.setdefault(number, {"rows": 0})
+        found["rows"] += pipelines[pipeline]["entered"][step]
+        if step < skipping[pipeline]:
+            found["skipping"] = 1
+    for number, pipeline in zip(program.ends, pipelines, strict=True):
+        found = operators.setdefault(number, {})
+        found["busy_ns"] = found.get("busy_ns", 0) + pipeline["busy_ns"]
+    return {**counters, "operators": {str(number): found for number, found in sorted(operators.items())}}
+
+
+def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
+    """Up to which step rows may be missing that a later step would have dropped."""
+    limits = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, LimitStep)]
+    kind, source = pipeline.source
+    is_read_whole = not counters["sources"][source]["pruned_bytes"] if kind == "files" else True
+    if is_read_whole and counters["pipelines"][pipeline.id]["entered"][0]:  # a build without rows needs no others
+        return max(limits, default=0)
+    tables = {f.table for f in pipeline.filters}
+    probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]
+    return max((*limits, *probes, 1))
 
 
 def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
@@ -236,7 +268,7 @@ def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) ->
     return {**_edge(edge, index, context), "channel": edge.transport.channel, "end": end}
 
 
-def columns(schema: Schema) -> list[dict[str, Any]]:
+def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
     return [
         {
             "name": f.name,
@@ -244,6 +276,8 @@ def columns(schema: Schema) -> list[dict[str, Any]]:
             "precision": f.type.precision,
             "scale": f.type.scale,
             "nullable": f.type.nullable,
+            **({"parts": columns(f.type.parts)} if f.type.is_nested else {}),
+            **({"path": f.path} if f.path else {}),
         }
         for f in schema
     ]

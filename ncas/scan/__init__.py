@@ -13,7 +13,6 @@ class Scan(SoftwareNCA):
     def __init__(self, format: Format) -> None:
         self.format = format
         self.name = f"scan_{format.name}"
-        self.throughput = format.speeds.scan
 
     def accepts(self, node: Operator) -> bool:
         return isinstance(node, Read) and node.format == self.format.name

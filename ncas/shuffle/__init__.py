@@ -12,7 +12,6 @@ class Exchange(SoftwareNCA):
     """Receives, filters, projects and passes on."""
 
     name = "shuffle"
-    throughput = 2e9
 
     def accepts(self, node: Operator) -> bool:
         return isinstance(node, Shuffle | UnionAll)

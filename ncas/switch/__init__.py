@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
-from jumpgate.nca.interface import Cost, Device, InstancePlan, LifeCycle, Match, Statistics, Unsupported
+from jumpgate.nca.interface import Device, InstancePlan, LifeCycle, Match, Unsupported
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.task import Task
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
-#: input bytes a second: of a switch, and of a software switch that shares the machine with everybody else
-THROUGHPUT, THROUGHPUT_SOFTWARE = 5e9, 20e6
-#: to clear registers and to write the entries of a job
-SETUP_S = 0.05
+#: rows are worked on as they pass; set up: to clear registers and to write the entries of a job
+SPEEDS = Speeds(factor=0.0, receive_s=1 / 5e9, setup_s=0.05)
+#: a software switch, which shares the machine with everybody else
+SOFTWARE_SPEEDS = replace(SPEEDS, receive_s=1 / 20e6)
 
 
 class SwitchNCA:
@@ -51,6 +53,5 @@ class SwitchNCA:
         schema = match.schema if match.wire is None else match.wire.body.schema
         return packed(schema), DATAGRAMS
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        own = SWITCH.value(device, "p4runtime") is None
-        return Cost(SETUP_S, THROUGHPUT_SOFTWARE if own else THROUGHPUT, parallel=False)
+    def speeds(self, device: Device) -> Speeds:
+        return SOFTWARE_SPEEDS if SWITCH.value(device, "p4runtime") is None else SPEEDS

@@ -6,20 +6,19 @@ itself runs downstream with a build of its own. So keys of more than 64 bits go 
 
 from __future__ import annotations
 
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, column
 from jumpgate.nca.interface import Unsupported
 from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload, without_payload
 from jumpgate.ncas.switch_prune.words import some_key
 
 ALGORITHMS = ("join_bf", "join_rbf")
-#: types in which a probing row without a partner is dropped
-TYPES = ("inner", "semi", "right")
 
 
 def prune_join(node: Operator, setting: Setting) -> Pruning | Unsupported | None:
     if not isinstance(node, Join) or not node.left_keys:
         return None
-    if node.type not in TYPES:
+    if node.type.unmatched:
         return Unsupported(f"a {node.type} join keeps rows without a partner", "join_type")
     algorithm = next((a for a in ALGORITHMS if a in setting.sizes.algorithms), None)
     if algorithm is None:
@@ -29,5 +28,5 @@ def prune_join(node: Operator, setting: Setting) -> Pruning | Unsupported | None
     building, right = without_payload(0 if node.right is node.left else 1, Tuple(build), 1)
     # of what the switch sees of the join, its type and its keys
     keys = len(node.left.schema), 0
-    body = Join(left, right, "semi", (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))
+    body = Join(left, right, JoinType.SEMI, (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))
     return Pruning(algorithm, (node,), pruned([probing, building], body, node.left), note)

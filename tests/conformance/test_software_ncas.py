@@ -60,7 +60,7 @@ def checked(nca: NCA, registry: Registry, address: str, cases: int) -> Report:
         def run(plan: JobPlan, root: Operator) -> pa.Table:
             return session.run(Dataflow(root)).to_arrow()
 
-        with LocalRig(registry, (host.device,), runs=run, live_hosts=agents) as rig:
+        with LocalRig(registry, (host.device,), runs=run, live_hosts=agents, directed=3) as rig:
             return check(nca, rig, cases)
 
 

@@ -41,7 +41,7 @@ def test_ours_pass(nca: SwitchAggregate | SwitchPrune) -> None:
                 return session.run(Dataflow(root)).to_arrow()
 
             devices = (*(h.device for h in hosts), *nca.sample_devices)
-            with LocalRig(registry, devices, runs=run, live_hosts=agents) as rig:
+            with LocalRig(registry, devices, runs=run, live_hosts=agents, directed=3) as rig:
                 report = check(nca, rig, CASES)
     finally:
         service.close()

@@ -57,22 +57,42 @@ inline uint64_t scan(const std::string& path, const ColumnSpec& spec, bool late,
   return sum;
 }
 
+// A nested column, a field of it, what is deeper in it, and whether it is there.
+inline void add_nested(std::vector<ColumnSpec>* columns) {
+  auto nested = [](const char* name, Nesting nesting, std::vector<ColumnSpec> parts,
+                   std::vector<std::string> path = {}) {
+    return ColumnSpec{name, JG_BINARY, 0, 0, true, nesting, std::move(parts), std::move(path)};
+  };
+  const ColumnSpec number{"n", JG_I32}, element{"element", JG_STRING}, key{"key", JG_STRING, 0, 0, false};
+  const ColumnSpec texts = nested("l", Nesting::kList, {element});
+  const ColumnSpec map = nested("m", Nesting::kMap, {key, nested("value", Nesting::kStruct, {number, texts})});
+  columns->push_back(nested("nested", Nesting::kStruct, {number, texts, map}));
+  columns->push_back({"nested.n", JG_I32, 0, 0, true, Nesting::kNone, {}, {"nested", "n"}});
+  columns->push_back(nested("nested.m", Nesting::kMap, map.parts, {"nested", "m"}));
+  columns->push_back(nested("present(nested)", Nesting::kStruct, {}, {"nested"}));
+}
+
 inline int run(const uint8_t* data, size_t size, Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*)) {
-  static const std::vector<ColumnSpec> kColumns = {{"bool", JG_BOOL},
-                                                   {"int8", JG_I8},
-                                                   {"int16", JG_I16},
-                                                   {"int32", JG_I32},
-                                                   {"int64", JG_I64},
-                                                   {"float32", JG_F32},
-                                                   {"float64", JG_F64},
-                                                   {"decimal_small", JG_DEC64, 7, 2},
-                                                   {"decimal_large", JG_DEC128, 38, 10},
-                                                   {"date", JG_DATE},
-                                                   {"timestamp", JG_TIMESTAMP},
-                                                   {"string", JG_STRING},
-                                                   {"binary", JG_BINARY},
-                                                   {"uint64", JG_DEC128, 20, 0},
-                                                   {"float16", JG_F32}};
+  static const std::vector<ColumnSpec> kFlat = {{"bool", JG_BOOL},
+                                                {"int8", JG_I8},
+                                                {"int16", JG_I16},
+                                                {"int32", JG_I32},
+                                                {"int64", JG_I64},
+                                                {"float32", JG_F32},
+                                                {"float64", JG_F64},
+                                                {"decimal_small", JG_DEC64, 7, 2},
+                                                {"decimal_large", JG_DEC128, 38, 10},
+                                                {"date", JG_DATE},
+                                                {"timestamp", JG_TIMESTAMP},
+                                                {"string", JG_STRING},
+                                                {"binary", JG_BINARY},
+                                                {"uint64", JG_DEC128, 20, 0},
+                                                {"float16", JG_F32}};
+  static const std::vector<ColumnSpec> kColumns = [] {
+    std::vector<ColumnSpec> columns = kFlat;
+    add_nested(&columns);
+    return columns;
+  }();
   int fd = memfd_create("fuzz", MFD_CLOEXEC);
   if (fd < 0 || write(fd, data, size) != static_cast<ssize_t>(size)) std::abort();
   std::string path = "/proc/self/fd/" + std::to_string(fd);

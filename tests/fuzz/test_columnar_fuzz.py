@@ -22,7 +22,7 @@ from jumpgate.testing.orc_tail import OrcFile, packed
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
-BUILD_SECONDS_MAX = 280
+BUILD_SECONDS_MAX = 580
 ROWS_TO_SEEK = 5000  # three batches, of which the fuzz target leaves out the second
 TYPES = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -30,6 +30,9 @@ TYPES = {
     "decimal_large": pa.decimal128(38, 10), "date": pa.date32(), "timestamp": pa.timestamp("us"), "string": pa.string(),
     "binary": pa.binary(),
 }  # fmt: skip
+TEXTS = pa.list_(pa.string())
+PART = pa.struct({"n": pa.int32(), "l": TEXTS})
+NESTED = {"nested": pa.struct({"n": pa.int32(), "l": TEXTS, "m": pa.map_(pa.string(), PART)})}
 PARQUET_TYPES = {"uint64": pa.uint64(), "float16": pa.float16()}
 PARQUET: list[dict[str, Any]] = [
     {}, {"compression": "none", "data_page_size": 200, "write_batch_size": 16},
@@ -70,6 +73,8 @@ def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
         if row % 5 == 3:
             return None
         n = row * row % 97
+        if pa.types.is_struct(type_):
+            return {"n": n, "l": ["x", None] * (n % 3), "m": [(f"{n}", {"n": n, "l": []}), ("k", None)][: n % 3]}
         match str(type_):
             case "bool":
                 return n % 2 == 0
@@ -90,7 +95,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     for i, layout in enumerate(layouts):
         write = pq.write_table if format == "parquet" else orc.write_table
         rows = ROWS_TO_SEEK if "row_index_stride" in layout else 30 + 70 * i
-        types = TYPES | PARQUET_TYPES if format == "parquet" else TYPES
+        types = TYPES | NESTED | (PARQUET_TYPES if format == "parquet" else {})
         write(table(rows, types), str(corpus / str(i)), **layout)
     if format == "orc":
         for i, change in enumerate(OTHER_WRITERS):

@@ -10,7 +10,7 @@ char* jg_temp(JgTask*, uint64_t) { std::abort(); }
 namespace jg::fuzz {
 
 inline void read_text(uint8_t how, const uint8_t* data, size_t size,
-                      Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*)) {
+                      Status (*make)(const FileSourceOptions&, std::unique_ptr<Source>*), bool nested = false) {
   const bool skip = how & 1, late = how & 2, header = how & 4, ragged = how & 8;
   static constexpr const char* kEncodings[] = {"utf-8", "utf-16", "latin-1", "utf-16be"};
   const int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -20,6 +20,7 @@ inline void read_text(uint8_t how, const uint8_t* data, size_t size,
   options.columns = {
       {"a", JG_I64}, {"b", JG_STRING},    {"c", JG_DEC64, 7, 2}, {"d", JG_DATE}, {"e", JG_DEC128, 38, 10},
       {"f", JG_F64}, {"g", JG_TIMESTAMP}, {"h", JG_BOOL}};
+  if (nested) add_nested(&options.columns);
   options.file_columns = options.columns;
   for (int i = 0; i < static_cast<int>(options.columns.size()); i++) {
     options.positions.push_back(i);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -116,7 +117,8 @@ def test_an_estimate_that_is_too_large_leaves_the_card_out(card: Callable[..., A
 def test_a_card_that_is_full_is_planned_without(card: Callable[..., Any]) -> None:
     """The estimate is far too low: the filter lets all rows pass."""
     found = card("""
-        build = items.filter((col("big") >= 0) & (col("label") >= "l") & (col("big") < 2**60))
+        odd = (col("big") + col("big") + 1) % 2 == 1
+        build = items.filter(odd & ((col("big") * 2 + 1) % 2 == 1) & ((col("big") * 4 + 1) % 2 == 1))
         flow = sales.join(build, left_on=col("item"), right_on=col("i"))
         said = session.explain(flow)
         result = session.run(flow)
@@ -177,3 +179,15 @@ def test_what_cannot_be_loaded_is_said_and_harms_nobody(card: Callable[..., Any]
         service.close()
     """)
     assert found[0] and "card_join" in found[1]
+
+
+def test_the_tutorial_quotes_what_is_there() -> None:
+    """Each indented block of docs/build-a-card.md after a file's name stands in that file; the package is as short."""
+    text = (CARD.parents[2] / "docs" / "build-a-card.md").read_text()
+    blocks = re.findall(r"From\s`(card/\w+\.py)`:\n\n((?:    [^\n]*\n|\n)+)", text)
+    assert len(blocks) >= 9
+    for name, block in blocks:
+        lines = [line[4:] for line in block.rstrip().splitlines()]
+        assert "\n".join(lines) in (CARD / name).read_text(), f"{name} does not hold:\n{block}"
+    files = [path for path in (CARD / "card").glob("*.py") if path.name != "device.py"]
+    assert sum(len(path.read_text().splitlines()) for path in files) < 350

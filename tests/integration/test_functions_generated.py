@@ -28,10 +28,10 @@ from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.operators import Project
 from jumpgate.dataflow.types import DataType, bool_, int32, parse_type
 from jumpgate.errors import CannotPlace, ComputeError
-from jumpgate.testing import function_cases
+from jumpgate.testing import function_cases, oracle
 from jumpgate.testing.lab import Lab
 
-DAY, TIME = datetime.date, datetime.datetime
+DAY, TIME, CLOCK = datetime.date, datetime.datetime, datetime.time
 NINES, FRACTION = "9" * 38, "0." + "0" * 37
 #: edge values of each type; every table has them all, in every pair
 VALUES: dict[str, list[Value]] = {
@@ -86,6 +86,19 @@ VALUES: dict[str, list[Value]] = {
         TIME(9999, 12, 31, 23, 59, 59, 999999),
         TIME(2000, 2, 29, 12, 34, 56, 789000),
     ],
+    "time": [None, CLOCK(0), CLOCK(23, 59, 59, 999999), CLOCK(12, 34, 56), CLOCK(1, 2, 3, 450000)],
+    "timestamp_ns": [None, 0, -1, -86_400_000_000_001, 1_700_000_000_123_456_789, 2**63 - 1, -(2**63) + 1],
+    "timestamptz(UTC)": [
+        None,
+        TIME(1970, 1, 1),
+        TIME(1969, 12, 31, 23, 59, 59, 999999),
+        TIME(1, 1, 1),
+        TIME(9999, 12, 31, 23, 59, 59, 999999),
+        TIME(2024, 2, 29, 12, 34, 56, 789000),
+    ],
+    "timestamptz(Europe/Berlin)": [None, TIME(2024, 3, 31, 1), TIME(2024, 10, 27, 0, 30), TIME(1970, 1, 1)],
+    "timestamptz_ns(UTC)": [None, 0, -1, 999, 1_700_000_000_123_456_789],
+    "duration(ms)": [None, 0, -1, 86_400_000],
     "string": [
         None,
         "",
@@ -119,6 +132,9 @@ TEXTS = [
     "2000-01-01 00:00:00+05", "2000-01-01 00:00:00+24:00", "2000-01-01 10:00:60", "2000-01-01 10:00:61",
     "1969-12-31 23:59:59.9999999", "0001-01-01 00:00:00+01:00", "9999-12-31 23:59:60", "2000-01-01 10:00:00 Z",
     "2000-01-01 10:00:00 UTC", "2000-01-01 10:00:00+5", "2000-02-30 10:00:00",
+    "12:34:56", "23:59:59.9999999", "24:00:00", "12:00:60", "1:00:00", "12:34", "12:34:56.", "12:34:56Z", " 12:34:56",
+    "1969-12-31 23:59:59.999999999", "2262-04-11 23:47:16.854775807", "2262-04-11 23:47:16.854775808",
+    "1677-09-21 00:12:43.145224192Z", "1677-09-21 00:12:43.145224191",
 ]  # fmt: skip
 NUMBERS = tuple(t for t in VALUES if t.startswith(("int", "float", "decimal")))
 DIALECTS = {
@@ -143,8 +159,8 @@ LITERALS: dict[str, list[tuple[Value, ...]]] = {
 #: calls of several arguments: types of columns, and literals; the others are called as their cases are
 SHAPES: dict[str, list[tuple[Any, ...]]] = {
     "date_add_days": [("date", t) for t in ("int8", "int32")],
-    "date_trunc": [(as_literal(u), t) for u in UNITS for t in ("date", "timestamp")],
-    "add_interval": [(t, *n) for t in ("date", "timestamp") for n in (
+    "date_trunc": [(as_literal(u), t) for u in UNITS for t in ("date", "timestamp", "timestamptz(UTC)")],
+    "add_interval": [(t, *n) for t in ("date", "timestamp", "timestamptz(UTC)") for n in (
         ("int8", "int8", "int8"), ("int32", "int64", "int64"), *(tuple(map(as_literal, n)) for n in (
             (1, 0, 0), (-1, 0, 0), (12, -1, 90_000_000_000), (0, 31, 0), (0, 0, -86_400_000_001), (-13, 30, 1),
             (0, 2**40, 0), (0, 0, 2**62), (2**31, 0, 0))))],
@@ -244,7 +260,7 @@ class Program:
         names = tuple(f"e{i}" for i in range(len(guarded)))
         answer = self.lab.run(Dataflow(Project(self.table.root, (row, *guarded), ("row", *names))), self.dialect)
         order = sorted(range(answer.num_rows), key=answer.column(0).to_pylist().__getitem__)
-        return [[values[i] for i in order] for values in (c.to_pylist() for c in answer.columns[1:])]
+        return [[values[i] for i in order] for values in map(oracle.values, answer.columns[1:])]
 
     def check(self) -> None:
         expected = [[self._expected(e, row) for row in self.rows] for e in self.expressions]

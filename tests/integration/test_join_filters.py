@@ -11,7 +11,7 @@ import pytest
 
 from jumpgate.client import Dataflow, col, count, sum_
 from jumpgate.client.session import Session
-from jumpgate.dataflow.operators import JOIN_TYPES
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.testing.lab import ROW_GROUP_ROWS, Lab
 
 ROWS = 6 * ROW_GROUP_ROWS
@@ -40,7 +40,7 @@ def pruned_bytes(lab: Lab, flow: Dataflow) -> int:
     return sum(s["pruned_bytes"] for c in record["counters"].values() for s in c["sources"])
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_only_joins_that_drop_rows_skip(skipping: Lab, how: str) -> None:
     flow = facts(skipping).join(few(skipping, [3, 5, 9]), left_on="k", right_on="k2", how=how)
     assert (pruned_bytes(skipping, flow) > 0) == (how in ("inner", "semi", "right"))

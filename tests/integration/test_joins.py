@@ -16,7 +16,8 @@ import pytest
 
 from jumpgate.client import Dataflow, col, count, f, lit, sum_, when
 from jumpgate.client.session import Session
-from jumpgate.dataflow.operators import JOIN_TYPES, Project, Sort, SortKey, column
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Project, Sort, SortKey, column
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import InvalidDataflow, MemoryLimit
 from jumpgate.testing import cpp
@@ -53,7 +54,7 @@ def joined(left: Dataflow, right: Dataflow, how: str, keys: Sequence[str], **mor
     return left.join(right, left_on=list(keys), right_on=[k + "2" for k in keys], how=how, **more)
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_join_types(any_lab: Lab, how: str) -> None:
     """One key, several, with a residual condition, and sides that are empty or have no match."""
     left, right = any_lab.table(LEFT, rows(40, 0)), any_lab.table(RIGHT, rows(30, 1))
@@ -66,7 +67,7 @@ def test_join_types(any_lab: Lab, how: str) -> None:
     any_lab.check(joined(left, right, how, ["k"], where=col("d") < col("d2")).filter(col("a") > 4).sort("a"))
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_joins_without_a_key(lab: Lab, how: str) -> None:
     """A cross product under a condition; semi, anti and mark joins alike."""
     left, right, empty = lab.table(LEFT, rows(25, 0)), lab.table(RIGHT, rows(17, 1)), lab.table(RIGHT, [])
@@ -75,7 +76,7 @@ def test_joins_without_a_key(lab: Lab, how: str) -> None:
         lab.check(joined(left, other, how, [], where=col("b") < 0))
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_all_null_keys_and_no_nulls(lab: Lab, how: str) -> None:
     required = {"a": int64.with_nullable(False), "k": int64.with_nullable(False)}
     left = lab.table(required, [(i, i % 4) for i in range(20)])
@@ -119,7 +120,7 @@ def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
     any_lab.check(left.join(right.select("b", k=col("k2")), on="k", how="right"))
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_many_matches_per_row(lab: Lab, how: str) -> None:
     """Each row of the left has more matches than a chunk holds; few columns survive, which come late."""
     n = 5000
@@ -170,7 +171,7 @@ def test_instances_that_build_the_left_side(cluster: Session, tmp_path: Path, ho
     lab.check(joined(small, large, how, ["k", "s"], where=col("a") * 50 < col("b")))
 
 
-@pytest.mark.parametrize("how", JOIN_TYPES)
+@pytest.mark.parametrize("how", tuple(JoinType))
 def test_chains_of_joins(lab: Lab, how: str) -> None:
     """Three probes in one pass, each of which may drop, keep or multiply rows; then an aggregate."""
     left = lab.table(LEFT, rows(3000, 0, keys=40))

@@ -23,7 +23,7 @@ from jumpgate.converters.orc import footer as orc_footer
 from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.errors import JumpgateError, MalformedData, SchemaMismatch
+from jumpgate.errors import JumpgateError, MalformedData, Overflow, SchemaMismatch
 from jumpgate.testing import probe
 from jumpgate.testing.orc_tail import BYTES, Message, OrcFile, packed
 
@@ -200,17 +200,25 @@ def test_instants_are_utc(tmp_path: Path) -> None:
     file = written(tmp_path / "t.orc", pa.array([0, 5], pa.timestamp("us")))
     change_type(file, kind=INSTANT)
     file.stripes[0].footer.put(3, b"Mars/Olympus")
-    assert scan(file.write(tmp_path / "t.orc"), t.timestamp) == [0, 5]
-    assert orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamp
+    assert scan(file.write(tmp_path / "t.orc"), t.timestamptz()) == [0, 5]
+    assert orc_schema([str(tmp_path / "t.orc")])[0].type == t.timestamptz()
 
 
-def test_digits_below_microseconds_are_cut_towards_1970(tmp_path: Path) -> None:
+def test_digits_below_microseconds_are_kept_or_refused(tmp_path: Path) -> None:
     nanos = [0, 1, 999, 1000, 1001, 1_999_999, -1, -999, -1000, -1001, -1_999_999, -(10**9), -(10**9) - 1, None]
     nanos += [n * 1_000_000_007 + 13 for n in range(-50, 50)]
     written(tmp_path / "t.orc", pa.array(nanos, pa.timestamp("ns")))
     stored = orc.read_table(tmp_path / "t.orc").column(0)  # fractions of the second before 1970 are lost in writing
-    expected = stored.cast(pa.timestamp("us"), safe=False).cast(pa.int64()).to_pylist()
-    assert scan(tmp_path / "t.orc", t.timestamp) == expected
+    assert scan(tmp_path / "t.orc", t.timestamp_ns) == stored.cast(pa.int64()).to_pylist()
+    with pytest.raises(SchemaMismatch, match="digits below a microsecond; declare the column timestamp_ns"):
+        scan(tmp_path / "t.orc", t.timestamp)
+
+
+def test_years_that_nanoseconds_do_not_hold(tmp_path: Path) -> None:
+    written(tmp_path / "t.orc", pa.array([datetime.datetime(2300, 1, 1)], pa.timestamp("us")))
+    assert scan(tmp_path / "t.orc", t.timestamp) == [10413792000000000]
+    with pytest.raises(Overflow, match="does not fit 64 bits in nanoseconds"):
+        scan(tmp_path / "t.orc", t.timestamp_ns)
 
 
 # Decimals

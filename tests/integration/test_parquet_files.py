@@ -8,7 +8,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import datafusion
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -43,16 +42,54 @@ NANOS = [0, 999, 1_000, -1, -999, -1_001, 1_234_567_890_123_456_789, -1_234_567_
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
-def test_nanoseconds_are_cut_as_datafusion_cuts_them(tmp_path: Path, zone: str | None) -> None:
-    """Towards 1970."""
+def test_nanoseconds_are_kept_or_refused(tmp_path: Path, zone: str | None) -> None:
     path = write(tmp_path / "t.parquet", {"x": pa.array(NANOS, pa.timestamp("ns", zone))})
-    context = datafusion.SessionContext()
-    context.register_parquet("t", path)
-    cast = context.sql("SELECT arrow_cast(arrow_cast(x, 'Timestamp(Microsecond, None)'), 'Int64') AS x FROM t")
-    expected = cast.to_arrow_table()["x"].to_pylist()
-    assert expected[:6] == [0, 0, 1, 0, 0, -1]
-    assert footers.parquet_schema([path]) == Schema.of(x=t.timestamp)
-    assert scan(path, x=t.timestamp)[0] == expected
+    type = t.timestamp_of("ns", zone)
+    assert footers.parquet_schema([path]) == Schema.of(x=type)
+    assert scan(path, x=type)[0] == NANOS
+    micros = type.kind.removesuffix("_ns")
+    with pytest.raises(SchemaMismatch, match="digits below a microsecond; declare the column timestamp_ns"):
+        scan(path, x=t.DataType(micros, zone=zone or ""))
+    whole = [n if n is None else n // 1_000 * 1_000 for n in NANOS]
+    path = write(tmp_path / "whole.parquet", {"x": pa.array(whole, pa.timestamp("ns", zone))})
+    assert scan(path, x=t.DataType(micros, zone=zone or ""))[0] == [n if n is None else n // 1_000 for n in whole]
+
+
+@pytest.mark.parametrize("unit, factor", [("s", 10**9), ("ms", 10**6), ("us", 10**3)])
+def test_other_units_as_nanoseconds(tmp_path: Path, unit: str, factor: int) -> None:
+    path = write(tmp_path / "t.parquet", {"x": pa.array([-1, 0, None, 86401], pa.timestamp(unit))})
+    assert scan(path, x=t.timestamp_ns)[0] == [-factor, 0, None, 86401 * factor]
+    path = write(tmp_path / "far.parquet", {"x": pa.array([2**60 // factor * 1000], pa.timestamp(unit))})
+    with pytest.raises(Overflow):
+        scan(path, x=t.timestamp_ns)
+
+
+@pytest.mark.parametrize("type", [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")], ids=str)
+def test_times(tmp_path: Path, type: pa.DataType) -> None:
+    factor = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 1}[type.unit]
+    values = [0, 1, None, 86_400_000_000 // factor - 1]
+    stored = [v * 1000 if v and type.unit == "ns" else v for v in values]
+    path = write(tmp_path / "t.parquet", {"x": pa.array(stored, type)}, row_group_size=1)
+    assert footers.parquet_schema([path]) == Schema.of(x=t.time)
+    assert scan(path, x=t.time)[0] == [v if v is None else v * factor for v in values]
+
+
+def test_a_time_below_a_microsecond_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", {"x": pa.array([1001], pa.time64("ns"))})
+    with pytest.raises(SchemaMismatch, match="digits below a microsecond"):
+        scan(path, x=t.time)
+
+
+def test_decimals_of_more_digits_are_read_where_they_fit(tmp_path: Path) -> None:
+    fits, far = decimal.Decimal(10**38 - 1).scaleb(-2), decimal.Decimal(10**38).scaleb(-2)
+    for values in ([fits, None, -fits], [fits, far]):
+        path = write(tmp_path / f"{len(values)}.parquet", {"x": pa.array(values, pa.decimal256(50, 2))})
+        assert footers.parquet_schema([path]) == Schema.of(x=t.decimal(38, 2))
+        if far in values:
+            with pytest.raises(Overflow, match="a decimal has more than 38 digits"):
+                scan(path, x=t.decimal(38, 2))
+        else:
+            assert scan(path, x=t.decimal(38, 2))[0] == [10**38 - 1, None, 1 - 10**38]
 
 
 def test_int96_is_cut_as_datafusion_cuts_it(tmp_path: Path) -> None:
@@ -125,7 +162,8 @@ def test_a_logical_type_of_a_later_format_is_none(tmp_path: Path) -> None:
 
 def test_durations_are_no_integers(tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", {"x": pa.array([1], pa.duration("us")), "y": [1]})
-    assert footers.parquet_schema([path]) == Schema.of(x=t.opaque("duration[us]"), y=t.int64)
+    assert footers.parquet_schema([path]) == Schema.of(x=t.duration("us"), y=t.int64)
+    assert scan(path, x=t.duration("us"))[0] == [1]
 
 
 # ---- files of one table ----------------------------------------------------------------------------------------------

@@ -223,11 +223,21 @@ def test_a_bound_of_any_bytes(tmp_path: Path) -> None:
 def test_moments_below_the_unit(tmp_path: Path) -> None:
     moments = [-1_000_000_001, -999, 0, 999, 1_000_001]
     path = write(tmp_path / "t.parquet", moments, pa.timestamp("ns"), row_group_size=1)
-    micros = [int(n / 1000) for n in moments]
     for op, compare in COMPARE.items():
-        for bound in range(-1, 2):
-            kept = [m for m in found(path, op, bound, t.timestamp) if compare(m, bound)]
-            assert kept == [m for m in micros if compare(m, bound)], (op, bound)
+        for bound in (*moments, -1, 1):
+            kept = [m for m in found(path, op, bound, t.timestamp_ns) if compare(m, bound)]
+            assert kept == [m for m in moments if compare(m, bound)], (op, bound)
+
+
+@pytest.mark.parametrize("type, wanted, factor", [
+    (pa.timestamp("ms"), t.timestamp_ns, 1_000_000), (pa.timestamp("us", "UTC"), t.timestamptz_ns(), 1000),
+    (pa.time32("ms"), t.time, 1000), (pa.time64("us"), t.time, 1), (pa.duration("s"), t.duration("s"), 1),
+], ids=str)  # fmt: skip
+def test_row_groups_are_skipped_in_the_declared_unit(
+    tmp_path: Path, type: pa.DataType, wanted: t.DataType, factor: int
+) -> None:
+    path = write(tmp_path / "t.parquet", [5, 6, 7], type, row_group_size=1)
+    assert found(path, "eq", 6 * factor, wanted) == [6 * factor]
 
 
 # ---- as a property ---------------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from jumpgate.errors import (
     NotFound,
     Unreachable,
 )
+from jumpgate.service import calibration
 from jumpgate.study.answers import difference
 
 MODES = ("always", "auto", "never")
@@ -328,9 +329,12 @@ def test_nesting_and_size_are_bounded(small: Connection) -> None:
 def test_calibration_measures_both_sides(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "FACT_ROWS", 20_000)
     monkeypatch.setattr(calibrate, "RUNS", 1)
-    speeds = calibrate.measure(connection)
-    assert set(speeds.jumpgate) == set(speeds.client) == set(formats())
-    assert min(*speeds.jumpgate.values(), *speeds.client.values(), speeds.overhead_s) > 0
+    monkeypatch.setattr(calibrate, "formats", lambda: {"parquet": formats()["parquet"], "csv": formats()["csv"]})
+    seconds = calibrate.measure(connection)
+    assert set(seconds) == set(calibration.WHO)
+    for of_one in seconds.values():
+        assert {"job", "probe large", "scan parquet text", "scan csv byte"} <= set(of_one)
+        assert all(value >= 0 for value in of_one.values())
     assert connection.tables.names == ()
 
 

@@ -16,8 +16,8 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow import functions
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     Aggregate,
     Emit,
     Filter,
@@ -119,7 +119,7 @@ def test_a_shared_aggregate_is_computed_once() -> None:
     assert [p.source[0] for p in program.pipelines] == ["files", "drain", "drain"]
 
 
-@pytest.mark.parametrize("kind", JOIN_TYPES)
+@pytest.mark.parametrize("kind", tuple(JoinType))
 def test_every_join_type_compiles(kind: str, tmp_path: Path) -> None:
     left, right = facts(), items()
     residual = functions.bind("lt", (column(FACTS, 0), Literal(int32.with_nullable(False), 5)))

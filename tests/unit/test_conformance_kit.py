@@ -15,12 +15,13 @@ import pytest
 
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator
 from jumpgate.errors import ConfigError
-from jumpgate.nca.conformance import Report, breaks, check
+from jumpgate.nca.conformance import Report, breaks, check, compare
 from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS
-from jumpgate.nca.interface import NCA, Completeness, Cost, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
+from jumpgate.nca.speeds import Speeds
 from jumpgate.testing.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
 from jumpgate.testing.plans import host
 from jumpgate.testing.rig import LocalRig
@@ -53,7 +54,7 @@ class Runs:
 
 def checked(nca: NCA, cases: int = CASES) -> Report:
     others = [n for n in default_registry() if n.name != nca.name]
-    with LocalRig(Registry([*others, nca]), (host("a"), SWITCH), formats=("parquet", "csv")) as rig:
+    with LocalRig(Registry([*others, nca]), (host("a"), SWITCH), formats=("parquet", "csv"), directed=6) as rig:
         return check(nca, rig, cases)
 
 
@@ -120,7 +121,8 @@ def test_a_changing_answer_is_found() -> None:
 
 
 def test_an_impossible_cost_is_found() -> None:
-    assert "is no estimate" in findings(Filters("free", cost_of=Cost(throughput=0.0), runs=Runs()))
+    assert "are no times" in findings(Filters("free", speeds_of=Speeds(setup_s=-1.0), runs=Runs()))
+    assert "nobody counts: juggle" in findings(Filters("odd", speeds_of=Speeds({"juggle": 1.0}), runs=Runs()))
 
 
 def test_claiming_unknown_devices_is_found() -> None:
@@ -134,7 +136,7 @@ def test_claiming_unknown_devices_is_found() -> None:
 def test_a_wrong_result_is_found() -> None:
     nca = Filters("filters", runs=Runs())
     registry = Registry([*default_registry(), nca])
-    with LocalRig(registry, (host("a"), SWITCH), formats=("parquet",)) as rig:
+    with LocalRig(registry, (host("a"), SWITCH), formats=("parquet",), directed=6) as rig:
         right = rig.run
         rig.run = lambda plan, root: right(plan, root).slice(1)  # type: ignore[method-assign]
         report = check(nca, rig, CASES)
@@ -217,6 +219,7 @@ def test_a_new_nca_passes_its_own_test(tmp_path: Path) -> None:
         "pyproject.toml",
         "README.md",
         "my_device/__init__.py",
+        "my_device/worker.py",
         "tests/test_my_device.py",
     ]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
@@ -249,3 +252,49 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(ConfigError, match="exists already"):
         scaffold("taken", tmp_path)
+
+
+def test_a_worker_that_raises_on_import_fails_the_scaffolds_test(tmp_path: Path) -> None:
+    scaffold("broken_device", tmp_path)
+    worker = tmp_path / "broken_device" / "broken_device" / "worker.py"
+    worker.write_text("raise RuntimeError('no driver')\n" + worker.read_text())
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=tmp_path / "broken_device", capture_output=True, text=True, check=False,
+        env={"PYTHONPATH": str(tmp_path / "broken_device"), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 1 and "broken_device.worker cannot be imported" in done.stdout
+
+
+def test_what_is_hardly_compared_is_found_with_the_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Picky(Filters):
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            if isinstance(node, Filter) and len(node.schema) > 2:
+                return super().answer(node)
+            return Unsupported("rows are too narrow") if isinstance(node, Filter) else None
+
+    kit = importlib.import_module("jumpgate.nca.conformance.kit")
+    monkeypatch.setattr(kit, "COMPARED_MIN", 1000)
+    assert "coverage, filter: compared " in (found := findings(Picky("picky", runs=Runs())))
+    assert "at least 1000 are needed. Add dataflows that it takes: jumpgate nca check --dataflows" in found
+
+    class Shy(Filters):
+        def answer(self, node: Operator) -> Match | Unsupported | None:
+            return Unsupported("its registers are full") if isinstance(node, Filter) else None
+
+    assert "no result that it took part in was compared; what it said most: its registers are full" in findings(
+        Shy("shy", runs=Runs())
+    )
+
+
+def test_an_error_that_is_the_right_answer_is_asked_for() -> None:
+    """A sum that fits no int64: the interpreter refuses it, as accelerators must."""
+    ours = FakeLifecycle(default_registry().get("aggregate"))
+    registry = Registry([*(n for n in default_registry() if n.name != "aggregate"), ours])
+    with LocalRig(registry, (host("a"),), formats=("parquet",)) as rig:
+        (case,) = (c for c in rig.directed() if c.name == "aggregate: a sum that fits no int64")
+        rig.directed = lambda: iter([case])  # type: ignore[method-assign]
+        assert compare(ours, rig, 0).findings[0].part == "coverage"
+        rig.run = lambda plan, root: None  # type: ignore[method-assign]
+        found = compare(ours, rig, 0).findings
+    assert found[0].what == "a result, where overflow is right"

@@ -14,13 +14,15 @@ from jumpgate.client import col, count
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Operator
 from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import parse
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds, Key
-from jumpgate.nca.interface import Completeness, Cost, Device, Match, Offer, Statistics, Unsupported
+from jumpgate.nca.interface import Answer, Completeness, Device, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
+from jumpgate.nca.speeds import Speeds
 from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.plans import host
@@ -131,7 +133,7 @@ def test_more_senders_than_ports_are_planned_without_the_device(flow: Dataflow) 
 
 
 def test_money_per_hour_is_part_of_the_cost(flow: Dataflow) -> None:
-    registry = Registry([*default_registry(), Boards("boards", "board", cost_of=Cost(setup_s=1800))])
+    registry = Registry([*default_registry(), Boards("boards", "board", speeds_of=Speeds(setup_s=1800))])
     devices = (host("h"), BOARD.device("b", money_per_hour=2))
     options = CompileOptions(prefer=("boards",), statistics=lambda *_: Statistics(9, 36))
     plan = compile_dataflow(flow.root, devices, registry, options)
@@ -153,3 +155,28 @@ def test_only_switches_know_switches() -> None:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout == ""
+
+
+def test_of_several_answers_the_planner_takes_the_cheapest(flow: Dataflow) -> None:
+    """Boards that filter, and that only prune what a host then filters: with the same speeds the whole is cheaper."""
+
+    class Both(FakeNCA):
+        order = (Completeness.PRUNE, Completeness.FULL)
+
+        def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
+            if device.kind != self.kind or not isinstance(node, Filter):
+                return None
+            no = Unsupported("a third answer, which is a no")
+            return (*(Match(self.name, (node,), how, node.schema, claims=(how.value,)) for how in self.order), no)
+
+    class PruneIsAllThereIs(Both):
+        order = (Completeness.PRUNE,)
+
+    for cls, prunes in ((Both, False), (PruneIsAllThereIs, True)):
+        registry = Registry([*default_registry(), cls("both", "board")])
+        devices = (host("h"), Device("b", "board"))
+        options = CompileOptions(prefer=("both",), statistics=lambda *_: Statistics(9, 36))
+        plan = compile_dataflow(flow.root, devices, registry, options)
+        (instance,) = (i for i in plan.instances if i.nca == "both")
+        assert ("prune" in {o.kind for o in instance.root.walk()}) == prunes
+        assert "a third answer, which is a no" in str(plan.explain["refused"])

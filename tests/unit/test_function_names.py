@@ -132,16 +132,25 @@ REFUSED = [
     ("log", ("decimal(5, 2)",), "log of decimals and 32-bit floats is computed otherwise"),
     ("Divide", ("decimal(5, 2)", "int32"), "division of decimals: engines disagree about its digits"),
     ("LikeMatch", ("string", "string"), "like: the pattern must be a literal"),
-    ("ILikeMatch", ("string", "'é%'"), "ilike: the pattern may only have ASCII characters"),
+    ("RegexMatch", ("string", "string"), "a regular expression must be a literal"),
+    ("RegexMatch", ("string", r"'\bx'"), r"regular expression '\\\\bx': \\b is not known here"),
+    ("RegexMatch", ("string", r"'\w{9}x'"), r"its automaton is too large"),
+    ("regexp_like", ("string", "'a'", "'m'"), "the flags 'm' of a regular expression are not known"),
+    ("regexp_count", ("string", "'a'", "2"), "regexp_count from a place on"),
+    ("regexp_replace", ("string", "'a'", r"'\1'"), "replacing by what groups matched"),
+    ("regexp_replace", ("string", "'a'", "string"), "what a match is replaced by must be a literal"),
     ("date_part", ("'century'", "date"), "date_part of 'century' is not known"),
     ("date_trunc", ("'millisecond'", "timestamp"), "date_trunc to 'millisecond' is not known"),
-    ("btrim", ("string", "'x'"), "trim takes 1 arguments, not 2"),
+    ("btrim", ("string", "string"), "trim takes 1 arguments, not 2"),
 ]
 
 
 @pytest.mark.parametrize(("name", "shape", "message"), REFUSED)
 def test_what_stays_in_datafusion_says_why(name: str, shape: tuple[str, ...], message: str) -> None:
-    arguments = [as_literal(p[1:-1]) if p.startswith("'") else ColumnRef(parse_type(p), i) for i, p in enumerate(shape)]
+    arguments = [
+        as_literal(p[1:-1]) if p.startswith("'") else as_literal(int(p)) if p.isdigit() else ColumnRef(parse_type(p), i)
+        for i, p in enumerate(shape)
+    ]
     with pytest.raises(TypeMismatch, match=message):
         scalar(name, arguments)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from jumpgate import plugins
 from jumpgate.dataflow import functions
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef
@@ -31,8 +31,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
         module = types.ModuleType("function_package")
         vars(module).update(objects)
         monkeypatch.setitem(sys.modules, "function_package", module)
-        entries = [importlib.metadata.EntryPoint(n, f"function_package:{n}", functions.GROUP) for n in objects]
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries)
+        monkeypatch.setattr(plugins, "installed", lambda group: tuple((n, f"function_package:{n}") for n in objects))
         clear()
 
     def clear() -> None:

@@ -88,7 +88,7 @@ def test_page_escapes_text(hostile: str) -> None:
     plain = sample()
     instance = dataclasses.replace(plain.instances[0], nca=hostile, operators=(hostile,))
     timeline = dataclasses.replace(
-        plain, job=hostile, error=hostile, notes=(hostile,), instances=(instance, plain.instances[1])
+        plain, job=hostile, text=hostile, error=hostile, notes=(hostile,), instances=(instance, plain.instances[1])
     )
     page = Page(report.html(timeline))
     assert not {"script", "img"} & set(page.tags)
@@ -105,12 +105,26 @@ def test_page_of_a_job_that_never_ran() -> None:
 
 
 def test_bars_lie_inside_the_picture() -> None:
-    picture = chart.timeline_chart(sample())
-    bars = [bar for lane in picture.lanes for bar in lane.bars]
-    assert len(bars) == 4
-    for bar in bars:
-        assert chart.LABEL_WIDTH <= bar.x <= bar.x + bar.width <= picture.width
-        assert bar.y + chart.BAR_HEIGHT <= picture.height
+    stages = (Span("stage 1", 0.2, 0.4), Span("stage 2", 0.4, 0.51))
+    views = chart.timeline_views(dataclasses.replace(sample(), stages=stages))
+    assert [view.name for view in views] == ["the whole job", "execution", "stage 1", "stage 2"]
+    assert [sum(len(lane.bars) for lane in view.lanes) for view in views] == [4, 2, 2, 2]
+    for view in views:
+        assert view.ticks
+        for bar in (bar for lane in view.lanes for bar in lane.bars):
+            assert chart.LABEL_WIDTH <= bar.x <= bar.x + bar.width <= view.width
+            assert bar.y + chart.BAR_HEIGHT <= view.height
+
+
+def test_the_execution_comes_first_where_set_up_is_long() -> None:
+    long = dataclasses.replace(sample(), stages=(Span("stage 1", 0.4, 0.51),))
+    assert [view.name for view in chart.timeline_views(long)] == ["execution", "the whole job"]
+
+
+def test_page_shows_what_was_asked() -> None:
+    asked = dataclasses.replace(sample(), text="SELECT <b>\nFROM t")
+    assert "SELECT <b>\nFROM t" in Page(report.html(asked)).words
+    assert "What was asked" not in Page(report.html(sample())).words
 
 
 def test_a_switch_has_a_lane_while_rows_pass() -> None:
@@ -126,7 +140,7 @@ def test_a_switch_has_a_lane_while_rows_pass() -> None:
     told = dataclasses.replace(told, instances=(scan, switch, told.instances[1]), edges=edges)
     assert told.passing(switch) == Span("switch_prune", 0.3, 0.45)
     assert told.passing(scan) is None
-    (lane,) = [lane for lane in chart.timeline_chart(told).lanes if lane.label == "rows pass"]
+    (lane,) = [lane for lane in chart.timeline_views(told)[0].lanes if lane.label == "rows pass"]
     assert lane.bars[0].label == "1 000 000 rows in, 400 out · 150 ms"
     assert "1 000 000 rows in, 400 out" in Page(report.html(told)).words
 

@@ -128,9 +128,9 @@ def test_footers_tell_every_column_in_its_place(tmp_path: Path) -> None:
     pq.write_table(data, tmp_path / "t.parquet")
     footer = footers.parquet_footer(str(tmp_path / "t.parquet"))
     expected = {
-        "x.y": t.opaque("struct<z int64, p.q string>"),
+        "x.y": t.struct(t.Field("z", t.int64), t.Field("p.q", t.string)),
         "x": t.int64,
-        "deep": t.opaque("list<struct<m map<string, double>>>"),
+        "deep": t.list_(t.struct(t.Field("m", t.map_(t.string, t.float64)))),
         "time": t.opaque("time64[us]"),
         "p.q": t.string,
     }

@@ -19,10 +19,10 @@ from jumpgate.dataflow.dialect import CHOICES, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Value
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.measures import count, sum_
 from jumpgate.dataflow.named import col, f
 from jumpgate.dataflow.operators import (
-    JOIN_TYPES,
     Aggregate,
     Distinct,
     Emit,
@@ -40,7 +40,7 @@ from jumpgate.dataflow.operators import (
     SortKey,
     UnionAll,
 )
-from jumpgate.dataflow.types import INTEGERS, KINDS, DataType, Field, Schema, bool_, int32, int64
+from jumpgate.dataflow.types import INTEGERS, KINDS, UNITS, ZONED, DataType, Field, Schema, bool_, int32, int64
 from jumpgate.dataflow.validate import problems
 from jumpgate.errors import InvalidDataflow
 from jumpgate.v1 import dataflow_pb2 as pb
@@ -53,7 +53,9 @@ def types(draw: st.DrawFn) -> DataType:
     kind = draw(st.sampled_from(KINDS))
     precision = draw(st.integers(1, 38)) if kind == "decimal" else 0
     scale = draw(st.integers(0, precision)) if kind == "decimal" else 0
-    return DataType(kind, precision, scale, draw(st.booleans()))
+    zone = draw(st.sampled_from(("UTC", "Europe/Berlin", "-03:30"))) if kind in ZONED else ""
+    unit = draw(st.sampled_from(UNITS)) if kind == "duration" else ""
+    return DataType(kind, precision, scale, draw(st.booleans()), zone=zone, unit=unit)
 
 
 def values(type: DataType) -> st.SearchStrategy[Value]:
@@ -68,7 +70,9 @@ def values(type: DataType) -> st.SearchStrategy[Value]:
         "float32": st.floats(width=32, allow_nan=False),
         "float64": st.floats(allow_nan=False),
         "date": st.dates(),
-        "timestamp": st.datetimes(),
+        "time": st.times(),
+        **dict.fromkeys(("timestamp", "timestamptz"), st.datetimes()),
+        **dict.fromkeys(("timestamp_ns", "timestamptz_ns", "duration"), st.integers(-(2**63), 2**63 - 1)),
         "binary": st.binary(max_size=9),
         "string": NAMES,
     }[type.kind]
@@ -156,7 +160,7 @@ def operators(draw: st.DrawFn, depth: int = 4) -> Operator:
         keys = (key, cast_to(draw(literals(key.type)), key.type))
         both = Schema((*schema, *other.schema))
         return Join(
-            below, other, draw(st.sampled_from(JOIN_TYPES)), keys[:1], keys[1:], draw(st.none() | conditions(both))
+            below, other, draw(st.sampled_from(tuple(JoinType))), keys[:1], keys[1:], draw(st.none() | conditions(both))
         )
     if kind == "aggregate":
         keys_found = tuple(draw(st.lists(expressions(schema), max_size=2)))

@@ -1,18 +1,16 @@
-"""How fast this host reads each format, through accelerators and through DataFusion: measured once, kept in the cache.
+"""How fast this host computes, in generated programs and in DataFusion: measured once, kept in the cache.
 
-One query over a generated star of two tables stands for all: a scan, a filter, a join and an aggregate.
+Each step asks two queries over a generated star that differ in one kind of work. What the second one takes longer,
+beside what it was expected to take longer, says by how much that kind of work is slower or faster than assumed.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import random
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,112 +18,172 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from jumpgate import errors
-from jumpgate.codegen import cache
 from jumpgate.dataflow.formats import Format, formats
+from jumpgate.service import calibration
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
 RUNS = 5
 FACT_ROWS, ITEMS, TINY_ROWS = 600_000, 1_000, 10
-SCHEMA = {"item": "int64", "quantity": "int64", "note": "string", "price": "decimal(7, 2)"}
-QUERY = (
-    "SELECT category, sum(price) AS total, count(*) AS n FROM {fact} JOIN {item} ON {fact}.item = {item}.id "
-    "WHERE quantity > 20 GROUP BY category"
-)
+#: no kind of work is believed to be so many times faster or slower than assumed
+FACTOR_MAX = 20.0
+#: where DataFusion differs from generated programs, before anything was measured
+DATAFUSION = {
+    "job": 1.5e-3, "open": 3e-4,
+    "filter": 1e-9, "expression": 4e-9, "probe": 40e-9, "probe large": 40e-9, "build": 50e-9, "build large": 80e-9,
+    "group": 10e-9, "group large": 60e-9, "measure": 4e-9, "sort": 13e-9, "window": 60e-9,
+}  # fmt: skip
+#: seconds for a table that it reads through Jumpgate's converters: a job
+OPEN_CONVERTED = 1.1e-2
 
 
 @dataclass(frozen=True)
-class Speeds:
-    """Bytes of files a second, and what a job costs beyond that."""
+class Step:
+    """Two queries, and what work the second one has more, for each row of the facts: it is what is measured."""
 
-    jumpgate: dict[str, float]
-    client: dict[str, float]
-    overhead_s: float
-    measured: bool = True
-
-
-def defaults() -> Speeds:
-    """Before anything was measured: what two cores of a server did, for as many cores as there are here."""
-    scale = len(os.sched_getaffinity(0)) / 2
-    speeds = {name: format.speeds for name, format in formats().items()}
-    ours = {name: s.accelerated * scale for name, s in speeds.items()}
-    return Speeds(ours, {name: s.client * scale for name, s in speeds.items()}, 0.02, False)
+    first: str
+    second: str
+    work: Mapping[str, float]
 
 
-def load() -> Speeds:
-    """What was measured on this host, else the defaults; these stand for formats that came later."""
-    otherwise = defaults()
-    try:
-        found = Speeds(**json.loads(_file().read_text()))
-        ours, theirs = otherwise.jumpgate | found.jumpgate, otherwise.client | found.client
-        return replace(found, jumpgate=ours, client=theirs)
-    except (OSError, ValueError, TypeError):
-        return otherwise
+#: over each format; the number of bytes of a row is filled in
+SCANS = {
+    "byte": Step("SELECT count(*) FROM {tiny}", "SELECT sum(k) FROM {fact}", {}),
+    "number": Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), sum(q), sum(u) FROM {fact}", {"measure": 2.0}),
+    "decimal": Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), sum(price) FROM {fact}", {"measure": 1.0}),
+    "text": Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), max(note) FROM {fact}", {"measure": 1.0}),
+}
+#: over this one
+OPERATORS_IN = "parquet"
+OPERATORS = (
+    Step("SELECT sum(k), sum(q) FROM {fact}", "SELECT sum(k) FROM {fact} WHERE q >= 0 AND q + k < 2000",
+         {"filter": 2.0, "expression": 1.0, "measure": -1.0}),
+    Step("SELECT sum(k), sum(q) FROM {fact}", "SELECT q, sum(k) FROM {fact} GROUP BY q",
+         {"group": 1.0, "measure": -1.0}),
+    Step("SELECT sum(k), sum(u) FROM {fact}", "SELECT count(*) FROM (SELECT u, sum(k) AS s FROM {fact} GROUP BY u)",
+         {"group large": 1.0}),
+    Step("SELECT sum(k) FROM {fact}", "SELECT sum(k), min(category) FROM {fact} JOIN {item} ON k = id",
+         {"probe": 1.0, "expression": 1.0, "measure": 1.0}),
+    Step("SELECT sum(f.k), sum(f.u), sum(f.k + 1) FROM {fact} AS f",
+         "SELECT sum(f.k), sum(g.k) FROM {fact} AS f JOIN {fact} AS g ON f.u = g.u",
+         {"build large": 1.0, "probe large": 1.0, "expression": 1.0, "scan parquet number": 2.0}),
+    Step("SELECT sum(k), sum(q), sum(u) FROM {fact}",
+         "SELECT max(r) FROM (SELECT row_number() OVER (PARTITION BY q ORDER BY u) AS r, k FROM {fact})",
+         {"sort": 19.0, "window": 1.0, "measure": -2.0}),
+    Step("SELECT sum(k), sum(q), sum(u) FROM {fact}", "SELECT k, q, u FROM {fact}", {"send": 25.0, "measure": -3.0}),
+)  # fmt: skip
 
 
-def save(speeds: Speeds) -> Path:
-    """Keeps them for this host; raises BuildError where the cache cannot be written."""
-    file = _file()
-    cache.folder("calibration")
-    staged = file.with_suffix(f".{os.getpid()}")
-    with cache.explained():
-        staged.write_text(json.dumps(asdict(speeds), indent=1) + "\n")
-        os.replace(staged, file)
-    return file
+def assumed() -> dict[str, float]:
+    """What is assumed of DataFusion, with what each format declares of its scans there."""
+    found = {**calibration.assumed(), **DATAFUSION}
+    for name, format in formats().items():
+        if format.converted:
+            found[f"open {name}"] = OPEN_CONVERTED
+        if format.datafusion is not None:
+            found |= {f"scan {name} {kind}": getattr(format.datafusion, kind) for kind in ("number", "decimal", "text")}
+    return found
+
+
+def load() -> dict[str, float]:
+    """How fast DataFusion is on this host as it was measured, else as it is assumed to be."""
+    return {**assumed(), **calibration.load("datafusion")}
 
 
 Progress = Callable[[str, int, int], None]
 
 
-def measure(connection: Connection, progress: Progress = lambda what, done, total: None) -> Speeds:
-    """Runs the query in every format, with and without accelerators; about a minute. Raises the jobs' errors."""
-    ours: dict[str, float] = {}
-    theirs: dict[str, float] = {}
-    overheads = []
+def measure(connection: Connection, progress: Progress = lambda what, done, total: None) -> dict[str, dict[str, float]]:
+    """Runs the queries in every format, with and without accelerators; about a minute. Raises the jobs' errors.
+
+    Returns seconds of a core by kind of work, of `host` and of `datafusion`.
+    """
+    found = {"host": calibration.assumed(), "datafusion": assumed()}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
-        for number, format in enumerate(formats().values()):
-            progress(f"measuring {format.title}", number, len(formats()))
+        all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
+        for number, format in enumerate(all_of_them):
+            progress(f"measuring {format.title}", number, len(all_of_them))
             names = _register(connection, Path(folder), format)
             try:
                 size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
-                tiny_ours, tiny_theirs = (_seconds(connection, names["tiny"], names["item"], m) for m in _MODES)
-                full_ours, full_theirs = (_seconds(connection, names["fact"], names["item"], m) for m in _MODES)
+                for who, mode in (("host", "always"), ("datafusion", "never")):
+                    _Measurement(connection, names, mode, found[who]).run(format, size)
             finally:
                 for name in names.values():
                     connection.deregister(name)
-            overheads.append(max(tiny_ours - tiny_theirs, 1e-3))
-            ours[format.name] = size / max(full_ours - tiny_ours, 1e-4)
-            theirs[format.name] = size / max(full_theirs - tiny_theirs, 1e-4)
-    progress("done", len(formats()), len(formats()))
-    return Speeds(ours, theirs, sorted(overheads)[len(overheads) // 2])
+    progress("done", len(all_of_them), len(all_of_them))
+    return found
 
 
-_MODES = ("always", "never")
+class _Measurement:
+    """One format, one engine. `seconds` is what is known of the engine, and is corrected step by step."""
 
+    def __init__(self, connection: Connection, names: Mapping[str, str], mode: str, seconds: dict[str, float]) -> None:
+        self._connection, self._names, self._mode, self._seconds = connection, names, mode, seconds
+        self._took: dict[str, tuple[float, float]] = {}
 
-def _seconds(connection: Connection, fact: str, item: str, mode: str) -> float:
-    text = QUERY.format(fact=f'"{fact}"', item=f'"{item}"')
-    times = []
-    for _ in range(RUNS + 1):
-        start = time.perf_counter()
-        with connection.sql(text, offload=mode) as query:
+    def run(self, of: Format, size: int) -> None:
+        format = of.name
+        fixed, _ = self._time(SCANS["byte"].first)
+        if format == OPERATORS_IN:
+            self._seconds["job"] = max(1e-4, fixed - self._seconds["open"])
+        elif self._mode == "never":
+            self._seconds[f"open {format}"] = max(1e-4, fixed - self._seconds["job"])
+        for kind in ("number", "decimal", "text"):
+            step, values = SCANS[kind], 2.0 if kind == "number" else 1.0
+            self._correct(step, {**step.work, f"scan {format} {kind}": values}, {f"scan {format} {kind}"})
+        if not of.columnar:
+            work = {"measure": 1.0, f"scan {format} number": 1.0, f"scan {format} byte": size / FACT_ROWS}
+            self._correct(SCANS["byte"], work, {f"scan {format} byte"})
+        if format == OPERATORS_IN:
+            for step in OPERATORS:
+                kinds = {
+                    k for k, amount in step.work.items() if amount > 0 and not k.startswith(("scan", "expression"))
+                }
+                self._correct(step, step.work, kinds - {"measure"} if len(kinds) > 1 else kinds)
+
+    def _correct(self, step: Step, work: Mapping[str, float], kinds: set[str]) -> None:
+        """Makes `kinds` so much slower or faster that what the step was expected to take is what it took."""
+        took = (self._time(step.second)[1] - self._time(step.first)[1]) / FACT_ROWS
+        expected = {kind: amount * calibration.unit_seconds(kind, self._seconds) for kind, amount in work.items()}
+        others = sum(seconds for kind, seconds in expected.items() if kind not in kinds)
+        factor = (took - others) / sum(expected[kind] for kind in kinds)
+        factor = min(FACTOR_MAX, max(1.0 / FACTOR_MAX, factor))
+        for kind in kinds:
+            self._seconds[kind] = factor * calibration.unit_seconds(kind, self._seconds)
+
+    def _time(self, template: str) -> tuple[float, float]:
+        """Seconds, and seconds of cores of this process and of the jobs' instances, which vary less."""
+        text = template.format(**{kind: f'"{name}"' for kind, name in self._names.items()})
+        if text not in self._took:
+            runs = [self._run(text) for _ in range(RUNS + 1)][1:]
+            self._took[text] = min(wall for wall, _ in runs), min(cpu for _, cpu in runs)
+        return self._took[text]
+
+    def _run(self, text: str) -> tuple[float, float]:
+        start, cpu_start = time.perf_counter(), time.process_time()
+        with self._connection.sql(text, offload=self._mode) as query:
             if query.to_arrow().num_rows == 0:
                 raise errors.InternalError("calibration: the query has no rows")
-        times.append(time.perf_counter() - start)
-    return min(times[1:])
+        wall, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+        for job in query.jobs:
+            record = self._connection.session.describe(job).record or {}
+            cpu += sum(counters["cpu_ns"] for counters in record.get("counters", {}).values()) / 1e9
+        return wall, cpu
 
 
 def _register(connection: Connection, folder: Path, format: Format) -> dict[str, str]:
     """Writes and registers the tables of one format: kind → name."""
     generator = random.Random(1)
     names = {}
-    item = {"id": range(ITEMS), "category": [f"category {i % 20}" for i in range(ITEMS)]}
     for kind, rows in (("fact", FACT_ROWS), ("tiny", TINY_ROWS), ("item", ITEMS)):
         if kind == "item":
-            table, schema = pa.table(item), {"id": "int64", "category": "string"}
+            table = pa.table({"id": range(ITEMS), "category": [f"category {i % 20}" for i in range(ITEMS)]})
+            schema = {"id": "int64", "category": "string"}
         else:
-            table, schema = _fact(generator, rows), SCHEMA
+            table, schema = _fact(generator, rows), {**dict.fromkeys("kqu", "int64"), "note": "string"}
+            schema["price"] = "decimal(7, 2)"
         file = folder / f"{kind}{format.suffixes[0]}"
         format.write(table, file)
         names[kind] = f"jumpgate_calibration_{kind}"
@@ -134,14 +192,9 @@ def _register(connection: Connection, folder: Path, format: Format) -> dict[str,
 
 
 def _fact(generator: random.Random, rows: int) -> pa.Table:
-    integers = generator.choices(range(ITEMS), k=rows)
+    keys = generator.choices(range(ITEMS), k=rows)
     prices = pa.array([Decimal(p).scaleb(-2) for p in generator.choices(range(10_000), k=rows)], pa.decimal128(7, 2))
-    quantities = [i % 100 for i in integers] if rows > TINY_ROWS else [50] * rows
-    return pa.table(
-        {"item": integers, "quantity": quantities, "note": [f"note {i * 7919}" for i in integers], "price": prices}
-    )
-
-
-def _file() -> Path:
-    host = "".join(c if c.isalnum() else "-" for c in platform.node()) or "localhost"
-    return cache.root() / "calibration" / f"{host}.json"
+    unique = [*range(rows)]
+    generator.shuffle(unique)
+    notes = [f"note {k * 7919 % 100_003}" for k in unique]
+    return pa.table({"k": keys, "q": [k % 100 for k in keys], "u": unique, "note": notes, "price": prices})

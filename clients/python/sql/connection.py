@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Any
 import datafusion
 
 from jumpgate.client import notebook
-from jumpgate.client.session import Session
+from jumpgate.client.session import Estimate, Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
@@ -27,26 +28,28 @@ from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import infer_schema
 from jumpgate.converters.prober import prober
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import ConfigError, JumpgateError, SchemaMismatch
+from jumpgate.service import calibration
 
 OFFLOAD = ("auto", "always", "never")
 #: what the text means
 DIALECTS = ("duckdb", "datafusion")
 #: texts of which a connection remembers the plan
 PLANS_MAX = 256
-#: a mode whose time is unknown is tried if it is estimated to take no more than so many times what another one took
-WORTH_TRYING = 2.0
 
 
 class Connection:
     """Tables and queries over them. Thread-safe; a context manager.
 
     address and options are those of jumpgate.client.session.Session: None starts a service inside this process when
-    the first query needs one. offload: `auto` takes to accelerators what is faster there (as estimated or, of a query
-    that ran before, as measured), `always` all that they can do, `never` nothing; each query may say otherwise.
+    the first query needs one. offload: `auto` takes to accelerators what is faster there (as the service estimates or,
+    of a query that ran both ways, as measured), `always` all that they can do, `never` nothing; each query may say
+    otherwise.
     dialect: `duckdb` (numbers divide to fractions, averages are doubles, 0.1 is a decimal) or `datafusion`, which takes
     the text as DataFusion does; see docs/sql.md.
     """
@@ -63,7 +66,7 @@ class Connection:
         self._address, self._options = address, options
         self._session: Session | None = None
         self._lock = threading.Lock()
-        self._plans: dict[tuple[str, str, str], tuple[Planned, Split]] = {}  # of these tables
+        self._plans: dict[tuple[str, str], tuple[Planned, Split]] = {}  # of these tables
         self._refused: dict[Operator, str] = {}  # what no accelerator took, and why
         self._states: dict[str, FileStates] = {}  # of files whose columns are known, by table
         self._version = 0  # of the tables
@@ -207,15 +210,16 @@ class Connection:
 
     def write_data(self, cut: Cut) -> None:
         """Writes the Arrow data that a job reads."""
-        for read in decide.reads_of(cut.operator):
-            self._data.write(read.files[0])
+        for node in cut.operator.walk():
+            if isinstance(node, Read):
+                self._data.write(node.files[0])
 
     def refuse(self, planned: Planned, mode: str, operator: Operator, error: JumpgateError) -> Split:
         """How a query is cut when no accelerator takes `operator`, which is remembered."""
         with self._lock:
             self._refused[operator] = error.message
             self._plans.clear()
-        return self._split(planned, mode, calibrate.load() if mode == "auto" else None)
+        return self._split(planned, mode)
 
     def _changed(self, name: str, table: Table | None) -> None:
         if self.local.table_exist(quoted(name)):
@@ -248,22 +252,14 @@ class Connection:
         context.register_view(name, local.decoded(context, plan))
 
     def _advised(self, text: str, parameters: Sequence[Any] | Mapping[str, Any]) -> str:
-        """The mode that was the fastest for a text; `auto`, which estimates, for one of which little is known.
-
-        Once the time of one mode has settled, the other one is tried, too, unless it is estimated to be far slower.
-        """
+        """The mode that was the fastest for a text that ran both ways; else `auto`, which estimates, unless all that
+        ran has failed. None is tried for the sake of knowing."""
         took = self._experience.settled(text)
-        if not took:
-            return "auto"
-        best = min(took, key=lambda kind: took[kind])
         if len(took) > 1:
-            return best
-        _, found = self._planned(text, parameters, "always")
-        if found.kept or not found.cuts:
-            return best
-        ours, theirs = decide.seconds(found.cuts[0].operator, calibrate.load())
-        other, estimate = ("always", ours) if best == "never" else ("never", theirs)
-        return other if estimate < WORTH_TRYING * took[best] else best
+            return min(took, key=lambda kind: took[kind])
+        if took and math.isinf(*took.values()):
+            return "always" if "never" in took else "never"
+        return "auto"
 
     def learn(self, query: Query, seconds: float) -> None:
         """Notes how long a query took that was read to its end without a pause; infinity: it failed."""
@@ -275,14 +271,13 @@ class Connection:
 
     def _planned(self, text: str, parameters: Parameters, mode: str) -> tuple[Planned, Split]:
         """The plan of a text, and how it is cut; both are remembered."""
-        speeds = calibrate.load() if mode == "auto" else None
-        key = (text, mode, repr(speeds))
+        key = (text, mode)
         with self._lock:
             version, known = self._version, self._plans.get(key)
         if known is not None and not parameters:
             return known
         planned = self._frontend.plan(text, parameters, list(self.tables))
-        found = self._split(planned, mode, speeds)
+        found = self._split(planned, mode)
         if not parameters:
             with self._lock:
                 if version == self._version:
@@ -291,7 +286,7 @@ class Connection:
                     del self._plans[next(iter(self._plans))]
         return planned, found
 
-    def _split(self, planned: Planned, mode: str, speeds: calibrate.Speeds | None) -> Split:
+    def _split(self, planned: Planned, mode: str) -> Split:
         tables = {name: self.tables[name] for name in planned.tables}
         converted = [table for table in tables.values() if table.is_converted]
         stays = planned.unencoded
@@ -302,8 +297,18 @@ class Connection:
             return cuts.whole(planned.root, stays, converted)
         reason = "offload = never" if mode == "never" else ""
         reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
-        decision = (lambda candidate: reason) if reason else decide.decision(speeds)
+        decision = (lambda candidate: reason) if reason else self._decision(mode)
         return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
+
+    def _decision(self, mode: str) -> cuts.Decision:
+        if mode == "always":
+            return decide.decision(None)
+        speeds, cores = calibrate.load(), calibration.cores()
+
+        def ask(operator: Operator) -> Estimate:
+            return self.session.estimate(Dataflow(operator), DATAFUSION, elsewhere=speeds, cores=cores)
+
+        return decide.decision(ask, speeds["spool"], speeds["job"])
 
     def _unless_refused(self, decision: cuts.Decision) -> cuts.Decision:
         if not self._refused:

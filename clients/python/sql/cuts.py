@@ -34,11 +34,13 @@ DATA = "data:"
 
 @dataclass(frozen=True)
 class Candidate:
-    """A node that could be cut out, and the dataflow that it is; `uses` counts its places in the plan."""
+    """A node that could be cut out, and the dataflow that it is; `uses` counts its places in the plan; `is_whole`:
+    there is nothing else."""
 
     operator: Operator
     operators: int
     uses: int
+    is_whole: bool = False
 
 
 @dataclass
@@ -112,7 +114,7 @@ class _Splitter:
     def split(self) -> Split:
         root, found = self._root, self._found
         mapped = self._relation(root)
-        if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1)) is None:
+        if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1, is_whole=True)) is None:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)

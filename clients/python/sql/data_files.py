@@ -17,8 +17,8 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 _TYPES: dict[pa.DataType, DataType] = {
     pa.bool_(): t.bool_, pa.int8(): t.int8, pa.int16(): t.int16, pa.int32(): t.int32, pa.int64(): t.int64,
     pa.uint8(): t.int16, pa.uint16(): t.int32, pa.uint32(): t.int64, pa.float32(): t.float32,
-    pa.float64(): t.float64, pa.date32(): t.date, pa.timestamp("us"): t.timestamp, pa.timestamp("ms"): t.timestamp,
-    pa.timestamp("s"): t.timestamp, pa.string(): t.string, pa.large_string(): t.string, pa.string_view(): t.string,
+    pa.float64(): t.float64, pa.date32(): t.date, pa.string(): t.string,
+    pa.large_string(): t.string, pa.string_view(): t.string,
     pa.binary(): t.binary, pa.large_binary(): t.binary, pa.binary_view(): t.binary,
 }  # fmt: skip
 
@@ -91,8 +91,30 @@ class DataFiles:
 
 def _type(field: pa.Field) -> DataType:
     type = field.type
-    if pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
+    if type.num_fields and (nested := _nested(type)) is not None:
+        found = nested
+    elif pa.types.is_timestamp(type):
+        found = t.timestamp_of(type.unit, type.tz)
+    elif pa.types.is_time(type):
+        found = t.time
+    elif pa.types.is_duration(type):
+        found = t.duration(type.unit)
+    elif pa.types.is_decimal128(type) and 0 <= type.scale <= type.precision:
         found = t.decimal(type.precision, type.scale)
     else:
         found = _TYPES.get(type) or t.opaque(str(type))
     return found.with_nullable(field.nullable)
+
+
+def _nested(type: pa.DataType) -> DataType | None:
+    """None of what Jumpgate has no type for."""
+    try:
+        if pa.types.is_struct(type):
+            return t.struct(*(Field(f.name, _type(f)) for f in type))
+        if pa.types.is_map(type):
+            return t.map_(_type(type.key_field), _type(type.item_field))
+        if pa.types.is_list(type) or pa.types.is_large_list(type):
+            return t.list_(_type(type.value_field))
+    except ValueError:
+        return None
+    return None

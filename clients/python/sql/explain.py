@@ -7,7 +7,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.tree import tree
+from jumpgate.errors import JumpgateError
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.cuts import Cut
@@ -38,7 +41,7 @@ def explain_text(query: Query, analyzed: bool) -> str:
     for number, cut in enumerate(split.cuts, 1):
         uses = f", read {cut.uses} times" if cut.uses > 1 else ""
         lines.append(f"  job {number}: {cut.operators} operators{uses}")
-        lines += _indented(_tree(query, cut), 4)
+        lines += _indented(_planned(query, cut), 4)
     if split.kept:
         lines.append(f"Kept by the client: {len(split.kept)} operators")
         reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
@@ -57,15 +60,39 @@ def explain_data(query: Query) -> dict[str, Any]:
         "operators": split.operators,
         "offloaded": split.offloaded,
         "jobs": [{"operators": cut.operators, "uses": cut.uses, "dataflow": _tree(query, cut)} for cut in split.cuts],
+        "fragments": [_fragments(query, cut) for cut in split.cuts],
+        "measured": [query.session.explain_job_data(job)["fragments"] for job in query.jobs],
         "kept": [{"operator": kept.kind, "reason": kept.reason} for kept in split.kept],
         "job_ids": list(query.jobs),
         "timings": vars(timings).copy(),
     }
 
 
+def _planned(query: Query, cut: Cut) -> str:
+    """The job as the service plans it, with what it expects of each operator; the dataflow, if nobody takes it."""
+    try:
+        text, _, _ = query.session.explain(Dataflow(cut.operator), DATAFUSION).partition("\nlost: ")
+    except JumpgateError as error:
+        return f"{error.message}\n{_tree(query, cut)}"
+    return _with_tables(query, text.partition("\nrefused ")[0])
+
+
+def _fragments(query: Query, cut: Cut) -> dict[str, Any]:
+    """The fragments of a job with what is expected of their operators; none, if nobody takes it."""
+    try:
+        found: dict[str, Any] = query.session.explain_data(Dataflow(cut.operator), DATAFUSION)["fragments"]
+    except JumpgateError:
+        return {}
+    return found
+
+
 def _tree(query: Query, cut: Cut) -> str:
-    """The dataflow; tables of Arrow data, which it reads from files without names, by their names."""
-    text = tree(cut.operator)
+    """The dataflow."""
+    return _with_tables(query, tree(cut.operator))
+
+
+def _with_tables(query: Query, text: str) -> str:
+    """Tables of Arrow data, which are read from files without names, by their names."""
     for path, table in query.data_files().items():
         text = text.replace(f"read parquet {os.path.basename(path)} (", f"read table {table} (")
     return text
@@ -79,7 +106,11 @@ def _analysis(query: Query) -> list[str]:
         f"  planning {_ms(timings.planning_s)}, jobs {_ms(timings.jobs_s)}, rest {_ms(timings.rest_s)}, "
         f"first batch {_ms(timings.first_batch_s)}, total {_ms(timings.total_s)}",
     ]
-    return lines + [f"  job {number}: {job}" for number, job in enumerate(query.jobs, 1)]
+    for number, job in enumerate(query.jobs, 1):
+        lines.append(f"  job {number}: {job}")
+        text, _, _ = query.session.explain_job(job).partition("\nlost: ")
+        lines += _indented(_with_tables(query, text.partition("\nrefused ")[0]), 4)
+    return lines
 
 
 def _jobs(count: int) -> str:

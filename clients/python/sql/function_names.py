@@ -2,8 +2,8 @@
 
 Declarations say which of DataFusion's names mean the same of the same arguments (`Function.sql`); an *adapter* here
 makes an expression of the arguments of another. Types are DataFusion's: what counts or finds is an int32 there. What
-neither knows, or raises TypeMismatch, stays in DataFusion: among it regular expressions, ILIKE patterns beyond ASCII,
-cbrt (C rounds it otherwise), and floats of 32 bits where it computes in 32 bits.
+neither knows, or raises TypeMismatch, stays in DataFusion: among it regular expressions that regex/syntax.py does not
+know, cbrt (C rounds it otherwise), and floats of 32 bits where it computes in 32 bits.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS = {
     "millisecond": "millisecond",
     "microsecond": "microsecond",
 }
-_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+_OF_THE_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond", "nanosecond", "epoch")
 #: milliseconds before 1970 go towards 1970 there
 _TRUNCATED = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "microsecond")
 
@@ -66,7 +66,7 @@ def _call(function: Function, arguments: Arguments) -> Call:
 def add_interval(value: Expression, months: int, days: int, nanoseconds: int) -> Expression:
     """A date or timestamp and an interval of Arrow's three parts; to subtract one, negate them all."""
     microseconds, rest = divmod(nanoseconds, _MICROSECOND_NS)
-    if rest and value.type.kind == "timestamp":
+    if rest and value.type.kind != "date":
         raise TypeMismatch("an interval of nanoseconds: timestamps have microseconds")
     if rest:  # of dates only whole days count
         microseconds = int(nanoseconds / _MICROSECOND_NS)
@@ -120,12 +120,29 @@ def _like(function: str, negated: bool = False) -> Adapter:
         value, pattern = arguments
         if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
             raise TypeMismatch(f"{function}: the pattern must be a literal")
+        if function == "ilike" and not pattern.value.isascii():
+            return _negated(negated, bind("regexp_like", (value, _text(_as_regexp(pattern.value)))))
         escaped = _escaped(pattern.value)
         escape = () if "\\" not in escaped else (_text("\\"),)
-        found = bind(function, (value, _text(escaped), *escape))
-        return bind("not", (found,)) if negated else found
+        return _negated(negated, bind(function, (value, _text(escaped), *escape)))
 
     return adapter
+
+
+def _negated(negated: bool, found: Expression) -> Expression:
+    return bind("not", (found,)) if negated else found
+
+
+def _as_regexp(pattern: str) -> str:
+    """An ILIKE pattern as a regular expression."""
+    found, characters = ["(?is)^"], iter(pattern)
+    for c in characters:
+        if c in "%_":
+            found.append(".*" if c == "%" else ".")
+        else:
+            plain = next(characters, "\\") if c == "\\" else c
+            found.append(f"\\x{{{ord(plain):x}}}")
+    return "".join((*found, "$"))
 
 
 def _escaped(pattern: str) -> str:
@@ -140,6 +157,56 @@ def _escaped(pattern: str) -> str:
     return "".join(found)
 
 
+def _said(argument: Expression, what: str) -> str:
+    """The text of a literal."""
+    if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+        raise TypeMismatch(f"{what} must be a literal")
+    return argument.value
+
+
+def _pattern(arguments: Arguments, flags: int, also: str = "") -> tuple[str, str]:
+    """The second argument, a regular expression, with the flags of argument number `flags` written before it, and those
+    of `also`."""
+    pattern = _said(arguments[1], "a regular expression")
+    letters = _said(arguments[flags], "the flags of a regular expression") if len(arguments) > flags else ""
+    own = "".join(letter for letter in letters if letter not in also)
+    if set(own) - {"i", "s"}:
+        raise TypeMismatch(f"the flags {letters!r} of a regular expression are not known")
+    return (f"(?{own}){pattern}" if own else pattern), letters
+
+
+def _matched(fold: bool = False, negated: bool = False) -> Adapter:
+    """regexp_like, ~, ~* and their negations."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        pattern, _ = _pattern(arguments, 2)
+        pattern = f"(?i){pattern}" if fold else pattern
+        return _negated(negated, bind("regexp_like", (arguments[0], _text(pattern))))
+
+    return adapter
+
+
+def _counted(function: str, flags: int) -> Adapter:
+    """Of the whole text and its first match: other numbers around the flags than the defaults are not known."""
+
+    def adapter(arguments: Arguments) -> Expression:
+        pattern, _ = _pattern(arguments, flags)
+        said = [a.value if isinstance(a, Literal) else None for a in arguments]
+        if any(v != 1 for v in said[2:flags]) or any(v != 0 for v in said[flags + 1 :]) or pattern == "":
+            raise TypeMismatch(f"{function} from a place on, of another match than the first, or of nothing")
+        return bind(function, (arguments[0], _text(pattern)))
+
+    return adapter
+
+
+def _replaced(arguments: Arguments) -> Expression:
+    pattern, letters = _pattern(arguments, 3, also="g")
+    by = _said(arguments[2], "what a match is replaced by")
+    if "$" in by or "\\" in by:
+        raise TypeMismatch("replacing by what groups matched")
+    return bind("regexp_replace_all" if "g" in letters else "regexp_replace", (arguments[0], _text(pattern), _text(by)))
+
+
 def _text(value: str) -> Literal:
     return Literal(string.with_nullable(False), value)
 
@@ -149,11 +216,17 @@ def _concat(arguments: Arguments) -> Expression:
     return bind("concat", tuple(bind("coalesce", (a, _text(""))) if a.type.nullable else a for a in arguments))
 
 
-def _trim(function: str) -> Adapter:
+def _trim(function: str, pattern: str) -> Adapter:
+    """Spaces by a function of its own, other literal characters by a regular expression in which {0} matches them."""
+
     def adapter(arguments: Arguments) -> Expression:
-        if len(arguments) == 2 and isinstance(arguments[1], Literal) and arguments[1].value == " ":
-            arguments = arguments[:1]
-        return bind(function, arguments)
+        characters = arguments[1].value if len(arguments) == 2 and isinstance(arguments[1], Literal) else None
+        if not isinstance(characters, str) or not characters:
+            return bind(function, arguments)
+        if not characters.strip(" "):
+            return bind(function, arguments[:1])
+        run = "".join(rf"\x{{{ord(c):x}}}" for c in characters)
+        return bind("regexp_replace_all", (arguments[0], _text(pattern.format(f"[{run}]+")), _text("")))
 
     return adapter
 
@@ -161,15 +234,15 @@ def _trim(function: str) -> Adapter:
 def _date_part(arguments: Arguments) -> Expression:
     unit, value = arguments
     part = unit.value.lower() if isinstance(unit, Literal) and isinstance(unit.value, str) else None
+    if value.type.kind == "date" and part in _OF_THE_CLOCK:
+        value = cast_to(value, timestamp)
     if part == "epoch":
-        return bind("epoch", (cast_to(value, timestamp),))
+        return bind("epoch", (value,))
     if part == "nanosecond":
         thousand = Literal(int64.with_nullable(False), _MICROSECOND_NS)
-        return bind("multiply", (bind("microsecond", (cast_to(value, timestamp),)), thousand))
+        return bind("multiply", (bind("microsecond", (value,)), thousand))
     if part not in PARTS:
         raise TypeMismatch(f"date_part of {part!r} is not known")
-    if part in _OF_THE_CLOCK:
-        value = cast_to(value, timestamp)
     return cast_to(bind(PARTS[part], (value,)), int32)
 
 
@@ -203,14 +276,22 @@ ADAPTERS: Mapping[str, Adapter] = {
     "NotLikeMatch": _like("like", negated=True),
     "ILikeMatch": _like("ilike"),
     "NotILikeMatch": _like("ilike", negated=True),
+    "RegexMatch": _matched(),
+    "RegexIMatch": _matched(fold=True),
+    "RegexNotMatch": _matched(negated=True),
+    "RegexNotIMatch": _matched(fold=True, negated=True),
+    "regexp_like": _matched(),
+    "regexp_count": _counted("regexp_count", 3),
+    "regexp_instr": _counted("regexp_position", 4),
+    "regexp_replace": _replaced,
     "log": _logarithm,
     "trunc": _truncate,
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),
     "concat": _concat,
-    "btrim": _trim("trim"),
-    "ltrim": _trim("ltrim"),
-    "rtrim": _trim("rtrim"),
+    "btrim": _trim("trim", "^{0}|{0}$"),
+    "ltrim": _trim("ltrim", "^{0}"),
+    "rtrim": _trim("rtrim", "{0}$"),
     "date_part": _date_part,
     "date_trunc": _date_trunc,
 }

@@ -138,7 +138,8 @@ def _column_type(ours: DataType, theirs: pa.DataType | None) -> pa.DataType:
     if theirs is None or ours.is_float or (ours.is_integer and not pa.types.is_unsigned_integer(theirs)):
         return pa.null() if ours.is_opaque else arrow_type(ours)
     plain = theirs.value_type if pa.types.is_dictionary(theirs) else theirs
-    return arrow_type(ours) if ours.is_text and agree(ours, plain) else theirs
+    is_text = ours.is_text and agree(ours, plain) and not pa.types.is_fixed_size_binary(plain)
+    return arrow_type(ours) if is_text else theirs
 
 
 def decoded(context: datafusion.SessionContext, plan: pb.Plan) -> datafusion.DataFrame:

@@ -44,9 +44,9 @@ _MEMBERS, _MEMBER = '"in list"', '"in list"."member"'
 
 
 class Place(NamedTuple):
-    """Where an `IN (SELECT …)` is that can be unknown: the word IN, by its index, and the reason in words."""
+    """Where an `IN (SELECT …)` is that can be unknown: the word IN, by its place, and the reason in words."""
 
-    index: int
+    word: int
     what: str
 
 
@@ -56,7 +56,7 @@ def expand(text: str, every: bool = False) -> str:
     for _ in range(REWRITTEN_MAX):
         parts = [token for token in tokens(text) if token.means]
         words = [token.keyword or token.text for token in parts]
-        indexes = _subqueries(words) if every else (place.index for place in places(parts, words))
+        indexes = _subqueries(words) if every else (place.word for place in places(parts, words))
         found = [_written(text, parts, words, index) for index in indexes]
         chosen = next((change for change in reversed(found) if change is not None), None)  # inner ones come first
         if chosen is None:

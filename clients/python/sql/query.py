@@ -20,9 +20,11 @@ from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.converters import probe
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import check_unchanged, file_states
+from jumpgate.dataflow.operators import Read
 from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     import polars
 
     from jumpgate.client.result import Result
+    from jumpgate.client.session import Session
     from jumpgate.client.sql.connection import Connection
 
 #: jobs of one query that run at the same time; the others wait
@@ -156,6 +159,17 @@ class Query:
         """Files that stand for tables of Arrow data, with the tables' names."""
         return self._connection.data_files()
 
+    @property
+    def session(self) -> Session:
+        """The session in which its jobs run."""
+        return self._connection.session
+
+    def read_bytes(self) -> float:
+        """Bytes of the rows that its jobs read, as columns in memory, as far as the files tell."""
+        reads = [node for cut in self.split.cuts for node in cut.operator.walk() if isinstance(node, Read)]
+        sizes = (probe.estimate(read.files, read.format, read.options).rows or 0.0 for read in reads)
+        return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
+
     def close(self) -> None:
         """Cancels what still runs; may be called twice."""
         self._closed = True
@@ -176,7 +190,7 @@ class Query:
             raise Cancelled("the query was closed")
         self._connection.write_data(cut)
         try:
-            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION)
+            result = self._connection.session.run(Dataflow(cut.operator), DATAFUSION, text=self.text)
         except (CannotPlace, InvalidDataflow) as error:
             raise _Refused(cut, error) from error
         self._results.append(result)

@@ -49,7 +49,7 @@ def check(text: str, parts: Sequence[Token]) -> None:
     if "FULL" in words:
         _check_full_joins(text, parts, words)
     for unknown in membership.places(parts, words):
-        raise _refused(text, parts[unknown.index], unknown.what, _NULLS)
+        raise _refused(text, parts[unknown.word], unknown.what, _NULLS)
 
 
 def changes(parts: Sequence[Token]) -> list[Change]:

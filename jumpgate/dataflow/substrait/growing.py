@@ -10,7 +10,18 @@ from jumpgate.dataflow.casts import cast_type, common_type
 from jumpgate.dataflow.expressions import Case, Cast, Literal
 from jumpgate.dataflow.expressions import Expression as Scalar
 from jumpgate.dataflow.functions import bind, cast_to
-from jumpgate.dataflow.operators import Aggregate, Join, Limit, Measure, Operator, Project, Sort, column
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Join,
+    Limit,
+    Measure,
+    Operator,
+    Project,
+    Sort,
+    column,
+    cross,
+)
 from jumpgate.dataflow.substrait.expressions import ExpressionReader
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.substrait.windows import add_window
@@ -63,12 +74,12 @@ class Growing:
             raise Unmapped(f"an IN of {len(rex.needles)} values in {len(found.schema)} columns is not known")
         needle, option = self.reader.read(rex.needles[0]), column(found.schema, 0)
         type = common_type((needle.type, option.type))
-        self.node = Join(self.node, found, "mark", (cast_to(needle, type),), (cast_to(option, type),))
+        self.node = Join(self.node, found, JoinType.MARK, (cast_to(needle, type),), (cast_to(option, type),))
         return column(self.node.schema, len(self.node.schema) - 1)
 
     def _beside(self, row: Operator) -> Scalar:
         """The only column of an operator with one row, beside every row of the input."""
-        self.node = Join(self.node, row, "inner", (), ())
+        self.node = cross(self.node, row)
         return column(self.node.schema, len(self.node.schema) - 1)
 
     def _window(self, rex: Expression.WindowFunction) -> Scalar:
@@ -82,7 +93,7 @@ def one_row(node: Operator) -> bool:
         node = node.input
     if isinstance(node, Limit):
         return node.count > 0 and node.offset == 0 and one_row(node.input)
-    if isinstance(node, Join) and node.type in ("inner", "left") and not node.left_keys and node.residual is None:
+    if isinstance(node, Join) and node.type.pairs and not node.left_keys and node.residual is None:
         return one_row(node.left) and one_row(node.right)
     return isinstance(node, Aggregate) and not node.keys and node.phase == "full"
 

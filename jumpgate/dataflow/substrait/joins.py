@@ -8,25 +8,15 @@ import decimal
 from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Call, Expression, Literal, Value, conjunction, conjuncts
 from jumpgate.dataflow.functions import bind, cast_to
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Filter, Join, Operator, Project, column
 from jumpgate.dataflow.substrait.types import Unmapped
 from jumpgate.dataflow.types import DataType, Schema, bool_
 
-TYPES = {
-    "JOIN_TYPE_INNER": "inner",
-    "JOIN_TYPE_OUTER": "full",
-    "JOIN_TYPE_LEFT": "left",
-    "JOIN_TYPE_RIGHT": "right",
-    "JOIN_TYPE_LEFT_SEMI": "semi",
-    "JOIN_TYPE_LEFT_ANTI": "anti",
-    "JOIN_TYPE_LEFT_MARK": "mark",
-}
+#: by Substrait's names
+TYPES = {type.substrait: type for type in JoinType}
 #: joins that are another one with the inputs swapped
-SWAPPED = {
-    "JOIN_TYPE_RIGHT_SEMI": "semi",
-    "JOIN_TYPE_RIGHT_ANTI": "anti",
-    "JOIN_TYPE_RIGHT_MARK": "mark",
-}
+SWAPPED = {type.swapped: type for type in JoinType if type.swapped}
 
 
 def read_join(left: Operator, right: Operator, type: str, condition: Expression | None, datafusion: bool) -> Operator:
@@ -41,10 +31,10 @@ def read_join(left: Operator, right: Operator, type: str, condition: Expression 
     else:
         raise Unmapped(f"a {type.removeprefix('JOIN_TYPE_').lower().replace('_', ' ')} join is not known")
     left_keys, right_keys, rest = _apart(left.schema, right.schema, condition)
-    if kind == "inner" and rest and left_keys:
+    if kind.any_order and rest and left_keys:
         return Filter(Join(left, right, kind, left_keys, right_keys), conjunction(tuple(rest)))
     node = Join(left, right, kind, left_keys, right_keys, conjunction(tuple(rest)) if rest else None)
-    if kind != "mark" or not datafusion:
+    if not kind.marks or not datafusion:
         return node
     schema = node.schema
     mark = bind("coalesce", (column(schema, len(schema) - 1), Literal(bool_.with_nullable(False), False)))

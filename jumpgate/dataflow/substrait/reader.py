@@ -33,7 +33,7 @@ from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef, Literal, conjunction
 from jumpgate.dataflow.expressions import Expression as Scalar
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Project, Read, Sort, column
+from jumpgate.dataflow.operators import Filter, Limit, Operator, Project, Read, Sort, column, cross
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.aggregates import read_aggregate
 from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
@@ -191,7 +191,7 @@ class Reader:
         return node
 
     def _cross(self, rel: CrossRel) -> Operator:
-        return Join(self.input(rel.left), self.input(rel.right), "inner", (), ())
+        return cross(self.input(rel.left), self.input(rel.right))
 
     def _aggregate(self, rel: AggregateRel) -> Operator:
         node = self.input(rel.input)

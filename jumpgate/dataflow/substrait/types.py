@@ -8,9 +8,23 @@ import decimal as pydecimal
 from substrait.algebra_pb2 import Expression as Rex
 from substrait.type_pb2 import Type
 
-from jumpgate.dataflow.casts import from_unscaled, unscaled
+from jumpgate.dataflow.casts import from_unscaled, of_day, unscaled
 from jumpgate.dataflow.expressions import Literal, Value
-from jumpgate.dataflow.types import DataType, binary, bool_, date, decimal, float32, float64, string, timestamp
+from jumpgate.dataflow.types import (
+    DataType,
+    binary,
+    bool_,
+    date,
+    decimal,
+    float32,
+    float64,
+    string,
+    time,
+    timestamp,
+    timestamp_ns,
+    timestamptz,
+    timestamptz_ns,
+)
 from jumpgate.dataflow.types import int8 as i8
 from jumpgate.dataflow.types import int16 as i16
 from jumpgate.dataflow.types import int32 as i32
@@ -19,8 +33,16 @@ from jumpgate.errors import InvalidDataflow
 
 EPOCH = datetime.date(1970, 1, 1)
 EPOCH_TIME = datetime.datetime(1970, 1, 1)
-#: digits of a precision_timestamp's fraction that Jumpgate's timestamp has
-MICROSECONDS = 6
+#: digits of a second's fraction
+MICROSECONDS, NANOSECONDS = 6, 9
+#: types of a precision, which is that of the kind's unit
+_PRECISE = {
+    ("precision_time", MICROSECONDS): time,
+    ("precision_timestamp", MICROSECONDS): timestamp,
+    ("precision_timestamp", NANOSECONDS): timestamp_ns,
+    ("precision_timestamp_tz", MICROSECONDS): timestamptz(),
+    ("precision_timestamp_tz", NANOSECONDS): timestamptz_ns(),
+}
 DECIMAL_BYTES = 16
 
 _SIMPLE = {
@@ -41,7 +63,9 @@ _INTEGERS = {"i8": i8, "i16": i16, "i32": i32, "i64": i64}
 #: Substrait's types → Jumpgate's
 NAMES = {name: type.kind for name, type in _SIMPLE.items()} | {
     "decimal": "decimal",
-    "precision_timestamp": f"timestamp (precision {MICROSECONDS})",
+    "precision_time": f"time (precision {MICROSECONDS})",
+    "precision_timestamp": f"timestamp (precision {MICROSECONDS}), timestamp_ns ({NANOSECONDS})",
+    "precision_timestamp_tz": f"timestamptz(UTC) (precision {MICROSECONDS}), timestamptz_ns(UTC) ({NANOSECONDS})",
 }
 _NAMES = {type.kind: name for name, type in _SIMPLE.items() if name != "varchar"}
 
@@ -66,25 +90,34 @@ def read_type(type: Type) -> DataType:
             return decimal(body.precision, body.scale, nullable)
         except ValueError as error:
             raise Unmapped(str(error)) from None
-    if kind == "precision_timestamp" and body.precision == MICROSECONDS:
-        return timestamp.with_nullable(nullable)
+    if (kind, getattr(body, "precision", 0)) in _PRECISE:
+        return _PRECISE[kind, body.precision].with_nullable(nullable)
     raise Unmapped(f"there is no type {kind}")
 
 
 def write_type(type: DataType) -> Type:
-    """The type; raises InvalidDataflow for an opaque one."""
+    """The type; raises InvalidDataflow for one that Substrait does not have: opaque ones, durations, zones but UTC."""
     found = Type()
     if type.is_opaque:
         raise InvalidDataflow(f"a plan in Substrait has no {type.name}: give the read a schema without it")
     if type.kind == "decimal":
         body = found.decimal
         body.precision, body.scale = type.precision, type.scale
-    elif type.kind == "timestamp":
-        body = found.precision_timestamp
-        body.precision = MICROSECONDS
+    elif type.kind not in _NAMES:
+        name, precision = _precise(type)
+        body = getattr(found, name)
+        body.precision = precision
     else:
         body = getattr(found, _NAMES[type.kind])
     body.nullability = Type.NULLABILITY_NULLABLE if type.nullable else Type.NULLABILITY_REQUIRED
+    return found
+
+
+def _precise(type: DataType) -> tuple[str, int]:
+    """Name and precision of a time, timestamp or moment."""
+    found = next((said for said, known in _PRECISE.items() if known.same(type)), None)
+    if found is None:
+        raise InvalidDataflow(f"a plan in Substrait has no {type.name}; cast it")
     return found
 
 
@@ -118,13 +151,22 @@ def _value(kind: str, literal: Rex.Literal) -> tuple[DataType, Value]:
             return string, value.value
         if kind == "date":
             return date, EPOCH + datetime.timedelta(days=value)
-        if kind == "precision_timestamp" and value.precision == MICROSECONDS:
-            return timestamp, EPOCH_TIME + datetime.timedelta(microseconds=value.value)
+        if (kind, getattr(value, "precision", 0)) in _PRECISE:
+            return _clock(_PRECISE[kind, value.precision], value.value)
         if kind == "decimal":
             return _decimal(value)
     except OverflowError:
         raise Unmapped(f"a {kind} literal is outside of years 1 to 9999") from None
     raise Unmapped(f"there are no {kind} literals")
+
+
+def _clock(type: DataType, count: int) -> tuple[DataType, Value]:
+    if type.kind.endswith("_ns"):
+        return type, count
+    moment = EPOCH_TIME + datetime.timedelta(microseconds=count)
+    if type.kind == "time" and moment.date() != EPOCH:
+        raise Unmapped("a time literal is outside of its day")
+    return type, moment.time() if type.kind == "time" else moment
 
 
 def _decimal(value: Rex.Literal.Decimal) -> tuple[DataType, Value]:
@@ -149,10 +191,16 @@ def write_literal(literal: Literal) -> Rex.Literal:
     elif kind == "date":
         assert isinstance(value, datetime.date)
         found.date = (value - EPOCH).days
-    elif kind == "timestamp":
-        assert isinstance(value, datetime.datetime)
-        found.precision_timestamp.precision = MICROSECONDS
-        found.precision_timestamp.value = (value - EPOCH_TIME) // datetime.timedelta(microseconds=1)
+    elif kind != "bool" and kind not in _NAMES:
+        name, precision = _precise(literal.type)
+        body = getattr(found, name)
+        body.precision = precision
+        if isinstance(value, datetime.time):
+            body.value = of_day(value)
+        elif isinstance(value, datetime.datetime):
+            body.value = (value - EPOCH_TIME) // datetime.timedelta(microseconds=1)
+        else:
+            body.value = value
     else:
         setattr(found, "boolean" if kind == "bool" else _NAMES[kind], value)
     return found

@@ -24,7 +24,6 @@ from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expressio
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.substrait.files import TEXT, write_text
-from jumpgate.dataflow.substrait.joins import TYPES
 from jumpgate.dataflow.substrait.types import write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import InvalidDataflow
@@ -34,7 +33,6 @@ MINOR_VERSION = 85
 URN = "extension:io.substrait:functions"
 _MEASURES = {"count_star": "count", "variance": "var", "variance_pop": "var_pop"}
 _PARTS = ("year", "quarter", "month", "day", "hour", "minute")
-_JOINS = {ours: theirs for theirs, ours in TYPES.items()}
 
 
 def to_plan(root: op.Operator, tables: Mapping[str, op.Read] | None = None) -> Plan:
@@ -114,7 +112,7 @@ class _Writer:
         rel.join.common.direct.SetInParent()
         rel.join.left.CopyFrom(self.rel(node.left))
         rel.join.right.CopyFrom(self.rel(node.right))
-        rel.join.type = JoinRel.JoinType.Value(_JOINS[node.type])
+        rel.join.type = JoinRel.JoinType.Value(node.type.substrait)
         both = Schema((*node.left.schema, *node.right.schema))
         terms = [
             self._call("equal", (a, b.remap(lambda i: op.column(both, width + i))), None)

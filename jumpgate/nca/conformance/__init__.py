@@ -6,6 +6,6 @@ verbs are called out of order: every mistake gets a typed error, and nothing is 
 """
 
 from jumpgate.nca.conformance.breaks import LiveHosts
-from jumpgate.nca.conformance.kit import Finding, Report, Rig, check
+from jumpgate.nca.conformance.kit import Case, Finding, Report, Rig, check, compare
 
-__all__ = ["Finding", "LiveHosts", "Report", "Rig", "check"]
+__all__ = ["Case", "compare", "Finding", "LiveHosts", "Report", "Rig", "check"]

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 
 from jumpgate.dataflow.operators import Operator, Receive
-from jumpgate.nca.interface import NCA, Device, Match, Statistics, Unsupported
-from jumpgate.nca.matching import malformed, match_inputs
+from jumpgate.nca.interface import NCA, Device, Match, Unsupported
+from jumpgate.nca.matching import each, malformed, match_inputs
+from jumpgate.nca.speeds import HOST
 
 #: a device that no accelerator knows
 NOWHERE = Device("nowhere", "a kind that does not exist")
@@ -28,15 +29,21 @@ def ask(
             answer = nca.operators.match_operations(node, device)
             if answer != nca.operators.match_operations(node, device):
                 problems.append(f"answers differently about {node.kind} when asked twice")
-            if isinstance(answer, Unsupported):
-                refused[answer.reason] = refused.get(answer.reason, 0) + 1
-                if not answer.reason:
-                    problems.append(f"refuses {node.kind} without a reason")
-            elif isinstance(answer, Match):
-                name = f"{answer.completeness.value} " + " ← ".join(o.kind for o in answer.operators)
+            for one in each(answer):
+                if isinstance(one, Unsupported):
+                    refused[one.reason] = refused.get(one.reason, 0) + 1
+                    if not one.reason:
+                        problems.append(f"refuses {node.kind} without a reason")
+                    continue
+                name = f"{one.completeness.value} " + " ← ".join(o.kind for o in one.operators)
                 matched[name] = matched.get(name, 0) + 1
-                problems += [f"{name}: {p}" for p in _unsound(nca, answer, node, device)]
+                problems += [f"{name}: {p}" for p in _unsound(nca, one, node, device)]
     return problems
+
+
+def operator_of(matched: str) -> str:
+    """The operator in a key of `matched` that filters and projections were taken along with."""
+    return matched.split(" ", 1)[1].split(" ← ")[-1]
 
 
 def _nodes(root: Operator) -> Iterator[Operator]:
@@ -55,12 +62,12 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
         yield wrong.reason
         return
     inputs = match_inputs(match)
-    for rows in (None, 0.0, 1e9):
-        known = tuple(Statistics(rows, None if rows is None else rows * 8) for _ in inputs)
-        cost = nca.operators.cost(match, known, device)
-        numbers = (cost.setup_s, cost.memory_bytes, cost.money)
-        if not cost.throughput > 0 or not all(math.isfinite(n) and n >= 0 for n in numbers):
-            yield f"its cost for inputs of {rows} rows is no estimate: {cost}"
+    speeds = nca.operators.speeds(device)
+    numbers = (*speeds.seconds.values(), speeds.factor, speeds.receive_s, speeds.setup_s, speeds.money)
+    if not all(math.isfinite(n) and n >= 0 for n in numbers):
+        yield f"its speeds on {device.name} are no times: {speeds}"
+    if strange := sorted(set(speeds.seconds) - set(HOST)):
+        yield f"its speeds name work that nobody counts: {', '.join(strange)}"
     descriptor, transport = nca.operators.match_output(match, 1)
     emitted = match.schema if match.wire is None else match.wire.body.schema
     if descriptor.schema.types != emitted.types:

@@ -14,6 +14,8 @@ from jumpgate.nca.interface import Device, Driver, Host, InstancePlan, JobContex
 VERBS = ("compile", "allocate", "configure", "execute")
 #: for everything that is done to one instance after it was compiled, and again for its end
 LIMIT_S = 10.0
+#: … or so many times what it takes to allocate an instance and to destroy it
+ROUND_TRIPS = 50
 #: for what an ended instance held to be gone
 GONE_S = 5.0
 POLL_S = 0.01
@@ -53,7 +55,9 @@ class LiveHosts(Protocol):
         """Processes, sockets and files of instances that are there now."""
 
 
-async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, live: LiveHosts) -> list[str]:
+async def break_off(
+    lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, live: LiveHosts, limit_s: float = LIMIT_S
+) -> list[str]:
     """Drives the accelerator's instances of `plan` up to a verb and breaks them off. Returns what went wrong.
 
     Their neighbours are mute: they accept connections and never say a word, so that no stage can end.
@@ -71,7 +75,7 @@ async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, liv
         context.addresses.update({i.id: address for i in plan.instances})
         context.sockets.update({(i, e.id): address for e in edges for i in (*e.producers, *e.consumers)})
         for instance in (i for i in plan.instances if i.nca == nca):
-            problems += await _one(lifecycle, instance, way, context, live)
+            problems += await _one(lifecycle, instance, way, context, live, limit_s)
     problems += [f"left behind: {thing}" for thing in await _left(live)]
     for lent in (*live.hosts.values(), *drivers.values()):
         await lent.release(job)
@@ -79,7 +83,7 @@ async def break_off(lifecycle: LifeCycle, plan: JobPlan, nca: str, way: Way, liv
 
 
 async def _one(
-    lifecycle: LifeCycle, instance: InstancePlan, way: Way, context: JobContext, live: LiveHosts
+    lifecycle: LifeCycle, instance: InstancePlan, way: Way, context: JobContext, live: LiveHosts, limit_s: float
 ) -> list[str]:
     host: Any = context.hosts.get(instance.device.name)  # None: a device without an agent
     problems: list[str] = []
@@ -89,12 +93,12 @@ async def _one(
             problems.append("compile gives another artifact the second time")
         if way.verb == "compile":
             return problems
-        handle = await asyncio.wait_for(lifecycle.allocate(instance, context), LIMIT_S)
+        handle = await asyncio.wait_for(lifecycle.allocate(instance, context), limit_s)
     except Exception as error:  # whatever a verb raises is the finding
         return [*problems, _raised("the way to allocate", error)]
     running: asyncio.Task[None] | None = None
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(limit_s):
             if way.verb != "allocate":
                 await lifecycle.configure(handle, instance, artifact, context)
             if way.verb == "execute":
@@ -103,16 +107,16 @@ async def _one(
                 await lifecycle.stats(handle)  # it runs: answered meanwhile, and after the request to execute
             if way.end == "misused":
                 again = lifecycle.configure(handle, instance, artifact, context)
-                problems += await _misused(lifecycle, handle, way.verb, again)
+                problems += await _misused(lifecycle, handle, way.verb, again, limit_s)
             if way.end == "killed":
                 live.kill()
     except Exception as error:
         problems.append(_raised(f"the way to {way.verb}", error))
-    problems += await _destroyed(lifecycle, handle)
+    problems += await _destroyed(lifecycle, handle, limit_s)
     if way.end == "misused":
-        problems += await _refused("execute after destroy", lifecycle.execute(handle, 1))
+        problems += await _refused("execute after destroy", lifecycle.execute(handle, 1), limit_s)
     if running is not None:
-        problems += await _ended(running)
+        problems += await _ended(running, limit_s)
     return problems
 
 
@@ -121,25 +125,27 @@ async def _stages(lifecycle: LifeCycle, handle: Any, count: int) -> None:
         await lifecycle.execute(handle, stage)
 
 
-async def _misused(lifecycle: LifeCycle, handle: Any, verb: str, configure: Awaitable[None]) -> list[str]:
+async def _misused(
+    lifecycle: LifeCycle, handle: Any, verb: str, configure: Awaitable[None], limit_s: float
+) -> list[str]:
     """Verbs that cannot follow `verb`; `configure` is that verb, not yet awaited."""
     if verb == "allocate":
-        problems = await _refused("execute before configure", lifecycle.execute(handle, 1))
+        problems = await _refused("execute before configure", lifecycle.execute(handle, 1), limit_s)
         await configure  # which is in order now, too
         return problems
-    problems = await _refused("a second configure", configure)
+    problems = await _refused("a second configure", configure, limit_s)
     if verb == "configure":
-        problems += await _refused("stage 2 before stage 1", lifecycle.execute(handle, 2))
+        problems += await _refused("stage 2 before stage 1", lifecycle.execute(handle, 2), limit_s)
     else:
-        problems += await _refused("execute while a stage runs", lifecycle.execute(handle, 1))
+        problems += await _refused("execute while a stage runs", lifecycle.execute(handle, 1), limit_s)
         await lifecycle.stats(handle)  # it still runs
     return problems
 
 
-async def _refused(what: str, call: Awaitable[Any]) -> list[str]:
+async def _refused(what: str, call: Awaitable[Any], limit_s: float) -> list[str]:
     """A verb out of order must raise a typed error at once."""
     try:
-        await asyncio.wait_for(call, LIMIT_S)
+        await asyncio.wait_for(call, limit_s)
     except JumpgateError:
         return []
     except TimeoutError:
@@ -149,20 +155,20 @@ async def _refused(what: str, call: Awaitable[Any]) -> list[str]:
     return [f"{what} is not refused"]
 
 
-async def _destroyed(lifecycle: LifeCycle, handle: Any) -> list[str]:
+async def _destroyed(lifecycle: LifeCycle, handle: Any, limit_s: float) -> list[str]:
     problems = []
     for time in ("first", "second"):
         try:
-            await asyncio.wait_for(lifecycle.destroy(handle), LIMIT_S)
+            await asyncio.wait_for(lifecycle.destroy(handle), limit_s)
         except Exception as error:  # whatever it raises, it must not
             problems.append(_raised(f"destroy (the {time} time)", error))
     return problems
 
 
-async def _ended(running: asyncio.Task[None]) -> list[str]:
+async def _ended(running: asyncio.Task[None], limit_s: float) -> list[str]:
     """An execute whose instance was ended must come back: with counters, or with a typed error."""
     try:
-        await asyncio.wait_for(running, LIMIT_S)
+        await asyncio.wait_for(running, limit_s)
     except JumpgateError:
         return []
     except TimeoutError:

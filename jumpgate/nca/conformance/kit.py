@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import itertools
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace, JumpgateError
-from jumpgate.nca.conformance.answers import ask
-from jumpgate.nca.conformance.breaks import WAYS, LiveHosts, break_off
+from jumpgate.nca.conformance.answers import ask, operator_of
+from jumpgate.nca.conformance.breaks import LIMIT_S, ROUND_TRIPS, WAYS, LiveHosts, break_off
 from jumpgate.nca.interface import NCA, Device, JobPlan
 
 #: plans whose life-cycles are broken off in every way
 BROKEN_PLANS = 2
+#: results that each operator which the accelerator takes must have taken part in
+COMPARED_MIN = 4
+#: results of directed dataflows that are wrong, after which no more are asked for
+WRONG_MAX = 20
+
+
+@dataclass(frozen=True)
+class Case:
+    """A dataflow that is asked about and run. `error`: the code of the error that is its only right answer."""
+
+    name: str
+    root: Operator
+    error: str = ""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong. `part` is answers, results or life-cycle; `case` says how to make it again."""
+    """Something wrong. `part` is answers, results, coverage or life-cycle; `case` says how to make it again."""
 
     part: str
     case: str
@@ -35,7 +50,8 @@ class Report:
     """What the kit saw. An accelerator passes when nothing was found, and it was run and broken off.
 
     asked: dataflows about whose nodes it was asked; matched and refused count its answers. compared: results that it
-    took part in. broken_off: life-cycles of its instances that did not come to their end.
+    took part in; `operators` by the operator below what else it took over. broken_off: life-cycles of its instances
+    that did not come to their end.
     """
 
     nca: str
@@ -43,6 +59,7 @@ class Report:
     matched: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     compared: int = 0
+    operators: dict[str, int] = field(default_factory=dict)
     broken_off: int = 0
     findings: list[Finding] = field(default_factory=list)
 
@@ -58,6 +75,7 @@ class Report:
             "matched": self.matched,
             "refused": self.refused,
             "compared": self.compared,
+            "operators": self.operators,
             "broken_off": self.broken_off,
             "findings": [str(f) for f in self.findings],
         }
@@ -67,6 +85,9 @@ class Rig(Protocol):
     """What the kit needs around an accelerator: data, compiler, a way to run, a reference (jumpgate.testing.rig)."""
 
     devices: tuple[Device, ...]
+
+    def directed(self) -> Iterable[Case]:
+        """Dataflows that ask for what engines do differently, and those of the accelerator's author."""
 
     def dataflow(self, seed: int) -> Operator:
         """A random small dataflow over files that exist; the same for the same seed."""
@@ -84,19 +105,50 @@ class Rig(Protocol):
         """Hosts of all devices that have one, for driving life-cycles; they end with the context."""
 
 
-def check(nca: NCA, rig: Rig, cases: int = 50) -> Report:
-    """Runs the whole kit on one accelerator with dataflows of seeds 0 to cases - 1."""
-    report = Report(nca.name)
-    for seed in range(cases):
-        root = rig.dataflow(seed)
-        problems = ask(nca, root, rig.devices, report.matched, report.refused)
-        report.asked += 1
-        report.findings += [Finding("answers", f"seed {seed}", p) for p in problems]
-        plan = _planned(nca, rig, root)
-        if plan is not None and nca.name in plan.explain["ncas"]:
-            _compare(rig, seed, plan, root, report)
+def check(nca: NCA, rig: Rig, cases: int = 50, before: Report | None = None) -> Report:
+    """Runs the whole kit on one accelerator: the directed dataflows, and random ones of seeds 0 to cases - 1. What was
+    seen `before`, on another rig, is part of the report."""
+    report = compare(nca, rig, cases, before=before)
     asyncio.run(_break_off(nca, rig, cases, report))
     return report
+
+
+def compare(nca: NCA, rig: Rig, cases: int = 50, stop: bool = False, before: Report | None = None) -> Report:
+    """The kit but for life-cycles. `stop`: at the first finding. `before` as for `check`."""
+    report = before or Report(nca.name)
+    wrong = 0
+    for case in itertools.chain(rig.directed(), (Case(f"seed {s}", rig.dataflow(s)) for s in range(cases))):
+        matched: dict[str, int] = {}
+        problems = ask(nca, case.root, rig.devices, matched, report.refused)
+        for name, times in matched.items():
+            report.matched[name] = report.matched.get(name, 0) + times
+        report.asked += 1
+        report.findings += [Finding("answers", case.name, p) for p in problems]
+        plan = _planned(nca, rig, case.root)
+        if plan is not None and nca.name in plan.explain["ncas"]:
+            wrong += _compare(rig, case, plan, report)
+            for kind in {operator_of(name) for name in matched}:
+                report.operators[kind] = report.operators.get(kind, 0) + 1
+        if wrong >= WRONG_MAX or (stop and report.findings):
+            return report
+    report.findings += _thin(report)
+    return report
+
+
+def _thin(report: Report) -> Iterator[Finding]:
+    """Operators that it takes, and that were hardly compared."""
+    if not report.compared:
+        reasons = sorted(report.refused, key=lambda reason: -report.refused[reason])[:3]
+        said = f"; what it said most: {'; '.join(reasons)}" if reasons else ""
+        yield Finding("coverage", "all dataflows", f"no result that it took part in was compared{said}. {MORE}")
+        return
+    for kind in sorted({operator_of(name) for name in report.matched}):
+        if (compared := report.operators.get(kind, 0)) < COMPARED_MIN:
+            yield Finding("coverage", kind, f"compared {compared} times, at least {COMPARED_MIN} are needed. {MORE}")
+
+
+#: the way out of too little comparison
+MORE = "Add dataflows that it takes: jumpgate nca check --dataflows FILE."
 
 
 def _planned(nca: NCA, rig: Rig, root: Operator) -> JobPlan | None:
@@ -106,14 +158,19 @@ def _planned(nca: NCA, rig: Rig, root: Operator) -> JobPlan | None:
         return None  # the rest of the dataflow found no place: nothing said about this accelerator
 
 
-def _compare(rig: Rig, seed: int, plan: JobPlan, root: Operator, report: Report) -> None:
-    try:
-        wrong = rig.difference(rig.run(plan, root), root)
-    except JumpgateError as error:
-        wrong = f"{error.code}: {error}"
+def _compare(rig: Rig, case: Case, plan: JobPlan, report: Report) -> bool:
+    """Whether something was wrong."""
     report.compared += 1
+    wrong = ""
+    try:
+        result = rig.run(plan, case.root)
+        wrong = f"a result, where {case.error} is right" if case.error else rig.difference(result, case.root)
+    except JumpgateError as error:
+        if error.code != case.error:
+            wrong = f"{error.code}: {error}"
     if wrong:
-        report.findings.append(Finding("results", f"seed {seed}", wrong))
+        report.findings.append(Finding("results", case.name, wrong))
+    return bool(wrong)
 
 
 async def _break_off(nca: NCA, rig: Rig, cases: int, report: Report) -> None:
@@ -121,24 +178,28 @@ async def _break_off(nca: NCA, rig: Rig, cases: int, report: Report) -> None:
     if not plans:
         return
     async with rig.live_hosts() as live:
-        for seed, plan in plans:
+        limit_s = LIMIT_S
+        for name, plan in plans:
             for way in WAYS:
-                problems = await break_off(nca.lifecycle, plan, nca.name, way, live)
+                began = time.monotonic()
+                problems = await break_off(nca.lifecycle, plan, nca.name, way, live, limit_s)
+                if way.verb == "allocate" and way.end == "destroyed":  # a machine under load has more time for all else
+                    limit_s = max(limit_s, ROUND_TRIPS * (time.monotonic() - began))
                 report.broken_off += 1
-                report.findings += [Finding("life-cycle", f"seed {seed}, {way}", p) for p in problems]
+                report.findings += [Finding("life-cycle", f"{name}, {way}", p) for p in problems]
             if any(f.part == "life-cycle" for f in report.findings):
                 return  # another plan would show the same, at the cost of every wait
 
 
-def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[int, JobPlan]]:
+def _own(nca: NCA, rig: Rig, cases: int) -> Iterator[tuple[str, JobPlan]]:
     """The first plans with instances of this accelerator. Parts of dataflows are planned, too: where it is fused with
     others, the life-cycle of the topmost one is used."""
     found = 0
-    for seed in range(cases):
-        for node in rig.dataflow(seed).walk():
+    for case in itertools.chain((Case(f"seed {s}", rig.dataflow(s)) for s in range(cases)), rig.directed()):
+        for node in case.root.walk():
             plan = _planned(nca, rig, node)
             if plan is not None and any(i.nca == nca.name for i in plan.instances):
-                yield seed, plan
+                yield case.name, plan
                 found += 1
                 break
         if found == BROKEN_PLANS:

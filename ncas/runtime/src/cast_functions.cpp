@@ -8,6 +8,7 @@ using namespace jg;
 
 namespace {
 
+constexpr int64_t kMicros = 1000000, kNanos = 1000000000;  // of a second
 constexpr int64_t kMinute = 60000000, kDay = 1440 * kMinute;
 constexpr int64_t kYear1 = -719162 * kDay, kYear10000 = 2932897 * kDay;
 
@@ -53,26 +54,36 @@ bool zone(std::string_view v, int64_t* offset_us) {
   return v.empty() && hours <= 23 && minutes <= 59;
 }
 
-bool timestamp_of(std::string_view v, int64_t* us) {
-  int year, month, day, hour, minute, second;
+// HH:MM:SS, perhaps a fraction, in `units` of a second: what is below one is cut.
+bool clock_of(std::string_view* v, int64_t units, int seconds_max, jg_i128* out) {
+  int hour, minute, second;
+  if (!number(v, 2, 2, &hour) || !take(v, ":") || !number(v, 2, 2, &minute) || !take(v, ":") ||
+      !number(v, 2, 2, &second) || hour > 23 || minute > 59 || second > seconds_max)
+    return false;
+  *out = ((hour * 60 + minute) * 60 + second) * units;
+  if (take(v, ".")) {
+    if (v->empty() || !digit(v->front())) return false;
+    for (units /= 10; !v->empty() && digit(v->front()); units /= 10, v->remove_prefix(1))
+      *out += (v->front() - '0') * units;
+  }
+  return true;
+}
+
+// In `units` of a second since 1970-01-01.
+bool timestamp_of(std::string_view v, int64_t units, int64_t* out) {
+  int year, month, day;
   int64_t days, offset;
+  jg_i128 clock = 0;
   if (!number(&v, 4, 4, &year) || !take(&v, "-") || !number(&v, 2, 2, &month) || !take(&v, "-") ||
       !number(&v, 2, 2, &day) || !day_of(year, month, day, &days))
     return false;
-  *us = days * kDay;
-  if (v.empty()) return true;
-  if (!take(&v, " Tt") || !number(&v, 2, 2, &hour) || !take(&v, ":") || !number(&v, 2, 2, &minute) || !take(&v, ":") ||
-      !number(&v, 2, 2, &second) || hour > 23 || minute > 59 || second > 60)
-    return false;
-  *us += (hour * 60 + minute) * kMinute + second * 1000000;
-  if (take(&v, ".")) {
-    if (v.empty() || !digit(v.front())) return false;
-    for (int64_t unit = 100000; !v.empty() && digit(v.front()); unit /= 10, v.remove_prefix(1))
-      *us += (v.front() - '0') * unit;
-  }
+  if (!v.empty() && (!take(&v, " Tt") || !clock_of(&v, units, 60, &clock))) return false;
   if (!zone(v, &offset)) return false;
-  *us -= offset;
-  return *us >= kYear1 && *us < kYear10000;
+  const int64_t second = 1000000;
+  clock += static_cast<jg_i128>(days * (kDay / second) - offset / second) * units;
+  *out = static_cast<int64_t>(clock);
+  return clock == *out && clock >= static_cast<jg_i128>(kYear1 / second) * units &&
+         clock < static_cast<jg_i128>(kYear10000 / second) * units;
 }
 
 bool is_any(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -100,7 +111,7 @@ int jg_cast_to_date(JgStr s, int32_t* out) {
   std::string_view v = view(s);
   int64_t days, us;
   if (v.size() > 10) {
-    if (!timestamp_of(v, &us)) return JG_INVALID_CAST;
+    if (!timestamp_of(v, kMicros, &us)) return JG_INVALID_CAST;
     days = us / kDay - (us % kDay < 0);
   } else {
     int year, month, day;
@@ -116,6 +127,20 @@ int jg_cast_to_date(JgStr s, int32_t* out) {
   return JG_OK;
 }
 
-int jg_cast_to_timestamp(JgStr s, int64_t* out) { return timestamp_of(view(s), out) ? JG_OK : JG_INVALID_CAST; }
+int jg_cast_to_time(JgStr s, int64_t* out) {
+  std::string_view v = view(s);
+  jg_i128 us;
+  if (!clock_of(&v, kMicros, 59, &us) || !v.empty()) return JG_INVALID_CAST;
+  *out = static_cast<int64_t>(us);
+  return JG_OK;
+}
+
+int jg_cast_to_timestamp(JgStr s, int64_t* out) {
+  return timestamp_of(view(s), kMicros, out) ? JG_OK : JG_INVALID_CAST;
+}
+
+int jg_cast_to_timestamp_ns(JgStr s, int64_t* out) {
+  return timestamp_of(view(s), kNanos, out) ? JG_OK : JG_INVALID_CAST;
+}
 
 }  // extern "C"

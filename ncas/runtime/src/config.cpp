@@ -11,10 +11,22 @@ namespace config_json {
 namespace {
 
 JgType type_of(const std::string& name, int precision) {
-  static constexpr std::pair<const char*, JgType> kTypes[] = {
-      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},    {"int32", JG_I32},
-      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},  {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY}};
+  static constexpr std::pair<const char*, JgType> kTypes[] = {{"bool", JG_BOOL},
+                                                              {"int8", JG_I8},
+                                                              {"int16", JG_I16},
+                                                              {"int32", JG_I32},
+                                                              {"int64", JG_I64},
+                                                              {"float32", JG_F32},
+                                                              {"float64", JG_F64},
+                                                              {"date", JG_DATE},
+                                                              {"timestamp", JG_TIMESTAMP},
+                                                              {"string", JG_STRING},
+                                                              {"binary", JG_BINARY},
+                                                              {"time", JG_TIME},
+                                                              {"timestamp_ns", JG_TIMESTAMP_NS},
+                                                              {"timestamptz", JG_TIMESTAMP},
+                                                              {"timestamptz_ns", JG_TIMESTAMP_NS},
+                                                              {"duration", JG_I64}};
   if (name == "decimal") return precision <= 18 ? JG_DEC64 : JG_DEC128;
   for (auto [n, t] : kTypes)
     if (name == n) return t;
@@ -22,6 +34,8 @@ JgType type_of(const std::string& name, int precision) {
 }
 
 std::vector<ColumnSpec> columns(element e, const char* name) {
+  static constexpr std::pair<const char*, Nesting> kNested[] = {
+      {"struct", Nesting::kStruct}, {"list", Nesting::kList}, {"map", Nesting::kMap}};
   std::vector<ColumnSpec> out;
   for (element c : list(e, name)) {
     ColumnSpec spec;
@@ -29,7 +43,16 @@ std::vector<ColumnSpec> columns(element e, const char* name) {
     spec.precision = static_cast<int>(number(c, "precision"));
     spec.scale = static_cast<int>(number(c, "scale"));
     spec.nullable = flag(c, "nullable", true);
-    spec.type = type_of(text(c, "type"), spec.precision);
+    std::string type = text(c, "type");
+    for (auto [name, nesting] : kNested) {
+      if (type != name) continue;
+      type = "binary";
+      spec.nesting = nesting;
+      spec.parts = columns(c, "parts");
+    }
+    spec.type = type_of(type, spec.precision);
+    element path;
+    if (!c["path"].get(path)) spec.path = texts(c, "path");
     out.push_back(std::move(spec));
   }
   return out;

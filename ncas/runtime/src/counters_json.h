@@ -1,12 +1,22 @@
-// The counters of sources and sinks as `stats` answers them (ARCHITECTURE.md, Counters).
+// The counters of pipelines, sources and sinks as `stats` answers them (ARCHITECTURE.md, Counters).
 #pragma once
+#include <atomic>
 #include <string>
+#include <vector>
 
 #include "jg/json.h"
 #include "jg/stream.h"
 
 namespace jg {
 
+// Of a pipeline that is running or has run; added to when a thread leaves it.
+struct PipelineCounters {
+  explicit PipelineCounters(int steps) : entered(steps + 1) {}
+  std::atomic<int64_t> start_ns{0}, end_ns{0}, busy_ns{0}, wait_ns{0}, rows_in{0};
+  std::vector<std::atomic<int64_t>> entered;  // rows that came to each step, and last to the sinks
+};
+
+void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters);
 void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters);
 void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Counters& counters);
 

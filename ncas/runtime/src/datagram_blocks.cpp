@@ -11,7 +11,7 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
   if (options.has_rows) {
     if (options.slots != 1) return mistake("packets carry rows behind one tuple only");
     if (!options.outputs.empty() || !options.drains.empty()) return mistake("rows have neither outputs nor drains");
-    if (out->descriptor_.columnar) return mistake("rows travel in the row layout");
+    if (out->descriptor_.layout != ntf::Layout::kRow) return mistake("rows travel in the row layout");
     out->layout_ = std::make_unique<ntf::RowLayout>(out->descriptor_);
     out->never_null_.assign((columns.size() + 7) / 8, 0xFF);
     for (size_t c = 0; c < columns.size(); c++) {

@@ -102,7 +102,8 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
     if (!options.has_rows || options.slots != 1)
       return mistake("these tuples carry no rows, or several share a packet");
     JG_RETURN_IF_ERROR(ntf::parse_descriptor(options.payload_ntf, &payload));
-    if (payload.columnar || !payload.big_endian || !payload.packed) return mistake("rows travel packed, big endian");
+    if (payload.layout != ntf::Layout::kRow || !payload.big_endian || !payload.packed)
+      return mistake("rows travel packed, big endian");
     out->layout_ = std::make_unique<ntf::RowLayout>(payload);
     out->encoder_ = ntf::make_encoder(payload);
   }

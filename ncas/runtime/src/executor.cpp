@@ -38,10 +38,6 @@ struct Limit {
   std::atomic<int64_t> taken{0};
 };
 
-struct Span {
-  std::atomic<int64_t> start_ns{0}, end_ns{0};
-};
-
 class Executor;
 
 // Something that several threads can work on. run() returns when nothing is left for this thread; when every thread has
@@ -57,7 +53,7 @@ struct Work {
 };
 
 struct PipelineWork : Work {
-  PipelineWork(Executor* executor, int id) : executor(executor), id(id) {}
+  PipelineWork(Executor* executor, int id, int steps) : executor(executor), id(id), counters(steps) {}
   Status run(int thread) override;
   Status finish() override;
   int64_t more() override;
@@ -69,8 +65,7 @@ struct PipelineWork : Work {
   std::atomic<size_t> drained{0};
   std::atomic<bool> enough{false};  // a limit is full
   std::atomic<bool> opened{false};
-  Span span;
-  std::atomic<int64_t> rows_in{0}, rows_out{0}, busy_ns{0}, wait_ns{0};
+  PipelineCounters counters;
 };
 
 struct TableWork : Work {
@@ -177,12 +172,12 @@ int64_t PipelineWork::more() {
 
 Status PipelineWork::run(int thread) {
   int64_t expected = 0;
-  span.start_ns.compare_exchange_strong(expected, now_ns());
+  counters.start_ns.compare_exchange_strong(expected, now_ns());
   const int64_t start = now_ns(CLOCK_MONOTONIC), cpu_start = now_ns(CLOCK_THREAD_CPUTIME_ID);
   Status status = process(thread);
   const int64_t busy = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
-  busy_ns += busy;
-  wait_ns += std::max<int64_t>(0, now_ns(CLOCK_MONOTONIC) - start - busy);
+  counters.busy_ns += busy;
+  counters.wait_ns += std::max<int64_t>(0, now_ns(CLOCK_MONOTONIC) - start - busy);
   return status;
 }
 
@@ -202,6 +197,8 @@ Status PipelineWork::process(int thread) {
     groups[t] = &w.parts[t]->groups;
   }
   task.groups = groups.data();
+  std::vector<int64_t> entered(counters.entered.size());
+  task.entered = entered.data();
   task.impl = &w;
   const std::unique_ptr<void, decltype(&std::free)> scratch(
       std::aligned_alloc(64, (info.scratch_size + 63) & ~uint64_t{63}), std::free);
@@ -254,8 +251,8 @@ Status PipelineWork::process(int thread) {
     if (executor->budget.exceeded()) jg_fail(&task, JG_MEMORY, -1);
     if (task.failure != JG_OK) break;
   }
-  rows_in += rows;
-  rows_out += task.rows_out;
+  counters.rows_in += rows;
+  for (size_t i = 0; i < entered.size(); i++) counters.entered[i] += entered[i];
   if (task.failure != JG_OK) return failure_status(task, &executor->budget, w.status);
   if (executor->cancelled) return {"cancelled", "the job was cancelled"};
   for (int s : c.sinks) JG_RETURN_IF_ERROR(w.emitters[s]->flush());
@@ -267,7 +264,7 @@ Status PipelineWork::finish() {
   for (int s : executor->config.pipelines[id].sinks) {
     if (--executor->open_sinks[s] == 0) JG_RETURN_IF_ERROR(executor->emitters[s]->finish());
   }
-  span.end_ns = now_ns();
+  counters.end_ns = now_ns();
   return {};
 }
 
@@ -357,7 +354,7 @@ void Executor::connect_works() {
     later->waiting++;
   };
   for (size_t i = 0; i < config.pipelines.size(); i++) {
-    pipelines.push_back(std::make_unique<PipelineWork>(this, static_cast<int>(i)));
+    pipelines.push_back(std::make_unique<PipelineWork>(this, static_cast<int>(i), program->pipelines[i].step_count));
     pipelines[i]->stage = config.pipelines[i].stage;
     if (config.pipelines[i].source_kind == "files")
       pipelines[i]->files = FileStates(config.sources[config.pipelines[i].source].files);
@@ -530,18 +527,7 @@ std::string Executor::stats() {
   const bool built = configured_;
   json.begin_array("pipelines");
   for (size_t i = 0; built && i < pipelines.size(); i++) {
-    const PipelineWork& p = *pipelines[i];
-    json.begin_object();
-    json.member("id", static_cast<int64_t>(i));
-    json.member("name", config.pipelines[i].name);
-    json.member("stage", static_cast<int64_t>(p.stage));
-    json.member("start_ns", p.span.start_ns.load());
-    json.member("end_ns", p.span.end_ns.load());
-    json.member("busy_ns", p.busy_ns.load());
-    json.member("wait_ns", p.wait_ns.load());
-    json.member("rows_in", p.rows_in.load());
-    json.member("rows_out", p.rows_out.load());
-    json.end_object();
+    write_pipeline(&json, i, config.pipelines[i].name, pipelines[i]->stage, pipelines[i]->counters);
   }
   json.end_array();
   json.begin_array("sources");

@@ -42,6 +42,27 @@ int date_text(int64_t days, char* out, size_t size) {
   return std::snprintf(out, size, "%04lld-%02d-%02d", static_cast<long long>(year), month, day);
 }
 
+// A time of the day in units of 10^-digits seconds: HH:MM:SS, and a fraction without trailing zeros unless it is zero.
+int clock_text(int64_t v, int digits, char* out, size_t size) {
+  const int64_t units = digits == 9 ? 1000000000 : 1000000, seconds = v / units;
+  int n = std::snprintf(out, size, "%02d:%02d:%02d", static_cast<int>(seconds / 3600),
+                        static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60));
+  if (v % units == 0) return n;
+  n += std::snprintf(out + n, size - n, ".%0*d", digits, static_cast<int>(v % units));
+  while (out[n - 1] == '0') n--;
+  return n;
+}
+
+JgStr timestamp_text(JgTask* task, int64_t v, int digits, bool zoned) {
+  const int64_t day = 86400 * (digits == 9 ? 1000000000ll : 1000000ll), days = v / day - (v % day < 0);
+  char buffer[80];
+  int n = date_text(days, buffer, 32);
+  buffer[n++] = ' ';
+  n += clock_text(v - days * day, digits, buffer + n, 40);
+  if (zoned) buffer[n++] = 'Z';
+  return keep(task, {buffer, static_cast<size_t>(n)});
+}
+
 template <class Match>
 int like(JgStr s, JgStr pattern, int escape, Match match) {
   const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
@@ -150,24 +171,18 @@ JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale) {
 
 JgStr jg_bool_to_text(int v) { return v ? JgStr{"true", 4} : JgStr{"false", 5}; }
 
-JgStr jg_date_to_text(JgTask* task, int32_t days) {
+JgStr jg_date_to_text(JgTask* task, int32_t days, int) {
   char buffer[32];
   return keep(task, {buffer, static_cast<size_t>(date_text(days, buffer, sizeof buffer))});
 }
 
-JgStr jg_timestamp_to_text(JgTask* task, int64_t us) {
-  constexpr int64_t kDay = 86400000000;
-  const int64_t days = us / kDay - (us % kDay < 0), rest = us - days * kDay;
-  char buffer[64];
-  int n = date_text(days, buffer, 32);
-  n += std::snprintf(buffer + n, 32, " %02d:%02d:%02d", static_cast<int>(rest / 3600000000),
-                     static_cast<int>(rest / 60000000 % 60), static_cast<int>(rest / 1000000 % 60));
-  if (rest % 1000000) {
-    n += std::snprintf(buffer + n, 16, ".%06d", static_cast<int>(rest % 1000000));
-    while (buffer[n - 1] == '0') n--;
-  }
-  return keep(task, {buffer, static_cast<size_t>(n)});
+JgStr jg_time_to_text(JgTask* task, int64_t us, int) {
+  char buffer[32];
+  return keep(task, {buffer, static_cast<size_t>(clock_text(us, 6, buffer, sizeof buffer))});
 }
+
+JgStr jg_timestamp_to_text(JgTask* task, int64_t us, int zoned) { return timestamp_text(task, us, 6, zoned); }
+JgStr jg_timestamp_ns_to_text(JgTask* task, int64_t ns, int zoned) { return timestamp_text(task, ns, 9, zoned); }
 
 int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out) {
   std::string_view v = without_blanks(s);

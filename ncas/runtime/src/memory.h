@@ -6,7 +6,6 @@
 #include <cstring>
 #include <new>
 #include <string>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -71,6 +71,8 @@ inline size_t memory_width(JgType type) {
     case JG_F64:
     case JG_DEC64:
     case JG_TIMESTAMP:
+    case JG_TIME:
+    case JG_TIMESTAMP_NS:
       return 8;
     default:
       return 16;

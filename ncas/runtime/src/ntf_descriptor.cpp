@@ -1,6 +1,7 @@
 // The canonical text of a descriptor (jumpgate/ntf/descriptor.py writes it).
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 #include "jg/ntf.h"
@@ -26,15 +27,29 @@ std::optional<int> number(std::string_view word) {
   int value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size() || value < 0) return std::nullopt;
+  if (word.size() > 1 && word[0] == '0') return std::nullopt;
   return value;
 }
 
 bool parse_type(std::string_view word, ColumnSpec* column) {
   static constexpr std::pair<std::string_view, JgType> KINDS[] = {
-      {"bool", JG_BOOL},           {"int8", JG_I8},       {"int16", JG_I16},     {"int32", JG_I32},
-      {"int64", JG_I64},           {"float32", JG_F32},   {"float64", JG_F64},   {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP}, {"string", JG_STRING}, {"binary", JG_BINARY},
+      {"bool", JG_BOOL},
+      {"int8", JG_I8},
+      {"int16", JG_I16},
+      {"int32", JG_I32},
+      {"int64", JG_I64},
+      {"float32", JG_F32},
+      {"float64", JG_F64},
+      {"date", JG_DATE},
+      {"timestamp", JG_TIMESTAMP},
+      {"string", JG_STRING},
+      {"binary", JG_BINARY},
+      {"time", JG_TIME},
+      {"timestamp_ns", JG_TIMESTAMP_NS},
   };
+  static constexpr std::pair<std::string_view, JgType> OF_A_ZONE_OR_UNIT[] = {
+      {"timestamptz(", JG_TIMESTAMP}, {"timestamptz_ns(", JG_TIMESTAMP_NS}, {"duration(", JG_I64}};
+
   column->nullable = word.ends_with('?');
   if (column->nullable) word.remove_suffix(1);
   if (word.starts_with("decimal(") && word.ends_with(')')) {
@@ -47,6 +62,12 @@ bool parse_type(std::string_view word, ColumnSpec* column) {
     column->scale = *scale;
     column->type = *precision <= 18 ? JG_DEC64 : JG_DEC128;
     return true;
+  }
+  for (const auto& [name, type] : OF_A_ZONE_OR_UNIT) {
+    if (word.starts_with(name) && word.ends_with(')') && word.size() > name.size() + 1) {
+      column->type = type;
+      return true;
+    }
   }
   for (const auto& [name, type] : KINDS) {
     if (word == name) {
@@ -72,6 +93,35 @@ std::string unquote(std::string_view word) {
   return name;
 }
 
+std::string quoted(std::string_view name) {
+  static constexpr char DIGITS[] = "0123456789ABCDEF";
+  std::string word;
+  for (char c : name) {
+    if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && std::strchr("_.-~", c))) {
+      word += c;
+    } else {
+      word += {'%', DIGITS[static_cast<unsigned char>(c) >> 4], DIGITS[c & 15]};
+    }
+  }
+  return word;
+}
+
+std::optional<Layout> layout_of(std::string_view name) {
+  if (name == "columnar") return Layout::kColumnar;
+  if (name == "row") return Layout::kRow;
+  return std::nullopt;
+}
+
+bool parameters_agree(const Descriptor& d) {
+  switch (d.layout) {
+    case Layout::kColumnar:
+      return !d.big_endian && !d.packed && d.alignment == 64;
+    case Layout::kRow:
+      return d.packed == (d.alignment == 1);
+  }
+  return false;
+}
+
 Status malformed(std::string_view line) {
   return {"protocol", "malformed line in an NTF descriptor: '" + std::string(line.substr(0, 80)) + "'"};
 }
@@ -80,6 +130,7 @@ Status malformed(std::string_view line) {
 
 Status parse_descriptor(std::string_view text, Descriptor* out) {
   *out = {};
+  if (!text.ends_with('\n')) return {"protocol", "the text of an NTF descriptor is cut"};
   if (take_line(&text) != "jumpgate-ntf 1") return {"protocol", "not the text of an NTF descriptor of version 1"};
   const auto parameter = [&text](std::string_view key, std::string_view* value) {
     std::string_view line = take_line(&text);
@@ -89,17 +140,20 @@ Status parse_descriptor(std::string_view text, Descriptor* out) {
     return true;
   };
   std::string_view layout, order, packed, alignment;
-  if (!parameter("layout", &layout) || (layout != "columnar" && layout != "row")) return malformed(layout);
+  if (!parameter("layout", &layout)) return malformed(layout);
+  const std::optional<Layout> known = layout_of(layout);
+  if (!known)
+    return {"protocol", "an NTF descriptor of an unknown layout: '" + std::string(layout.substr(0, 80)) + "'"};
   if (!parameter("byte_order", &order) || (order != "little" && order != "big")) return malformed(order);
   if (!parameter("packed", &packed) || (packed != "yes" && packed != "no")) return malformed(packed);
   if (!parameter("alignment", &alignment)) return malformed(alignment);
   const int align = number(alignment).value_or(0);
   if (align < 1 || align > 64 || !std::has_single_bit(static_cast<unsigned>(align))) return malformed(alignment);
-  out->columnar = layout == "columnar";
+  out->layout = *known;
   out->big_endian = order == "big";
   out->packed = packed == "yes";
   out->alignment = align;
-  if (out->columnar ? out->big_endian || out->packed || align != 64 : out->packed != (align == 1)) {
+  if (!parameters_agree(*out)) {
     return {"protocol", "an NTF descriptor's byte order, packing and alignment contradict each other"};
   }
   while (!text.empty()) {
@@ -111,6 +165,7 @@ Status parse_descriptor(std::string_view text, Descriptor* out) {
       return malformed(line);
     }
     column.name = unquote(rest);
+    if (quoted(column.name) != rest) return malformed(line);
     out->columns.push_back(std::move(column));
   }
   return {};

@@ -204,11 +204,23 @@ std::unique_ptr<FrameDecoder> make_row_decoder(const Descriptor& descriptor) {
 }
 
 std::unique_ptr<FrameEncoder> make_encoder(const Descriptor& d) {
-  return d.columnar ? make_columnar_encoder(d) : make_row_encoder(d);
+  switch (d.layout) {
+    case Layout::kColumnar:
+      return make_columnar_encoder(d);
+    case Layout::kRow:
+      return make_row_encoder(d);
+  }
+  return nullptr;
 }
 
 std::unique_ptr<FrameDecoder> make_decoder(const Descriptor& d) {
-  return d.columnar ? make_columnar_decoder(d) : make_row_decoder(d);
+  switch (d.layout) {
+    case Layout::kColumnar:
+      return make_columnar_decoder(d);
+    case Layout::kRow:
+      return make_row_decoder(d);
+  }
+  return nullptr;
 }
 
 }  // namespace jg::ntf

@@ -7,6 +7,9 @@
 
 namespace jg {
 
+// What functions may make of one text: jumpgate/dataflow/functions_text.py has the same.
+constexpr uint64_t kTextBytesMax = 1 << 28;
+
 inline std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }
 
 inline std::string_view without_blanks(JgStr s) {

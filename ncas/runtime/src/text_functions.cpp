@@ -10,8 +10,6 @@ using namespace jg;
 
 namespace {
 
-constexpr uint64_t kTextBytesMax = 1 << 28;
-
 bool alphanumeric(char c) { return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'); }
 
 JgStr first(JgStr s, int64_t n) { return {s.data, static_cast<uint64_t>(skip(s.data, s.data + s.size, n) - s.data)}; }

@@ -64,6 +64,7 @@ int p0_0(JgTask* t, P0* w, int n);
 int p0_1(JgTask* t, P0* w, int n);
 
 int p0_0(JgTask* t, P0* w, int n) {
+  t->entered[0] += n;
   const JgStr* __restrict c1 = (const JgStr*)t->cols[1].data;
   [[maybe_unused]] const uint8_t* __restrict v1 = t->cols[1].valid;
   int k = 0;
@@ -80,7 +81,7 @@ k++;
   return t->failure != JG_OK;
 }
 int p0_1(JgTask* t, P0* w, int n) {
-  t->rows_out += n;
+  t->entered[1] += n;
   {
   if (!w->all_loaded && !w->loaded[1]) {
     w->loaded[1] = 1;
@@ -123,6 +124,7 @@ int p1_1(JgTask* t, P1* w, int n);
 int p1_2(JgTask* t, P1* w, int n);
 
 int p1_0(JgTask* t, P1* w, int n) {
+  t->entered[0] += n;
   const int32_t* __restrict c0 = (const int32_t*)t->cols[0].data;
   [[maybe_unused]] const uint8_t* __restrict v0 = t->cols[0].valid;
   int k = 0;
@@ -139,6 +141,7 @@ k++;
   return t->failure != JG_OK;
 }
 int p1_1(JgTask* t, P1* w, int n) {
+  t->entered[1] += n;
   if (!w->all_loaded && !w->loaded[1]) {
     w->loaded[1] = 1;
     if (jg_load(t, 1, w->s1, n)) return 1;
@@ -170,7 +173,7 @@ int p1_1(JgTask* t, P1* w, int n) {
   return t->failure != JG_OK;
 }
 int p1_2(JgTask* t, P1* w, int n) {
-  t->rows_out += n;
+  t->entered[2] += n;
   {
   if (!w->all_loaded && !w->loaded[2]) {
     w->loaded[2] = 1;
@@ -225,7 +228,7 @@ struct P2 {
 int p2_0(JgTask* t, P2* w, int n);
 
 int p2_0(JgTask* t, P2* w, int n) {
-  t->rows_out += n;
+  t->entered[0] += n;
   {
   [[maybe_unused]] JgRow* const* __restrict r0 = t->rows;
   for (int i = 0; i < n; i++) {
@@ -260,7 +263,7 @@ struct P3 {
 int p3_0(JgTask* t, P3* w, int n);
 
 int p3_0(JgTask* t, P3* w, int n) {
-  t->rows_out += n;
+  t->entered[0] += n;
   {
   [[maybe_unused]] JgRow* const* __restrict r0 = t->rows;
   for (int i = 0; i < n; i++) {
@@ -294,10 +297,10 @@ const JgTableInfo tables[] = {
     {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
-    {sizeof(P0), pipeline0, nullptr, 0},
-    {sizeof(P1), pipeline1, filters1, 1},
-    {sizeof(P2), pipeline2, nullptr, 0},
-    {sizeof(P3), pipeline3, nullptr, 0},
+    {sizeof(P0), 1, pipeline0, nullptr, 0},
+    {sizeof(P1), 2, pipeline1, filters1, 1},
+    {sizeof(P2), 0, pipeline2, nullptr, 0},
+    {sizeof(P3), 0, pipeline3, nullptr, 0},
 };
 
 }  // namespace

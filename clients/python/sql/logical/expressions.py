@@ -11,10 +11,10 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import flat_name
 from jumpgate.client.sql.logical.types import UNSIGNED, is_unsigned, read_literal, read_type, unsigned_literal
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
-from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.substrait.types import Unmapped
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import ZONED, DataType, Schema, bool_
 
 _COMPARISONS = frozenset(("Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "IsDistinctFrom", "IsNotDistinctFrom"))
 #: operators of one operand, by the name of the field
@@ -161,7 +161,7 @@ class ExpressionReader:
             return value
         if _is_null(value):
             return Literal(target.with_nullable(True), None)
-        if not can_cast(value.type, target) or (value.type.kind, target.kind) == ("timestamp", "string"):
+        if not can_cast(value.type, target) or _of_other_text(value.type, target):
             raise Unmapped(f"there is no cast from {value.type.name} to {target.name}")
         if isinstance(value, Literal) and on_failure == "error":
             return cast_to(value, target)
@@ -197,9 +197,24 @@ class ExpressionReader:
     def _call(self, call: pb.Call) -> Expression:
         if call.HasField("definition"):
             raise Unmapped(f"function {call.name} is one of the session's")
+        if call.name == "get_field":
+            return self._field(call)
         found = tuple(self.read(a) for a in call.args)
         typed = [a.type for a in found if not _is_null(a)]
         return scalar(call.name, tuple(_as(a, typed[0]) if typed and _is_null(a) else a for a in found))
+
+    def _field(self, call: pb.Call) -> Expression:
+        """Fields of structs, one below the other."""
+        found = self.read(call.args[0])
+        for name in call.args[1:]:
+            kind = name.literal.WhichOneof("kind") if name.WhichOneof("kind") == "literal" else None
+            if kind not in ("utf8", "large_utf8", "utf8_view"):
+                raise Unmapped(f"{found.type.name}: an element by position or computed key is not known")
+            member = Member.of(found, str(getattr(name.literal, kind)))
+            if member is None:
+                raise Unmapped(f"an element of a {found.type.name} by key is not known")
+            found = member
+        return found
 
     def _subqueries(self, subquery: pb.Subquery) -> Expression:
         if self._subquery is None:
@@ -233,6 +248,13 @@ _WORDS = {
     "similar_to": "SIMILAR TO",
     "grouping_sets": "a grouping set",
 }
+
+
+def _of_other_text(source: DataType, target: DataType) -> bool:
+    """Whether DataFusion has another text for a time or timestamp."""
+    if target.kind == "string":
+        return source.kind in ("time", "timestamp", "timestamp_ns", *ZONED)
+    return source.kind == "string" and target.kind in ("time", "timestamp_ns", *ZONED)
 
 
 def _is_null(expression: Expression) -> bool:

@@ -67,7 +67,7 @@ class Full(_message.Message):
     def __init__(self, catalog: _Optional[str] = ..., schema: _Optional[str] = ..., table: _Optional[str] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("null", "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "utf8", "binary", "date32", "timestamp", "decimal128", "large_binary", "large_utf8", "binary_view", "utf8_view")
+    __slots__ = ("null", "bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float32", "float64", "utf8", "binary", "fixed_binary", "date32", "duration", "timestamp", "time32", "time64", "decimal128", "list", "large_list", "struct", "large_binary", "large_utf8", "map", "binary_view", "utf8_view")
     NULL_FIELD_NUMBER: _ClassVar[int]
     BOOL_FIELD_NUMBER: _ClassVar[int]
     UINT8_FIELD_NUMBER: _ClassVar[int]
@@ -82,11 +82,19 @@ class Type(_message.Message):
     FLOAT64_FIELD_NUMBER: _ClassVar[int]
     UTF8_FIELD_NUMBER: _ClassVar[int]
     BINARY_FIELD_NUMBER: _ClassVar[int]
+    FIXED_BINARY_FIELD_NUMBER: _ClassVar[int]
     DATE32_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    TIME32_FIELD_NUMBER: _ClassVar[int]
+    TIME64_FIELD_NUMBER: _ClassVar[int]
     DECIMAL128_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    LARGE_LIST_FIELD_NUMBER: _ClassVar[int]
+    STRUCT_FIELD_NUMBER: _ClassVar[int]
     LARGE_BINARY_FIELD_NUMBER: _ClassVar[int]
     LARGE_UTF8_FIELD_NUMBER: _ClassVar[int]
+    MAP_FIELD_NUMBER: _ClassVar[int]
     BINARY_VIEW_FIELD_NUMBER: _ClassVar[int]
     UTF8_VIEW_FIELD_NUMBER: _ClassVar[int]
     null: Empty
@@ -103,14 +111,22 @@ class Type(_message.Message):
     float64: Empty
     utf8: Empty
     binary: Empty
+    fixed_binary: int
     date32: Empty
+    duration: int
     timestamp: Timestamp
+    time32: int
+    time64: int
     decimal128: Decimal128
+    list: List
+    large_list: List
+    struct: Struct
     large_binary: Empty
     large_utf8: Empty
+    map: Map
     binary_view: Empty
     utf8_view: Empty
-    def __init__(self, null: _Optional[_Union[Empty, _Mapping]] = ..., bool: _Optional[_Union[Empty, _Mapping]] = ..., uint8: _Optional[_Union[Empty, _Mapping]] = ..., int8: _Optional[_Union[Empty, _Mapping]] = ..., uint16: _Optional[_Union[Empty, _Mapping]] = ..., int16: _Optional[_Union[Empty, _Mapping]] = ..., uint32: _Optional[_Union[Empty, _Mapping]] = ..., int32: _Optional[_Union[Empty, _Mapping]] = ..., uint64: _Optional[_Union[Empty, _Mapping]] = ..., int64: _Optional[_Union[Empty, _Mapping]] = ..., float32: _Optional[_Union[Empty, _Mapping]] = ..., float64: _Optional[_Union[Empty, _Mapping]] = ..., utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary: _Optional[_Union[Empty, _Mapping]] = ..., date32: _Optional[_Union[Empty, _Mapping]] = ..., timestamp: _Optional[_Union[Timestamp, _Mapping]] = ..., decimal128: _Optional[_Union[Decimal128, _Mapping]] = ..., large_binary: _Optional[_Union[Empty, _Mapping]] = ..., large_utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary_view: _Optional[_Union[Empty, _Mapping]] = ..., utf8_view: _Optional[_Union[Empty, _Mapping]] = ...) -> None: ...
+    def __init__(self, null: _Optional[_Union[Empty, _Mapping]] = ..., bool: _Optional[_Union[Empty, _Mapping]] = ..., uint8: _Optional[_Union[Empty, _Mapping]] = ..., int8: _Optional[_Union[Empty, _Mapping]] = ..., uint16: _Optional[_Union[Empty, _Mapping]] = ..., int16: _Optional[_Union[Empty, _Mapping]] = ..., uint32: _Optional[_Union[Empty, _Mapping]] = ..., int32: _Optional[_Union[Empty, _Mapping]] = ..., uint64: _Optional[_Union[Empty, _Mapping]] = ..., int64: _Optional[_Union[Empty, _Mapping]] = ..., float32: _Optional[_Union[Empty, _Mapping]] = ..., float64: _Optional[_Union[Empty, _Mapping]] = ..., utf8: _Optional[_Union[Empty, _Mapping]] = ..., binary: _Optional[_Union[Empty, _Mapping]] = ..., fixed_binary: _Optional[int] = ..., date32: _Optional[_Union[Empty, _Mapping]] = ..., duration: _Optional[int] = ..., timestamp: _Optional[_Union[Timestamp, _Mapping]] = ..., time32: _Optional[int] = ..., time64: _Optional[int] = ..., decimal128: _Optional[_Union[Decimal128, _Mapping]] = ..., list: _Optional[_Union[List, _Mapping]] = ..., large_list: _Optional[_Union[List, _Mapping]] = ..., struct: _Optional[_Union[Struct, _Mapping]] = ..., large_binary: _Optional[_Union[Empty, _Mapping]] = ..., large_utf8: _Optional[_Union[Empty, _Mapping]] = ..., map: _Optional[_Union[Map, _Mapping]] = ..., binary_view: _Optional[_Union[Empty, _Mapping]] = ..., utf8_view: _Optional[_Union[Empty, _Mapping]] = ...) -> None: ...
 
 class Timestamp(_message.Message):
     __slots__ = ("unit", "zone")
@@ -119,6 +135,26 @@ class Timestamp(_message.Message):
     unit: int
     zone: str
     def __init__(self, unit: _Optional[int] = ..., zone: _Optional[str] = ...) -> None: ...
+
+class List(_message.Message):
+    __slots__ = ("element",)
+    ELEMENT_FIELD_NUMBER: _ClassVar[int]
+    element: Field
+    def __init__(self, element: _Optional[_Union[Field, _Mapping]] = ...) -> None: ...
+
+class Struct(_message.Message):
+    __slots__ = ("fields",)
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    fields: _containers.RepeatedCompositeFieldContainer[Field]
+    def __init__(self, fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ...) -> None: ...
+
+class Map(_message.Message):
+    __slots__ = ("entries", "sorted")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    SORTED_FIELD_NUMBER: _ClassVar[int]
+    entries: Field
+    sorted: bool
+    def __init__(self, entries: _Optional[_Union[Field, _Mapping]] = ..., sorted: _Optional[bool] = ...) -> None: ...
 
 class Decimal128(_message.Message):
     __slots__ = ("precision", "scale")
@@ -165,7 +201,7 @@ class Schema(_message.Message):
     def __init__(self, fields: _Optional[_Iterable[_Union[Field, _Mapping]]] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class Scalar(_message.Message):
-    __slots__ = ("bool", "utf8", "large_utf8", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "date32", "decimal128", "utf8_view", "year_months", "day_time", "timestamp", "binary", "month_day_nano", "null")
+    __slots__ = ("bool", "utf8", "large_utf8", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "date32", "time32", "decimal128", "utf8_view", "year_months", "day_time", "timestamp", "binary", "time64", "month_day_nano", "null", "fixed_binary", "duration_s", "duration_ms", "duration_us", "duration_ns")
     BOOL_FIELD_NUMBER: _ClassVar[int]
     UTF8_FIELD_NUMBER: _ClassVar[int]
     LARGE_UTF8_FIELD_NUMBER: _ClassVar[int]
@@ -180,14 +216,21 @@ class Scalar(_message.Message):
     FLOAT32_FIELD_NUMBER: _ClassVar[int]
     FLOAT64_FIELD_NUMBER: _ClassVar[int]
     DATE32_FIELD_NUMBER: _ClassVar[int]
+    TIME32_FIELD_NUMBER: _ClassVar[int]
     DECIMAL128_FIELD_NUMBER: _ClassVar[int]
     UTF8_VIEW_FIELD_NUMBER: _ClassVar[int]
     YEAR_MONTHS_FIELD_NUMBER: _ClassVar[int]
     DAY_TIME_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     BINARY_FIELD_NUMBER: _ClassVar[int]
+    TIME64_FIELD_NUMBER: _ClassVar[int]
     MONTH_DAY_NANO_FIELD_NUMBER: _ClassVar[int]
     NULL_FIELD_NUMBER: _ClassVar[int]
+    FIXED_BINARY_FIELD_NUMBER: _ClassVar[int]
+    DURATION_S_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
+    DURATION_US_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
     bool: bool
     utf8: str
     large_utf8: str
@@ -202,15 +245,22 @@ class Scalar(_message.Message):
     float32: float
     float64: float
     date32: int
+    time32: Time32Value
     decimal128: DecimalValue
     utf8_view: str
     year_months: int
     day_time: DayTime
     timestamp: TimestampValue
     binary: bytes
+    time64: Time64Value
     month_day_nano: MonthDayNano
     null: Type
-    def __init__(self, bool: _Optional[bool] = ..., utf8: _Optional[str] = ..., large_utf8: _Optional[str] = ..., int8: _Optional[int] = ..., int16: _Optional[int] = ..., int32: _Optional[int] = ..., int64: _Optional[int] = ..., uint8: _Optional[int] = ..., uint16: _Optional[int] = ..., uint32: _Optional[int] = ..., uint64: _Optional[int] = ..., float32: _Optional[float] = ..., float64: _Optional[float] = ..., date32: _Optional[int] = ..., decimal128: _Optional[_Union[DecimalValue, _Mapping]] = ..., utf8_view: _Optional[str] = ..., year_months: _Optional[int] = ..., day_time: _Optional[_Union[DayTime, _Mapping]] = ..., timestamp: _Optional[_Union[TimestampValue, _Mapping]] = ..., binary: _Optional[bytes] = ..., month_day_nano: _Optional[_Union[MonthDayNano, _Mapping]] = ..., null: _Optional[_Union[Type, _Mapping]] = ...) -> None: ...
+    fixed_binary: FixedBinaryValue
+    duration_s: int
+    duration_ms: int
+    duration_us: int
+    duration_ns: int
+    def __init__(self, bool: _Optional[bool] = ..., utf8: _Optional[str] = ..., large_utf8: _Optional[str] = ..., int8: _Optional[int] = ..., int16: _Optional[int] = ..., int32: _Optional[int] = ..., int64: _Optional[int] = ..., uint8: _Optional[int] = ..., uint16: _Optional[int] = ..., uint32: _Optional[int] = ..., uint64: _Optional[int] = ..., float32: _Optional[float] = ..., float64: _Optional[float] = ..., date32: _Optional[int] = ..., time32: _Optional[_Union[Time32Value, _Mapping]] = ..., decimal128: _Optional[_Union[DecimalValue, _Mapping]] = ..., utf8_view: _Optional[str] = ..., year_months: _Optional[int] = ..., day_time: _Optional[_Union[DayTime, _Mapping]] = ..., timestamp: _Optional[_Union[TimestampValue, _Mapping]] = ..., binary: _Optional[bytes] = ..., time64: _Optional[_Union[Time64Value, _Mapping]] = ..., month_day_nano: _Optional[_Union[MonthDayNano, _Mapping]] = ..., null: _Optional[_Union[Type, _Mapping]] = ..., fixed_binary: _Optional[_Union[FixedBinaryValue, _Mapping]] = ..., duration_s: _Optional[int] = ..., duration_ms: _Optional[int] = ..., duration_us: _Optional[int] = ..., duration_ns: _Optional[int] = ...) -> None: ...
 
 class DecimalValue(_message.Message):
     __slots__ = ("value", "precision", "scale")
@@ -221,6 +271,30 @@ class DecimalValue(_message.Message):
     precision: int
     scale: int
     def __init__(self, value: _Optional[bytes] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ...) -> None: ...
+
+class Time32Value(_message.Message):
+    __slots__ = ("seconds", "milliseconds")
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MILLISECONDS_FIELD_NUMBER: _ClassVar[int]
+    seconds: int
+    milliseconds: int
+    def __init__(self, seconds: _Optional[int] = ..., milliseconds: _Optional[int] = ...) -> None: ...
+
+class Time64Value(_message.Message):
+    __slots__ = ("microseconds", "nanoseconds")
+    MICROSECONDS_FIELD_NUMBER: _ClassVar[int]
+    NANOSECONDS_FIELD_NUMBER: _ClassVar[int]
+    microseconds: int
+    nanoseconds: int
+    def __init__(self, microseconds: _Optional[int] = ..., nanoseconds: _Optional[int] = ...) -> None: ...
+
+class FixedBinaryValue(_message.Message):
+    __slots__ = ("values", "length")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    values: bytes
+    length: int
+    def __init__(self, values: _Optional[bytes] = ..., length: _Optional[int] = ...) -> None: ...
 
 class DayTime(_message.Message):
     __slots__ = ("days", "milliseconds")

@@ -23,13 +23,13 @@ from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Distinct,
     Filter,
-    Join,
     Limit,
     Operator,
     Project,
     Read,
     Sort,
     column,
+    cross,
 )
 from jumpgate.dataflow.substrait import joins
 from jumpgate.dataflow.substrait.growing import one_row, only_row
@@ -208,10 +208,12 @@ class Reader:
         condition = conjunction(tuple(terms)) if terms else None
         if join.null_aware:
             return _not_in(left, right, join, condition)
+        if join.type not in _JOINS:
+            raise Unmapped(f"join type {join.type} is of a newer DataFusion")
         return joins.read_join(left, right, _JOINS[join.type], condition, datafusion=True)
 
     def _cross_join(self, node: Node, join: pb.CrossJoin) -> Operator:
-        return Join(self._input(node), self._input(node, 1), "inner", (), ())
+        return cross(self._input(node), self._input(node, 1))
 
     def _union(self, node: Node, union: pb.Union) -> Operator:
         return read_set("UNION_ALL", [self._mapped(child) for child in node.children])
@@ -257,7 +259,7 @@ class _Grown:
             raise Unmapped("a correlated subquery is not known")
         encoded = subquery.plan.plan.SerializeToString(deterministic=True)
         found = next(s for s in self._at.subqueries if s.plan.SerializeToString(deterministic=True) == encoded)
-        self.node = Join(self.node, self._relations.scalar(found), "inner", (), ())
+        self.node = cross(self.node, self._relations.scalar(found))
         return column(self.node.schema, len(self.node.schema) - 1)
 
 

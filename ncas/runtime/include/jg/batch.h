@@ -14,12 +14,14 @@ enum JgType : int32_t {
   JG_I64,
   JG_F32,
   JG_F64,
-  JG_DEC64,      // int64_t
-  JG_DEC128,     // jg_i128
-  JG_DATE,       // int32_t, days since 1970-01-01
-  JG_TIMESTAMP,  // int64_t, microseconds since the epoch, no zone
-  JG_STRING,     // JgStr, UTF-8
-  JG_BINARY,     // JgStr
+  JG_DEC64,         // int64_t
+  JG_DEC128,        // jg_i128
+  JG_DATE,          // int32_t, days since 1970-01-01
+  JG_TIMESTAMP,     // int64_t, microseconds since the epoch; of clocks without a zone, or in UTC
+  JG_TIME,          // int64_t, microseconds since midnight
+  JG_TIMESTAMP_NS,  // int64_t, nanoseconds since the epoch, no zone
+  JG_STRING,        // JgStr, UTF-8
+  JG_BINARY,        // JgStr
 };
 
 // A view of bytes; whoever fills the column owns them, until its next batch.

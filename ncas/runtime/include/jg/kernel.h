@@ -85,7 +85,7 @@ struct JgTask {
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  int64_t rows_out;  // rows that reached the pipeline's sinks
+  int64_t* entered;  // rows that came to each step, and last to the sinks
   int32_t failure;   // first failure of this thread
   int32_t site;      // where: index into the program's expression texts
   void* impl;
@@ -137,6 +137,12 @@ int jg_lpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_rpad(JgTask* task, JgStr s, int64_t n, JgStr fill, JgStr* out);
 int jg_repeat(JgTask* task, JgStr s, int64_t n, JgStr* out);
 int jg_replace(JgTask* task, JgStr s, JgStr part, JgStr by, JgStr* out);
+// of regular expressions: `pattern` is what jumpgate/dataflow/regex/automaton.py makes
+int jg_regexp_like(JgStr s, JgStr pattern);
+int64_t jg_regexp_count(JgStr s, JgStr pattern);
+int64_t jg_regexp_position(JgStr s, JgStr pattern);
+int jg_regexp_replace(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
+int jg_regexp_replace_all(JgTask* task, JgStr s, JgStr pattern, JgStr by, JgStr* out);
 JgStr jg_reverse(JgTask* task, JgStr s);
 int64_t jg_position(JgStr s, JgStr part);
 int jg_split_part(JgStr s, JgStr separator, int64_t n, JgStr* out);
@@ -155,8 +161,11 @@ int jg_contains(JgStr s, JgStr part);
 JgStr jg_int_to_text(JgTask* task, int64_t v);
 JgStr jg_decimal_to_text(JgTask* task, jg_i128 v, int scale);
 JgStr jg_bool_to_text(int v);
-JgStr jg_date_to_text(JgTask* task, int32_t days);
-JgStr jg_timestamp_to_text(JgTask* task, int64_t us);
+// zoned: moments, whose text ends with Z
+JgStr jg_date_to_text(JgTask* task, int32_t days, int zoned);
+JgStr jg_time_to_text(JgTask* task, int64_t us, int zoned);
+JgStr jg_timestamp_to_text(JgTask* task, int64_t us, int zoned);
+JgStr jg_timestamp_ns_to_text(JgTask* task, int64_t ns, int zoned);
 int jg_text_to_int(JgStr s, int64_t low, int64_t high, int64_t* out);
 int jg_text_to_decimal(JgStr s, int precision, int scale, jg_i128* out);
 int jg_text_to_float(JgStr s, double* out);
@@ -166,7 +175,9 @@ int jg_text_to_timestamp(JgStr s, int64_t* out);
 // the same where a query casts text, which is read as DataFusion does
 int jg_cast_to_bool(JgStr s, uint8_t* out);
 int jg_cast_to_date(JgStr s, int32_t* out);
+int jg_cast_to_time(JgStr s, int64_t* out);
 int jg_cast_to_timestamp(JgStr s, int64_t* out);
+int jg_cast_to_timestamp_ns(JgStr s, int64_t* out);
 int jg_valid_utf8(JgStr s);
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
 double jg_round(double v, int digits);
@@ -266,6 +277,22 @@ JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
   int c = n ? memcmp(a.data, b.data, n) : 0;
   return c ? c : (a.size > b.size) - (a.size < b.size);
 }
+
+// ---- fields of structs (jumpgate/ntf/README.md, "Nested values"); offsets are those of slots within the value ----
+JG_INLINE int jg_has_field(JgStr s, uint32_t field) {
+  return s.size > field / 8 && ((uint8_t)s.data[field / 8] >> (field % 8) & 1);
+}
+template <class T>
+JG_INLINE T jg_fixed_field(JgStr s, uint32_t slot) {
+  T value;
+  memcpy(&value, s.data + slot, sizeof value);
+  return value;
+}
+JG_INLINE uint32_t jg_end_field(JgStr s, uint32_t slot) { return jg_fixed_field<uint32_t>(s, slot); }
+JG_INLINE JgStr jg_bytes_field(JgStr s, uint32_t start, uint32_t slot) {
+  return JgStr{s.data + start, jg_end_field(s, slot) - start};
+}
+
 JG_INLINE int jg_compare_double(double a, double b) {
   int an = a != a, bn = b != b;
   return (an | bn) ? an - bn : (a > b) - (a < b);
@@ -382,6 +409,7 @@ struct JgJoinFilter {
 };
 struct JgPipelineInfo {
   uint64_t scratch_size;
+  int32_t step_count;
   int (*process)(JgTask*, int rows);  // one batch; non-zero: failed
   const JgJoinFilter* filters;        // of a pipeline that reads files
   int32_t filter_count;

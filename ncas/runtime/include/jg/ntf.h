@@ -19,13 +19,16 @@ namespace jg::ntf {
 
 static_assert(std::endian::native == std::endian::little, "the codecs are written for little-endian hosts");
 
+enum class Layout { kColumnar, kRow };
+
 // The canonical text of an edge's format, parsed. Memory types of columns are those of JgType.
 struct Descriptor {
-  bool columnar = true, big_endian = false, packed = false;
+  Layout layout = Layout::kColumnar;
+  bool big_endian = false, packed = false;
   int alignment = 64;  // bytes
   std::vector<ColumnSpec> columns;
 };
-Status parse_descriptor(std::string_view text, Descriptor* out);
+Status parse_descriptor(std::string_view text, Descriptor* out);  // "protocol" for any other text
 // The format of an edge; "internal" unless its columns have the memory types that the edge's batches have.
 Status edge_descriptor(const EdgeOptions& options, Descriptor* out);
 // "field 3: int32 a here, int64 a there", or "" where the canonical texts are equal.

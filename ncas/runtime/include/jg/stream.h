@@ -13,11 +13,21 @@
 
 namespace jg {
 
+// What a column's bytes mean where they are more than bytes: a nested value (jumpgate/ntf/README.md), whose type is
+// JG_BINARY and whose parts are fields of a struct, the element of a list, or key and value of a map.
+enum class Nesting { kNone, kStruct, kList, kMap };
+
 struct ColumnSpec {
   std::string name;
   JgType type;
   int precision = 0, scale = 0;  // decimals
   bool nullable = true;
+  Nesting nesting = Nesting::kNone;
+  std::vector<ColumnSpec> parts;
+  std::vector<std::string> path;  // of a field of a struct column: the column, then fields; else empty
+
+  // The column of a file that holds it.
+  const std::string& column() const { return path.empty() ? name : path[0]; }
 };
 
 // Counters of one source or one emitter, read by the control thread while workers add to them.

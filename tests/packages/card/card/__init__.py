@@ -18,16 +18,15 @@ from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.nca.device_kind import DeviceKind, Key, is_address
 from jumpgate.nca.interface import (
     Completeness,
-    Cost,
     Device,
     LifeCycle,
     Match,
     Offer,
-    Statistics,
     Unsupported,
     Wire,
     WireInput,
 )  # fmt: skip
+from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 
@@ -96,8 +95,8 @@ class CardJoin:
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.columnar(match.schema if match.wire is None else match.wire.body.schema), TRANSPORT
 
-    def cost(self, match: Match, inputs: tuple[Statistics, ...], device: Device) -> Cost:
-        return Cost(setup_s=0.5, throughput=50e6, parallel=False)
+    def speeds(self, device: Device) -> Speeds:
+        return Speeds(factor=0.0, receive_s=1 / 50e6, setup_s=0.5)
 
 
 def _wire(node: Join) -> Wire:

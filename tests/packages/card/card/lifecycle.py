@@ -44,6 +44,7 @@ class CardDriver:
         try:
             host, _, port = address.rpartition(":")
             driver._reader, driver._writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), TIMEOUT_S)
+            await asyncio.wait_for(driver._tables(0), TIMEOUT_S)  # it answers
         except (OSError, ValueError, TimeoutError) as error:
             await driver.close()
             raise Unreachable(f"no card answers at {address}: {error}", device=device.name) from None

@@ -85,7 +85,7 @@ ARROW_IPC = Format(
     self_describing=True,
     columnar=True,
     substrait="arrow",
-    speeds=Speeds(scan=1e9, accelerated=8e8, client=6e8),
+    speeds=Speeds(number=1e-9, decimal=1e-9, text=4e-9),
     infer_schema=infer_schema,
     rows=rows,
     sample=sample,

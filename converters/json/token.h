@@ -1,0 +1,62 @@
+// The raw text of a JSON value → a value of a column's physical type.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "simdjson.h"
+#include "text/values.h"
+
+namespace jg::json {
+
+using text::Parse;
+
+// RFC 8259, section 6.
+inline bool is_number(std::string_view v) {
+  size_t i = !v.empty() && v[0] == '-';
+  auto digits = [&] {
+    const size_t start = i;
+    while (i < v.size() && static_cast<unsigned char>(v[i] - '0') < 10) i++;
+    return i > start;
+  };
+  const bool zero = i < v.size() && v[i] == '0';
+  const size_t start = i;
+  if (!digits() || (zero && i > start + 1)) return false;
+  if (i < v.size() && v[i] == '.' && (i++, !digits())) return false;
+  if (i < v.size() && (v[i] == 'e' || v[i] == 'E')) {
+    i++;
+    if (i < v.size() && (v[i] == '+' || v[i] == '-')) i++;
+    if (!digits()) return false;
+  }
+  return i == v.size();
+}
+
+// What a string's raw text (without its quotes) says; false: it is no JSON.
+class Unescaper {
+ public:
+  bool operator()(std::string_view raw, std::string* out) {
+    std::string_view result;
+    if (parser_.parse("\"" + std::string(raw) + "\"").get(result)) return false;
+    out->assign(result);
+    return true;
+  }
+
+ private:
+  simdjson::dom::parser parser_;
+};
+
+// Writes the scalar with raw text `v`, not null, into row `i` of `data`. unescape(&text) puts what the raw text of a
+// string says in its place, and keeps it.
+template <class Unescape>
+Parse store_token(const ColumnSpec& spec, std::string_view v, void* data, int i, Unescape&& unescape) {
+  if (v[0] != '"') {
+    if (spec.type == JG_BOOL) return v == "true" || v == "false" ? text::store(spec, v, data, i) : Parse::kWrong;
+    if (spec.type < JG_DATE && is_number(v)) return text::store(spec, v, data, i);
+    const bool simple = v == "true" || v == "false" || is_number(v);
+    return spec.type >= JG_STRING && simple ? text::store(spec, v, data, i) : Parse::kWrong;  // 12 is "12"
+  }
+  v = v.substr(1, v.size() - 2);
+  if (v.find('\\') != std::string_view::npos && !unescape(&v)) return Parse::kWrong;
+  return text::store(spec, v, data, i);
+}
+
+}  // namespace jg::json

@@ -1,0 +1,136 @@
+"""How much work an operator is, in the units of jumpgate.nca.speeds, by the rows that are estimated to reach it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.join_types import Output
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Read,
+    Skyline,
+    Sort,
+    Window,
+)
+from jumpgate.dataflow.types import DataType
+from jumpgate.nca.speeds import LARGE, SMALL, Work
+
+#: a build's row beside its columns: its hash, its chain and its place in a directory at most half full
+JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
+
+
+def work(node: Operator, estimator: Estimator) -> Work | None:
+    """The work of `node` itself, without that of its inputs; None where it is not known how many rows there are."""
+    inputs = [estimator.of(i).rows for i in node.inputs]
+    output = estimator.of(node).rows
+    if output is None or None in inputs:
+        return None
+    rows = [r for r in inputs if r is not None]
+    match node:
+        case Read():
+            return _scan(node, estimator, output)
+        case Filter():
+            return {"filter": rows[0] * len(conjuncts(node.predicate))}
+        case Project():
+            return {"expression": rows[0] * _computed(node.expressions)}
+        case Join():
+            return _join(node, rows[0], rows[1], output)
+        case Aggregate():
+            return _group(rows[0], output, len(node.measures), _computed(node.keys))
+        case Distinct():
+            return _group(rows[0], output, 0, 0)
+        case Sort() if node.limit is not None:
+            kept = min(rows[0], float(node.limit + node.offset))
+            return {"filter": rows[0], "sort": kept * _levels(kept)}
+        case Sort() | Skyline():
+            return {"sort": rows[0] * _levels(rows[0])}
+        case Window():
+            return {"sort": rows[0] * _levels(rows[0]), "window": rows[0] * len(node.functions)}
+    return {}
+
+
+def state_bytes(node: Operator, estimator: Estimator) -> float:
+    """What an operator holds between rows; 0 where that is not known."""
+    match node:
+        case Join():
+            build = estimator.of(node.build)
+            return (build.bytes or 0.0) + JOIN_ROW_BYTES * (build.rows or 0.0)
+        case Aggregate() | Distinct():
+            groups = estimator.of(node)
+            return (groups.bytes or 0.0) + GROUP_ROW_BYTES * (groups.rows or 0.0)
+        case Sort() if node.limit is not None:
+            return estimator.of(node).bytes or 0.0
+        case Sort() | Skyline() | Window():
+            return estimator.of(node.input).bytes or 0.0
+    return 0.0
+
+
+def by_size(name: str, rows: float, entries: float) -> Work:
+    """Looking `rows` times into a table of so many entries, shared between the kinds for small and large tables."""
+    large = math.log(max(entries, SMALL) / SMALL) / math.log(LARGE / SMALL)
+    large = min(1.0, large)
+    return {name: rows * (1.0 - large), f"{name} large": rows * large}
+
+
+def added(parts: Iterable[Work]) -> Work:
+    """All of it."""
+    total: Counter[str] = Counter()
+    for part in parts:
+        for name, amount in part.items():
+            total[name] += amount  # type: ignore[assignment]
+    return total
+
+
+def _scan(node: Read, estimator: Estimator, rows: float) -> Work:
+    found: Counter[str] = Counter()
+    for field in node.schema:
+        found[f"scan {node.format} {_class(field.type)}"] += rows  # type: ignore[assignment]
+    files = estimator.files(node).bytes or 0.0
+    return {f"open {node.format}": 1.0, f"scan {node.format} byte": files, **found}
+
+
+def _class(type: DataType) -> str:
+    if type.is_text:
+        return "text"
+    return "decimal" if type.kind == "decimal" else "number"
+
+
+def _computed(expressions: Iterable[Expression]) -> int:
+    """How many expressions are neither columns nor literals, parts included."""
+    return sum(not isinstance(e, ColumnRef | Literal) for whole in expressions for e in whole.walk())
+
+
+def _join(node: Join, left: float, right: float, output: float) -> Work:
+    built, probing = (left, right) if node.builds_left else (right, left)
+    if not node.left_keys:
+        return {"build": built, "filter": left * right}
+    pairs = output if node.residual is not None else 0.0
+    return {
+        **by_size("build", built, built),
+        **by_size("probe", probing, built),
+        "filter": pairs,
+        "expression": 0.0 if node.type.output is Output.LEFT else output,
+    }
+
+
+def _group(rows: float, groups: float, measures: int, computed: int) -> Work:
+    return {**by_size("group", rows, groups), "measure": rows * measures, "expression": rows * computed}
+
+
+def _levels(rows: float) -> float:
+    return math.log2(max(2.0, rows))
+
+
+def sent_bytes(node: Operator, estimator: Estimator) -> float | None:
+    """Bytes of the rows that `node` sends."""
+    rows = estimator.of(node).rows
+    return None if rows is None else rows * row_bytes(node.schema)

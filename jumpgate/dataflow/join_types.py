@@ -1,0 +1,103 @@
+"""The types of joins. What others do depends on these properties, not on names (docs/add-a-join-type.md)."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+
+from jumpgate.errors import InvalidDataflow
+
+
+class Output(enum.Enum):
+    """What a join's rows are."""
+
+    PAIRS = "pairs"  #: columns of both inputs: rows of one beside their partners in the other
+    LEFT = "left"  #: rows of the left input, each once at most
+    MARK = "mark"  #: rows of the left input, each once, and whether it has a partner (NULL: undecided)
+
+
+class JoinType(enum.StrEnum):
+    """A type of join. Its text is its name in the protobuf, in `explain`, and for people.
+
+    matched, unmatched: whether left rows that have a partner, and those that have none, are in the result;
+    unmatched_right: whether right rows that have none are, after all others (what is read of the other input is then
+    NULL). substrait: its name there; swapped: that of the same join with its inputs exchanged, where Substrait has one.
+    """
+
+    INNER = "inner", Output.PAIRS, True, False, False, "JOIN_TYPE_INNER"
+    LEFT = "left", Output.PAIRS, True, True, False, "JOIN_TYPE_LEFT"
+    RIGHT = "right", Output.PAIRS, True, False, True, "JOIN_TYPE_RIGHT"
+    FULL = "full", Output.PAIRS, True, True, True, "JOIN_TYPE_OUTER"
+    SEMI = "semi", Output.LEFT, True, False, False, "JOIN_TYPE_LEFT_SEMI", "JOIN_TYPE_RIGHT_SEMI"
+    ANTI = "anti", Output.LEFT, False, True, False, "JOIN_TYPE_LEFT_ANTI", "JOIN_TYPE_RIGHT_ANTI"
+    MARK = "mark", Output.MARK, True, True, False, "JOIN_TYPE_LEFT_MARK", "JOIN_TYPE_RIGHT_MARK"
+
+    output: Output
+    matched: bool
+    unmatched: bool
+    unmatched_right: bool
+    substrait: str
+    swapped: str
+
+    def __new__(
+        cls,
+        name: str,
+        output: Output = Output.PAIRS,
+        matched: bool = True,
+        unmatched: bool = False,
+        unmatched_right: bool = False,
+        substrait: str = "",
+        swapped: str = "",
+    ) -> JoinType:
+        self = str.__new__(cls, name)
+        self._value_ = name
+        self.output = output
+        self.matched, self.unmatched, self.unmatched_right = matched, unmatched, unmatched_right
+        self.substrait, self.swapped = substrait, swapped
+        return self
+
+    __repr__ = str.__repr__
+
+    @classmethod
+    def _missing_(cls, value: object) -> JoinType:
+        """Raises InvalidDataflow: what comes from outside may be anything."""
+        close = difflib.get_close_matches(str(value), list(cls), 1, 0.6)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(cls)}"
+        raise InvalidDataflow(f"join: unknown type {value!r}; {hint}", operator="join")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the result has the columns of both inputs."""
+        return self.output is Output.PAIRS
+
+    @property
+    def marks(self) -> bool:
+        """Whether the result has a column of its own; whether that is NULL depends on all right rows."""
+        return self.output is Output.MARK
+
+    @property
+    def extends_left(self) -> bool:
+        """Whether the result may have NULL for left columns."""
+        return self.unmatched_right
+
+    @property
+    def extends_right(self) -> bool:
+        """Whether the result may have NULL for right columns."""
+        return self.pairs and self.unmatched
+
+    @property
+    def any_order(self) -> bool:
+        """Whether the result is the pairs alone: several such joins can be done in any order, and a condition means the
+        same within the join and above it."""
+        return self.pairs and not self.unmatched and not self.unmatched_right
+
+    @property
+    def mirrored(self) -> JoinType | None:
+        """The type that gives the same rows with the inputs exchanged; None if there is none."""
+        sides = (self.unmatched_right, self.unmatched)
+        return next((t for t in JoinType if t.pairs and (t.unmatched, t.unmatched_right) == sides and self.pairs), None)
+
+    @property
+    def may_build_left(self) -> bool:
+        """Whether the rows of the right input can look for those of the left one, of which some are the result."""
+        return self.output is Output.LEFT

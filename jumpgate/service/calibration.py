@@ -1,0 +1,94 @@
+"""What `jumpgate calibrate` measured on this machine, kept in the cache: seconds for a unit of each kind of work.
+
+A file that is damaged, of an earlier version or of another number of cores counts for nothing, and a warning says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import platform
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from jumpgate.codegen import cache
+from jumpgate.nca.speeds import assumed, unit_seconds
+
+__all__ = ["assumed", "cores", "load", "path", "save", "unit_seconds"]
+
+#: of the file: what was measured by an earlier one is not comparable
+VERSION = 2
+#: who was measured: a host's core under generated programs, and DataFusion in the client
+WHO = ("host", "datafusion")
+
+
+def load(who: str) -> Mapping[str, float]:
+    """What was measured of `who`; empty if nothing was. A file that cannot be used is a warning."""
+    file = path()
+    try:
+        state = os.stat(file)
+    except OSError:
+        return {}
+    return _load(file, state.st_mtime_ns, state.st_size).get(who, {})
+
+
+def save(measured: Mapping[str, Mapping[str, float]]) -> Path:
+    """Keeps what was measured for this machine; raises BuildError where the cache cannot be written."""
+    file = path()
+    cache.folder("calibration")
+    staged = file.with_suffix(f".{os.getpid()}")
+    text = json.dumps({"version": VERSION, "cores": cores(), "seconds": measured}, indent=1)
+    with cache.explained():
+        staged.write_text(text + "\n")
+        os.replace(staged, file)
+    return file
+
+
+def path() -> Path:
+    """Where the figures of this machine are."""
+    host = "".join(c if c.isalnum() else "-" for c in platform.node()) or "localhost"
+    return cache.root() / "calibration" / f"{host}.json"
+
+
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+@functools.lru_cache(maxsize=4)
+def _load(file: Path, _modified_ns: int, _size: int) -> dict[str, dict[str, float]]:
+    try:
+        found = json.loads(file.read_text())
+        wrong = _wrong(found)
+    except (OSError, ValueError, RecursionError) as error:
+        found, wrong = None, f"it cannot be read ({error})"
+    if wrong:
+        warnings.warn(
+            f"what `jumpgate calibrate` measured is ignored, as {file} is of no use: {wrong}; run it again",
+            stacklevel=3,
+        )
+        return {}
+    return {who: {str(k): float(v) for k, v in found["seconds"][who].items()} for who in WHO}
+
+
+def _wrong(found: object) -> str:
+    """Why the content of a file is of no use, or nothing."""
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        return "it was measured by another version of Jumpgate"
+    if found.get("cores") != cores():
+        return f"it was measured with {found.get('cores')} cores, there are {cores()} now"
+    seconds = found.get("seconds")
+    if not isinstance(seconds, dict) or not all(isinstance(seconds.get(who), dict) for who in WHO):
+        return "its figures are missing"
+    for of_one in seconds.values():
+        for name, value in of_one.items():
+            try:
+                unit_seconds(name, {})
+            except (KeyError, ValueError):
+                return f"there is no such work as {name!r}"
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+                return f"{name!r} takes {value!r}"
+    return ""

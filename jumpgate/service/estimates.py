@@ -1,0 +1,60 @@
+"""What a planned job is expected to take, here and with other speeds, as Explain answers it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from jumpgate.dataflow.operators import Emit, Operator, numbered
+from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.speeds import seconds_of, unit_seconds
+from jumpgate.v1 import service_pb2 as pb
+
+
+def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
+    """The plan's figures. Elsewhere nothing is sent, and what is used several times is computed as often."""
+    seconds = dict(elsewhere.seconds)
+    found = pb.Estimate(known=plan.figures.seconds is not None, seconds=plan.figures.seconds or 0.0)
+    total = unit_seconds("job", seconds) if seconds else 0.0
+    for instance in plan.instances:
+        if instance.index:
+            continue
+        paths = _paths(instance.root)
+        for number, node in enumerate(numbered(instance.root)):
+            figures = plan.figures.operators.get((instance.fragment, number))
+            if figures is None:
+                continue
+            there = 0.0
+            if seconds and not isinstance(node, Emit):
+                there = paths[id(node)] * seconds_of(figures.work, seconds, elsewhere.cores)
+            if isinstance(node, Emit) and instance.output == plan.result:
+                found.rows, found.bytes = figures.rows, figures.bytes
+            total += there
+            found.operators.append(
+                pb.OperatorEstimate(
+                    fragment=instance.fragment,
+                    number=number,
+                    kind=node.kind,
+                    rows=figures.rows,
+                    bytes=figures.bytes,
+                    doubt=figures.doubt,
+                    seconds=figures.seconds,
+                    elsewhere_seconds=there,
+                )
+            )
+    found.elsewhere_seconds = total
+    return found
+
+
+def _paths(root: Operator) -> Counter[int]:
+    """How many ways lead from the root to each node, by its identity."""
+    found = Counter({id(root): 1})
+    waiting: Counter[int] = Counter(id(child) for node in numbered(root) for child in node.inputs)
+    ready = [root]
+    while ready:
+        node = ready.pop()
+        for child in node.inputs:
+            found[id(child)] += found[id(node)]
+            waiting[id(child)] -= 1
+            if not waiting[id(child)]:
+                ready.append(child)
+    return found

@@ -1,0 +1,45 @@
+"""The whole conformance kit on one accelerator: in this process where it is Python, then on real hosts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from jumpgate.client.session import Session
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.hosts.config import Config, this_machine
+from jumpgate.nca.conformance import Case, Report, check, compare
+from jumpgate.nca.interface import NCA
+from jumpgate.nca.lifecycle import WorkerLifecycle
+from jumpgate.nca.registry import Registry
+from jumpgate.service import embedded
+from jumpgate.testing.in_process import InProcess
+from jumpgate.testing.live import agents
+from jumpgate.testing.rig import LocalRig
+
+
+def check_nca(
+    nca: NCA, registry: Registry, config: Config, cases: int = 50, directed: int | None = 8, own: Sequence[Case] = ()
+) -> Report:
+    """What all parts of the kit saw. `directed`: so many directed dataflows of each operator on real processes, where
+    each may need a program of its own; in this process all of them. `own` are run in both."""
+    samples = tuple(getattr(nca, "sample_devices", ()))  # where the configuration has no device of their kind
+    if not {d.kind for d in samples} & {d.kind for d in config.devices}:
+        config = replace(config, devices=(*config.devices, *samples))
+    devices = (this_machine().device, *config.devices)
+    report = Report(nca.name)
+    if isinstance(nca.lifecycle, WorkerLifecycle):
+        with contextlib.closing(InProcess(nca)) as runs, LocalRig(registry, devices, runs=runs, own=own) as rig:
+            report = compare(nca, rig, cases)
+        if report.findings:
+            return report  # on real processes the same would be wrong, and take longer
+    with (
+        contextlib.closing(embedded.start(config, registry)) as service,
+        Session(service.address, prefer=(nca.name,)) as session,
+        LocalRig(
+            registry, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents,
+            directed=directed, own=own,
+        ) as rig,
+    ):  # fmt: skip
+        return check(nca, rig, cases, report)

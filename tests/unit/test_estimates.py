@@ -1,0 +1,148 @@
+"""Rows, values, doubts and times of operators over small tables whose answers are known."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from jumpgate.client import col, count, read
+from jumpgate.compiler import CompileOptions, compile_dataflow
+from jumpgate.compiler.columns import met, overlap, remaining, united
+from jumpgate.compiler.estimate import Estimator
+from jumpgate.compiler.explain import count as shown
+from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.figures import measured
+from jumpgate.compiler.normalise import normalise
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.push_filters import push_filters
+from jumpgate.compiler.work import by_size, work
+from jumpgate.converters.probe import estimate
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.operators import Send
+from jumpgate.nca.interface import ColumnStatistics
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
+from jumpgate.testing.plans import host
+
+DAYS, SALES = 1000, 4000
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Dataflow, Dataflow]:
+    """Days by number, 100 to a year; sales on the days of the years 3 and 4, four items in turn, one in ten unsold."""
+    folder = tmp_path_factory.mktemp("estimates")
+    days = {"day": range(DAYS), "year": [d // 100 for d in range(DAYS)], "week": [d // 7 for d in range(DAYS)]}
+    sales = {
+        "sold": [300 + i % 200 if i % 10 else None for i in range(SALES)],
+        "item": [f"item {i % 4}" for i in range(SALES)],
+        "group": [f"group {i % 4 // 2}" for i in range(SALES)],
+    }
+    for name, columns in (("days", days), ("sales", sales)):
+        parquet.write_table(pa.table(columns), folder / f"{name}.parquet")
+    return read(folder / "days.parquet"), read(folder / "sales.parquet")
+
+
+def estimated(flow: Dataflow) -> tuple[float, float]:
+    """Rows, and by which factor they may be off."""
+    plan = Plan(Send(flow.root, ()), CompileOptions(statistics=estimate), (), Registry(), Estimator(estimate))
+    plan = push_filters(normalise(plan))
+    node = plan.root.input
+    return plan.estimator.rows(node), plan.estimator.doubt(node)
+
+
+def test_small_tables_are_exact(tables: tuple[Dataflow, Dataflow]) -> None:
+    days, sales = tables
+    assert estimated(days) == (1000, 1)
+    assert estimated(days.filter((col("year") == 3) & (col("day") < 350))) == (50, 1)
+    assert estimated(days.filter(col("year").isin((2, 3)) | (col("week") * 2 == 0))) == (207, 1)
+    assert estimated(sales.filter(col("item").like("item%") & col("sold").is_null())) == (400, 1)
+    assert estimated(days.filter(col("year") == 77)) == (0, 1)
+
+
+def test_a_filter_on_the_other_side_counts_only_where_the_keys_meet(tables: tuple[Dataflow, Dataflow]) -> None:
+    days, sales = tables
+    year = days.filter(col("year") == 3)
+    rows, doubt = estimated(sales.join(year, left_on="sold", right_on="day"))
+    assert rows == pytest.approx(1800, rel=0.1) and 1 < doubt < 2
+    every_other = days.filter(col("day").isin(range(0, DAYS, 2)))  # half of them, of the whole calendar
+    rows, _ = estimated(sales.join(every_other, left_on="sold", right_on="day"))
+    assert rows == pytest.approx(1800, rel=0.2)
+    rows, _ = estimated(sales.join(days.filter(col("year") == 8), left_on="sold", right_on="day"))
+    assert rows < 50
+
+
+def test_columns_that_go_together_make_no_more_groups(tables: tuple[Dataflow, Dataflow]) -> None:
+    days, sales = tables
+    assert estimated(sales.aggregate(by=["item", "group"], n=count()))[0] == 4
+    assert estimated(sales.aggregate(by=["sold"], n=count()))[0] == pytest.approx(200, rel=0.15)
+    assert estimated(sales.aggregate(n=count())) == (1, 1)
+    joined = sales.join(days, left_on="sold", right_on="day")
+    assert estimated(joined.aggregate(by=["year"], n=count()))[0] == pytest.approx(2, abs=0.2)  # those with sales
+    assert estimated(joined.aggregate(by=["week"], n=count()))[0] == pytest.approx(29, rel=0.1)
+
+
+def test_having_and_limits(tables: tuple[Dataflow, Dataflow]) -> None:
+    _, sales = tables
+    groups = sales.aggregate(by=["sold"], n=count())
+    assert estimated(groups.filter(col("n") > 1000))[0] < 1
+    assert estimated(groups.filter(col("n") > 1))[0] > 150
+    assert estimated(sales.top(7, col("item"))) == (7, 1)
+
+
+def test_files_that_are_not_there_are_unknown(tmp_path: Path) -> None:
+    file = tmp_path / "none.json"
+    file.touch()
+    flow = read(file, schema={"k": "int64"})
+    file.unlink()
+    plan = Estimator(estimate)
+    assert plan.of(flow.root).rows is None and work(flow.root, plan) is None
+
+
+def test_values_that_are_left() -> None:
+    assert remaining(100, 1000, 1000) == 100
+    assert remaining(1000, 1000, 10) == pytest.approx(10)
+    assert 60 < remaining(100, 1000, 100) < 70
+    a, b = ColumnStatistics(100.0, 0, 99), ColumnStatistics(50.0, 50, 199)
+    assert overlap(a, b) == 0.5 and overlap(a, ColumnStatistics(1.0)) == 1
+    assert met(a, b).low == 50 and met(a, b).high == 99
+    assert united([ColumnStatistics(1.0), ColumnStatistics(1.0)]).distinct == 2
+    assert united([a, b]) == ColumnStatistics(100.0, 0, 199)
+    one = ColumnStatistics(1.0, 7, 7)
+    assert united([one, one]) == one
+    assert overlap(one, a) == 1 and overlap(one, b) == 0 and overlap(a, one) == 0.01
+
+
+def test_times_are_work_times_speeds() -> None:
+    assert seconds_of({"job": 1, "probe": 4}, {"job": 1.0, "probe": 0.5}, cores=2) == 2.0
+    assert unit_seconds("scan parchment text", {"scan text": 7.0}) == 7.0
+    assert unit_seconds("open parchment", {"open": 3.0}) == 3.0
+    with pytest.raises(KeyError):
+        unit_seconds("juggle", {})
+    slow = Speeds({"sort": 1.0}, factor=2.0).of({"probe": 4.0})
+    assert slow.seconds["sort"] == 1.0 and slow.seconds["probe"] == 8.0
+    assert slow.seconds["build"] == 2 * assumed()["build"]
+    assert by_size("probe", 10, 1) == {"probe": 10, "probe large": 0}
+    assert by_size("probe", 10, 1e9) == {"probe": 0, "probe large": 10}
+    assert math.isclose(sum(by_size("probe", 10, 1e5).values()), 10)
+
+
+def test_explain_shows_what_was_expected_and_what_was(tables: tuple[Dataflow, Dataflow]) -> None:
+    days, _ = tables
+    flow = days.filter(col("year") == 3)
+    plan = compile_dataflow(flow.root, (host("a"),), default_registry(), CompileOptions(statistics=estimate))
+    assert plan.figures.seconds is not None and plan.figures.operators["f0", 1].rows == 100
+    text = explain_text(plan.explain)
+    assert "[100 rows, " in text and "the whole job " in text
+    counters = {"f0.0": {"operators": {"1": {"rows": 90}, "0": {"busy_ns": 2_000_000}}}}
+    assert measured(counters, "f0") == {1: {"rows": 90}, 0: {"seconds": 0.002}}
+    text = explain_text(plan.explain, counters=counters)
+    assert "; was 90 rows]" in text and "; was 2 ms of a core for the passes that end here]" in text
+
+
+@pytest.mark.parametrize(("rows", "text"), [(3, "3"), (1234, "1.23 k"), (5.6e7, "56 M"), (2e9, "2 G")])
+def test_counts_have_three_digits(rows: float, text: str) -> None:
+    assert shown(rows) == text
