@@ -31,7 +31,7 @@ def _compared(node: Operator) -> tuple[str, list[Expression]]:
         case Join():
             return "a key is", [*node.left_keys, *node.right_keys]
         case Aggregate():
-            measured = [m.argument for m in node.measures if m.argument is not None and m.function not in _PASSING]
+            measured = [e for m in node.measures if m.function != "count" for e in m.expressions]
             return "a key or measure is of", [*node.keys, *measured]
         case Sort() | Skyline():
             return "a key is", [k.expression for k in node.keys]
