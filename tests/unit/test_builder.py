@@ -266,7 +266,7 @@ MISTAKES = [
     (lambda s, i: s.filter(col("note")), "filter needs a condition, note is string"),
     (lambda s, i: s.filter(col("note").like("a!", "!")), "like: the escape '!' must precede %, _ or itself in 'a!'"),
     (lambda s, i: s.filter(col("sold") == lit(object)), "a Python type is no SQL value"),
-    (lambda s, i: s.filter(col("day") == datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)), "has a time zone"),
+    (lambda s, i: s.filter(col("day") == datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)), "cannot be used as date"),
     (lambda s, i: s.filter(col("note") == "\ud800"), "is not valid Unicode"),
     (lambda s, i: s.select(col("sold") + 1), "sold + 1 in select has no name; add .alias(name)"),
     (lambda s, i: s.select(x=col("note") + 1), "select: note + 1: takes numbers, not string, int32"),

@@ -131,11 +131,11 @@ def test_footers_tell_every_column_in_its_place(tmp_path: Path) -> None:
         "x.y": t.struct(t.Field("z", t.int64), t.Field("p.q", t.string)),
         "x": t.int64,
         "deep": t.list_(t.struct(t.Field("m", t.map_(t.string, t.float64)))),
-        "time": t.opaque("time64[us]"),
+        "time": t.time,
         "p.q": t.string,
     }
     assert footer.schema == t.Schema.of(**expected)
     assert footer.range("x") == footers.Range(1, 1, 0)
     assert footer.range("p.q") == footers.Range(b"b", b"b", 0)
-    assert footer.range("time") == footers.Range()
+    assert footer.range("time") == footers.Range(1, 1, 0)
     assert read(str(tmp_path / "t.parquet"), columns=["p.q", "x"]).schema == t.Schema.of(**{"p.q": t.string}, x=t.int64)
