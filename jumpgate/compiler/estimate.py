@@ -209,7 +209,8 @@ class Estimator:
                 function = node.functions[index - len(node.input.schema)].function
                 if function not in ("row_number", "rank", "dense_rank"):
                     return NOTHING
-                most = max(1.0, self.rows(node) / self._groups(node.input, node.partition_by))
+                groups = max(1.0, self._groups(node.input, node.partition_by))  # none where there are no rows
+                most = max(1.0, self.rows(node) / groups)
                 return ColumnStatistics(most, 1.0, most, 0.0)
             case UnionAll():
                 return united([self._at(member, index) for member in node.members])

@@ -22,7 +22,7 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.work import by_size, work
 from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.operators import Send
+from jumpgate.dataflow.operators import Send, SortKey, Window, WindowFunction, column, window_type
 from jumpgate.nca.interface import ColumnStatistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
@@ -91,6 +91,17 @@ def test_having_and_limits(tables: tuple[Dataflow, Dataflow]) -> None:
     assert estimated(groups.filter(col("n") > 1000))[0] < 1
     assert estimated(groups.filter(col("n") > 1))[0] > 150
     assert estimated(sales.top(7, col("item"))) == (7, 1)
+
+
+def test_ranks_of_no_rows(tables: tuple[Dataflow, Dataflow]) -> None:
+    """As of a subquery that finds nothing: no rows, no groups, and nothing is divided by them."""
+    days, _ = tables
+    nothing = days.filter(col("year") == 77).root
+    key = column(nothing.schema, 0)
+    for partition in ((), (key,)):
+        rank = WindowFunction("rank", (), window_type("rank", ()), "rank")
+        ranked = Dataflow(Window(nothing, partition, (SortKey(key),), (rank,)))
+        assert estimated(ranked.filter(col("rank") < 11))[0] == 0
 
 
 def test_files_that_are_not_there_are_unknown(tmp_path: Path) -> None:
