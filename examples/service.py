@@ -2,13 +2,14 @@
 
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from jumpgate.client import col, connect, count, read
 from jumpgate.errors import Cancelled
 from jumpgate.service import embedded
 
-with tempfile.TemporaryDirectory() as folder, embedded.start() as service:  # or: jumpgate serve --port 7411
+with tempfile.TemporaryDirectory() as folder, closing(embedded.start()) as service:  # or: jumpgate serve --port 7411
     Path(folder, "n.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(10_000)))
     numbers = read(Path(folder, "n.csv"), schema={"n": "int64"})
 

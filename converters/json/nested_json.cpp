@@ -150,10 +150,11 @@ Parse NestedJson::write_entries(const ColumnSpec& spec, std::string_view text, N
   });
   columnar::ListWriter list(columnar::map_entry());
   Parse parsed = Parse::kOk;
-  for (const auto& [key, value] : entries) {
+  for (const auto& entry : entries) {
     list.add([&](NestedBytes* to) {
+      const std::string_view key = entry.first;
       columnar::write_struct(spec.parts, to, [&](size_t i, NestedBytes* part) {
-        if (i == 1) return append(spec.parts[1], value, part, &parsed);
+        if (i == 1) return append(spec.parts[1], entry.second, part, &parsed);
         alignas(16) unsigned char slot[16] = {};
         const Parse stored = text::store(spec.parts[0], key, slot, 0);
         if (stored != Parse::kOk) parsed = failed(spec.parts[0], key, stored);

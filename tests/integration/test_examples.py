@@ -10,10 +10,10 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PRINTED = {
-    "sql.py": "{'name': 'apple', 'sold': 334, 'paid': Decimal('166",
+    "sql.py": "{'name': 'apple', 'sold': 334, 'paid': 167000.0}",
     "dataflow.py": "'name': None",
     "service.py": "[5, 50, 500, 5000]",
-    "errors.py": "malformed 3 |",
+    "errors.py": "schema 3 |",
 }
 
 

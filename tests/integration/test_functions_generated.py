@@ -433,7 +433,7 @@ def test_literals_are_exact(shared: Lab) -> None:
     """Each edge value as a literal comes back as it was."""
     table, rows, _ = make(shared, ["int8"], [[0]], True)
     expressions = [
-        Literal(DataType(t.kind, t.precision, t.scale, v is None), v)
+        Literal(t.with_nullable(v is None), v)
         for t, values in ((parse_type(t), vs) for t, vs in VALUES.items())
         for v in values
     ]

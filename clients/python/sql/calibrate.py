@@ -99,7 +99,7 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
 
     Returns seconds of a core by kind of work, of `host` and of `datafusion`.
     """
-    found = {"host": calibration.assumed(), "datafusion": assumed()}
+    found = {"host": dict(calibration.assumed()), "datafusion": assumed()}
     with tempfile.TemporaryDirectory(prefix="jumpgate-calibrate-") as folder:
         all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
         for number, format in enumerate(all_of_them):
