@@ -45,7 +45,8 @@ class Alternative:
     def rank(self, seconds_per_money: float) -> tuple[float, ...]:
         if self.seconds is None:
             return (-self.preferred, self.overloaded, self.fragments, self.matches)
-        worth = self.seconds + self.money * seconds_per_money
+        # the same work adds up to sums that differ in their last digits: these are equal, and fewer matches are better
+        worth = float(f"{self.seconds + self.money * seconds_per_money:.9g}")
         return (-self.preferred, self.overloaded, worth, self.fragments, self.matches)
 
 

@@ -141,6 +141,7 @@ def _aggregates(lab: Lab) -> Found:
         yield f"of {type}, no rows", _none(flow).aggregate(by=(), **least), ""
         yield f"of {type}, no rows and so no groups", _none(flow).aggregate(by=["g"], **least), ""
         yield f"distinct {type}", flow.aggregate(by=["g"], d=count_distinct("v")), ""
+        yield f"the largest {type} of a group", flow.aggregate(by=["g"], hi=max_("v")), ""
         if not numeric:
             continue
         yield f"one sum of nothing, of {type}", _none(flow).aggregate(s=sum_("v")), ""

@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Emit, Partitioning, Read, Receive
 from jumpgate.dataflow.types import Schema, decimal, int32, int64, string
 from jumpgate.errors import InternalError, Unreachable
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobContext, JobPlan
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
-from jumpgate.ncas.scan import PARQUET as SCAN_PARQUET
+from jumpgate.ncas.scan import Scan
 from jumpgate.ncas.software import CHANNELS
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ntf.codec import arrow_schema
@@ -596,7 +597,7 @@ def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) 
     file = tmp_path / "input.parquet"
     pq.write_table(pa.Table.from_batches([batch_of(KEYS, [])]), file)
     pigeons = Transport("pigeons", "pigeon")
-    refused = SCAN_PARQUET.match_input(KEYS, pigeons)
+    refused = Scan(formats()["parquet"]).match_input(KEYS, pigeons)
     assert refused is not None and refused.reason == "software NCAs receive over tcp, udp, not pigeon"
     read = Read((str(file),), "parquet", KEYS.schema, (0, 1))
     device = Device("here")

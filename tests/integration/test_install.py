@@ -107,7 +107,7 @@ def test_a_missing_extra_is_named_in_one_sentence(
 
 def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Path, Path]]) -> None:
     path, folder = installed("")
-    done = run("jumpgate doctor && jumpgate nca list", path, folder)
+    done = run("COLUMNS=400 jumpgate doctor && jumpgate nca list", path, folder)  # wide: no line is folded
     assert done.returncode == 0, done.stderr
     for extra in NEEDS:
         assert f"pip install 'jumpgate[{extra}]'" in done.stdout
