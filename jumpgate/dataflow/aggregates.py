@@ -371,9 +371,9 @@ _declare("median", "the middle value, or the mean of the two middle ones; of dec
          _middle, numeric=True, distinct=True, substrait=("median",), datafusion=("median",), body=_median)  # fmt: skip
 _declare("quantile_cont", "between the values around a share of them, in millionths of their distance; float64",
          _constant(float64), numeric=True, distinct=True, options=(float64,), option_rule=_share,
-         datafusion=("percentile_cont",), body=_quantile_cont)  # fmt: skip
+         substrait=("quantile_cont",), datafusion=("percentile_cont",), body=_quantile_cont)  # fmt: skip
 _declare("quantile_disc", "the least value that is not below a share of the values", _same, distinct=True,
-         options=(float64,), option_rule=_share, body=_quantile_disc)  # fmt: skip
+         options=(float64,), option_rule=_share, substrait=("quantile_disc",), body=_quantile_disc)  # fmt: skip
 _declare("mode", "the value that occurs most; of several the least", _same, body=_mode, substrait=("mode",))
 _declare("string_agg", "texts in the order given, with a separator between them; NULL for none", _text, ordered=True,
          distinct=True, options=(string,), substrait=("string_agg",), datafusion=("string_agg",),
@@ -390,7 +390,7 @@ _FIRST = States(
     lambda s: s[0] if s else None,
 )
 _declare("first_value", "its argument in the first row by the order given, which may be NULL", _same, keeps_nulls=True,
-         ordered=True, datafusion=("first_value",), states=_FIRST)  # fmt: skip
+         ordered=True, substrait=("first_value",), datafusion=("first_value",), states=_FIRST)  # fmt: skip
 
 #: forms over the values that differ → the plain aggregate
 DISTINCT = {a.name: a.distinct_of for a in AGGREGATES.values() if a.distinct_of}

@@ -15,7 +15,7 @@ from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.frontend import Frontend
 from jumpgate.client.sql.logical import relations as logical
-from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.dataflow.operators import Aggregate, Join, Operator, Read
 from jumpgate.dataflow.substrait import Kept, Reader, from_plan, to_plan
 from jumpgate.study.suites import SUITES
 from jumpgate.testing import oracle
@@ -25,8 +25,11 @@ from jumpgate.testing.shapes import shape
 SAID = (*SAID_BY_SUBSTRAIT, "window")
 
 SEEDS = range(40)
-#: of which DataFusion takes the plans: no extract (of a word), no NULL marks, no names that repeat in one relation
-DATAFUSION_SEEDS = (0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 15, 16, 17, 18, 19, 20)
+#: without those that have an extract (of a word) or names that repeat in one relation, which DataFusion does not take
+DATAFUSION_SEEDS = sorted({*range(60)} - {13, 24, 33, 34, 54})
+#: so many of them hold nothing that DataFusion lacks
+COMPARED_MIN = 20
+NOT_IN_DATAFUSION = ("quantile_cont", "quantile_disc", "mode")
 
 
 @pytest.mark.parametrize("name", ["tpcds", "tpch"])
@@ -71,9 +74,32 @@ def test_random_dataflows_read_back_and_compute_the_same(seed: int, tmp_path: Pa
     assert not oracle.difference(oracle.run(once), root)
 
 
-@pytest.mark.parametrize("seed", DATAFUSION_SEEDS)
-def test_datafusion_computes_the_same_from_the_plan(seed: int, tmp_path: Path) -> None:
-    root = Generator(seed, tmp_path, ("parquet",), SAID_BY_SUBSTRAIT).dataflow(1 + seed % 5)
+def test_datafusion_computes_the_same_from_the_plan(tmp_path: Path) -> None:
+    compared = 0
+    for seed in DATAFUSION_SEEDS:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        root = Generator(seed, folder, ("parquet",), SAID_BY_SUBSTRAIT).dataflow(1 + seed % 5)
+        if not _datafusion_lacks(root):
+            assert not oracle.difference(_typed(_of_datafusion(root), root), root), f"seed {seed}"
+            compared += 1
+    assert compared >= COMPARED_MIN
+
+
+def _datafusion_lacks(root: Operator) -> bool:
+    """Whether its consumer reads something of the plan in another way, or not at all."""
+    for node in root.walk():
+        match node:
+            case Read() if any(f.type.kind == "time" for f in node.file_schema):
+                return True  # taken for a Time32 of microseconds, which does not exist
+            case Aggregate() if any(m.declaration.plain in NOT_IN_DATAFUSION for m in node.measures):
+                return True
+            case Join() if node.type.marks:
+                return True  # its marks are FALSE where SQL's IN is NULL: NULL IN (NULL)
+    return False
+
+
+def _of_datafusion(root: Operator) -> pa.Table:
     reads = {node.files: node for node in root.walk() if isinstance(node, Read)}
     tables = {f"t{i}": read for i, read in enumerate(reads.values())}
     context = SessionContext()
@@ -81,8 +107,7 @@ def test_datafusion_computes_the_same_from_the_plan(seed: int, tmp_path: Path) -
         context.register_parquet(name, read.files[0])
     plan = Serde.deserialize_bytes(to_plan(root, tables).SerializeToString())
     logical = Consumer.from_substrait_plan(context, plan)
-    found = context.create_dataframe_from_logical_plan(logical).to_arrow_table()
-    assert not oracle.difference(_typed(found, root), root)
+    return context.create_dataframe_from_logical_plan(logical).to_arrow_table()
 
 
 def _typed(found: pa.Table, root: Operator) -> pa.Table:

@@ -152,7 +152,7 @@ class _Writer:
             invocation=AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
             if declaration.distinct_of
             else AggregateFunction.AGGREGATION_INVOCATION_ALL,
-            sorts=map(self._sort_key, measure.order),
+            sorts=map(self._sort_key, _whole_order(measure)),
         )
         for argument in measure.arguments:
             call.arguments.add().value.CopyFrom(self.expression(argument))
@@ -294,6 +294,13 @@ _WRITERS: dict[type[op.Operator], Callable[[_Writer, Any], Rel]] = {
     op.UnionAll: _Writer._union,
     op.Window: _Writer._window,
 }
+
+
+def _whole_order(measure: op.Measure) -> tuple[op.SortKey, ...]:
+    """With the argument itself last, by which rows that tie are ordered here; Substrait leaves that open."""
+    if not measure.declaration.ordered or any(k.expression == measure.arguments[0] for k in measure.order):
+        return measure.order
+    return (*measure.order, op.SortKey(measure.arguments[0]))
 
 
 def _fetch(input: Rel, count: int | None, offset: int) -> Rel:
