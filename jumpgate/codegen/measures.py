@@ -7,6 +7,7 @@ In the C++, `row` is a group's row; `a` and `b` are rows of one group, of which 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -73,25 +74,25 @@ def partial_output(m: Measure, states: Fields) -> tuple[Expression, ...]:
     return STATES[m.function].partial(m, states)
 
 
-class State:
+class State(ABC):
     """One way to hold a measure. Of `values` some may be NULL; a row counts where none of them is."""
 
-    def fields(self, m: Measure) -> Types:
-        raise NotImplementedError
+    @abstractmethod
+    def fields(self, m: Measure) -> Types: ...
 
+    @abstractmethod
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
         """Adds the values of a row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
         """Adds a partial state that arrived as columns."""
-        raise NotImplementedError
 
-    def merge_rows(self, h: Held) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def merge_rows(self, h: Held) -> str: ...
 
-    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value: ...
 
     def partial(self, m: Measure, states: Fields) -> tuple[Expression, ...]:
         return states
@@ -412,6 +413,9 @@ class Values(State):
             lines.append(f"if (!({v.null})) {store}" if v.null and i else store)
         return [_where(values[:1], " ".join(lines))]
 
+    def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
+        raise AssertionError("the rows of such a group are brought together, not its states")
+
     def merge_rows(self, h: Held) -> str:
         return f"jg_join_values(&a->v{h.list}, &b->v{h.list});" if h.fills else ""
 
@@ -421,9 +425,9 @@ class Values(State):
     def finish(self, h: Held) -> list[str]:
         return ["if (n) {", *self.result(h, f"row->f{h.first}"), f"row->f{h.first + 1} = 1;", "}"]
 
+    @abstractmethod
     def result(self, h: Held, out: str) -> list[str]:
         """Statements that set `out`, given the n > 0 values."""
-        raise NotImplementedError
 
 
 class Median(Values):
