@@ -2,6 +2,7 @@ package io.jumpgate.ntf;
 
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
+import io.jumpgate.dataflow.Layout;
 import io.jumpgate.v1.NetworkTupleFormat;
 import java.io.ByteArrayOutputStream;
 import java.io.Serializable;
@@ -19,16 +20,6 @@ import java.util.stream.IntStream;
  * can travel as it. Raises IllegalArgumentException where parameters contradict each other.
  */
 public final class Descriptor implements Serializable {
-  /** How a batch's bytes are laid out. */
-  public enum Layout {
-    COLUMNAR,
-    ROW;
-
-    String text() {
-      return name().toLowerCase(Locale.ROOT);
-    }
-  }
-
   private static final int VERSION = 1;
   private static final int FIELDS_MAX = 65_535;
   private static final int ALIGNMENT_MAX = 64;
