@@ -15,7 +15,7 @@ from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import DataType, bool_, int32, int64, string
 from jumpgate.errors import ComputeError
 
-#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/scalars.h has the same)
+#: what repeat, lpad, rpad and replace may make of one text (ncas/runtime/src/functions/scalars.h has the same)
 TEXT_BYTES_MAX = 1 << 28
 #: what Unicode's simple case folding makes equal to an ASCII letter: the Kelvin sign and the long s
 _FOLDED = {0x212A: "k", 0x17F: "s"}

@@ -13,13 +13,14 @@ from jumpgate.errors import BuildError
 
 #: the codecs and edges stand alone: they need neither Arrow nor simdjson
 NTF_SOURCES = (
-    "crc32c", "ntf_descriptor", "ntf_frame", "ntf_columnar", "ntf_row", "ntf_stream", "edge_socket", "edge_emitter",
-    "edge_receiver", "edge_listener",
+    "ntf/crc32c", "ntf/descriptor", "ntf/frame", "ntf/columnar", "ntf/row", "ntf/stream",
+    "edges/socket", "edges/emitter", "edges/receiver", "edges/listener",
 )  # fmt: skip
 #: the ends of edges over datagrams stand alone likewise
 DATAGRAM_SOURCES = (
-    "crc32c", "ntf_descriptor", "ntf_columnar", "ntf_row", "edge_socket", "datagram_packet", "datagram_flow",
-    "datagram_socket", "datagram_tuples", "datagram_blocks", "datagram_drain", "datagram_sender", "datagram_receiver",
+    "ntf/crc32c", "ntf/descriptor", "ntf/columnar", "ntf/row", "edges/socket",
+    "datagrams/packet", "datagrams/flow", "datagrams/socket", "datagrams/tuples", "datagrams/blocks", "datagrams/drain",
+    "datagrams/sender", "datagrams/receiver",
 )  # fmt: skip
 RELEASE = ("-O2", "-march=native")
 SANITIZED = ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")

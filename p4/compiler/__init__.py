@@ -8,6 +8,6 @@ C++ for the software switch, P4Info, and a resource report.
 from __future__ import annotations
 
 from jumpgate.p4.compiler.compile import Compiled, compile_source, front_end, report
-from jumpgate.p4.compiler.source import P4Error, Problem
+from jumpgate.p4.compiler.frontend.source import P4Error, Problem
 
 __all__ = ["Compiled", "P4Error", "Problem", "compile_source", "front_end", "report"]

@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.alus import check_alus
-from jumpgate.p4.compiler.elaborate import elaborate
-from jumpgate.p4.compiler.grammar import parse
-from jumpgate.p4.compiler.preprocess import Preprocessor
+from jumpgate.p4.compiler.checks.alus import check_alus
+from jumpgate.p4.compiler.checks.rules import check_rules
+from jumpgate.p4.compiler.checks.stateful import check_stateful
+from jumpgate.p4.compiler.elaboration.elaborate import elaborate
+from jumpgate.p4.compiler.frontend.grammar import parse
+from jumpgate.p4.compiler.frontend.preprocess import Preprocessor
+from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 from jumpgate.p4.compiler.profile import load_profile
-from jumpgate.p4.compiler.rules import check_rules
-from jumpgate.p4.compiler.source import Diagnostics, Mistake, Position
-from jumpgate.p4.compiler.stateful import check_stateful
 
 if TYPE_CHECKING:
-    from jumpgate.p4.compiler.resources import Resources
+    from jumpgate.p4.compiler.allocation.resources import Resources
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Compiled:
     @cached_property
     def cpp(self) -> str:
         """C++ source of the library that the software switch loads."""
-        from jumpgate.p4.compiler.backend import render
+        from jumpgate.p4.compiler.output.backend import render
 
         return render(self.program)
 
     @cached_property
     def p4info(self) -> Any:
         """A p4.config.v1.P4Info message."""
-        from jumpgate.p4.compiler.p4info import p4info
+        from jumpgate.p4.compiler.output.p4info import p4info
 
         return p4info(self.program)
 
     @cached_property
     def resources(self) -> Resources:
         """What the program takes of the hardware; `problems` says what does not fit."""
-        from jumpgate.p4.compiler.resources import resources
+        from jumpgate.p4.compiler.allocation.resources import resources
 
         return resources(self.program, load_profile(self.profile))
 

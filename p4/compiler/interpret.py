@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.arithmetic import binary, cut, read, unary
+from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, read, unary
 
 Words = tuple[int, ...]
 

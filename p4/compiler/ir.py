@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from jumpgate.p4.compiler.source import Position
+from jumpgate.p4.compiler.frontend.source import Position
 
 
 @dataclass(frozen=True, slots=True)

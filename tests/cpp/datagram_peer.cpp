@@ -25,9 +25,9 @@
 #include <sstream>
 #include <thread>
 
-#include "datagram_edge.h"
-#include "datagram_flow.h"
-#include "datagram_socket.h"
+#include "datagrams/edge.h"
+#include "datagrams/flow.h"
+#include "datagrams/socket.h"
 #include "jg/ntf.h"
 
 namespace {

@@ -2,7 +2,7 @@
 // stop.
 #include <cstdio>
 
-#include "memory.h"
+#include "base/memory.h"
 
 int main() {
   if (jg::available_memory() <= 0) return 1;

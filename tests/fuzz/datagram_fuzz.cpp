@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "datagram_blocks.h"
-#include "datagram_drain.h"
-#include "datagram_edge.h"
-#include "datagram_flow.h"
-#include "datagram_packet.h"
+#include "datagrams/blocks.h"
+#include "datagrams/drain.h"
+#include "datagrams/edge.h"
+#include "datagrams/flow.h"
+#include "datagrams/packet.h"
 
 namespace {
 

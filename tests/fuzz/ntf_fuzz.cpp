@@ -7,7 +7,7 @@
 #include <string>
 
 #include "jg/ntf.h"
-#include "ntf_bytes.h"
+#include "ntf/bytes.h"
 
 namespace {
 

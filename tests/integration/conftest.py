@@ -25,7 +25,7 @@ def scripted_host(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A host program whose instances do what a test says; everything else in it is the runtime library's."""
     runtime = toolchain.runtime()
     program = tmp_path_factory.mktemp("scripted") / "jghost"
-    sources = [HERE / "scripted_instance.cpp", HERE.parents[1] / "ncas/runtime/src/host_main.cpp"]
+    sources = [HERE / "scripted_instance.cpp", HERE.parents[1] / "ncas/runtime/src/process/host_main.cpp"]
     command = [
         toolchain.compiler(), "-std=gnu++20", "-O1", *toolchain.VARIANTS[toolchain.default_variant()],
         "-I", runtime.include, "-isystem", Path(simdjson.__file__).parent, *sources, "-o", program,

@@ -10,10 +10,10 @@ import pytest
 
 from jumpgate.errors import ConfigError
 from jumpgate.p4.compiler import P4Error, compile_source, front_end, report
-from jumpgate.p4.compiler.phv import Containers
-from jumpgate.p4.compiler.placement import place
+from jumpgate.p4.compiler.allocation.phv import Containers
+from jumpgate.p4.compiler.allocation.placement import place
+from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.profile import load_profile
-from jumpgate.p4.compiler.source import Diagnostics
 from jumpgate.p4.programs.render import PROGRAMS, PruneSizes, render
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"

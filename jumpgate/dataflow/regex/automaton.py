@@ -7,7 +7,7 @@ start (Cox, Regular Expression Matching in the Wild, 2010). Both take time that 
 
 An automaton is 256 classes of bytes, six numbers (`_HEADER`), and a row for each state: flags (1: a match ends here,
 2: one ends here if the text does), then the next state for each class. A state is the place of its row; 0 is dead. Of a
-`matcher`, the next one is a match. ncas/runtime/src/regex.cpp runs it.
+`matcher`, the next one is a match. ncas/runtime/src/functions/regex.cpp runs it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,82 @@
+// Rows that arrived as packets, on their way from the edge's thread to a worker.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "datagrams/edge.h"
+#include "datagrams/packet.h"
+#include "ntf/row.h"
+
+namespace jg::datagram {
+
+// At most JG_BATCH_ROWS rows: groups, or the rows behind tuples.
+struct Block {
+  struct Row {
+    Group group;
+    bool null_key;
+  };
+  std::vector<Row> groups;
+  ntf::Bytes tuples, texts;  // the frame's two sections
+  int32_t rows = 0;
+
+  // Whether another packet of any size fits.
+  bool is_full() const {
+    return static_cast<size_t>(rows) + SLOTS_MAX > JG_BATCH_ROWS ||
+           tuples.size() + texts.size() > BYTES_MAX - PACKET_BYTES_MAX;
+  }
+  void clear() {
+    groups.clear();
+    tuples.clear();
+    texts.clear();
+    rows = 0;
+  }
+  void add(const Group& group, bool null_key) {
+    groups.push_back({group, null_key});
+    rows++;
+  }
+
+ private:
+  static constexpr size_t BYTES_MAX = 256 << 10;
+};
+
+// What an edge's packets hold; the same for its thread and all workers.
+class BlockFormat {
+ public:
+  static Status make(const EdgeOptions& edge, const DatagramOptions& options, BlockFormat* out);
+  // Adds what a packet delivers to a block that is not full; false, and nothing is added, if it is malformed.
+  bool add(const Data& data, Block* block) const;
+
+  enum class Output { KEY, COUNT, SUM, MIN, MAX };
+  bool has_groups() const { return outputs_.size() > 0; }
+  const std::vector<Output>& outputs() const { return outputs_; }
+  const ntf::Descriptor& descriptor() const { return descriptor_; }
+
+ private:
+  bool add_row(const uint8_t* payload, size_t size, Block* block) const;
+
+  ntf::Descriptor descriptor_;
+  std::unique_ptr<ntf::RowLayout> layout_;
+  std::vector<Output> outputs_;
+  std::vector<uint8_t> never_null_;  // null bits that must not be set
+};
+
+// One worker's batches of blocks.
+class BlockReader {
+ public:
+  BlockReader(const BlockFormat& format, std::string edge);
+  // All rows of the block, which must live as long as the batch is used. "overflow" if a number does not fit its
+  // column's type.
+  Status read(Block* block, JgBatch* out);
+
+ private:
+  Status read_column(const Block& block, size_t c);
+
+  const BlockFormat& format_;
+  const std::string edge_;
+  std::unique_ptr<ntf::FrameDecoder> decoder_;
+  ntf::Bytes frame_;
+  std::vector<ntf::Bytes> values_, masks_;
+  std::vector<JgCol> cols_;
+};
+
+}  // namespace jg::datagram

@@ -1,0 +1,133 @@
+#include "datagrams/flow.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace jg::datagram {
+namespace {
+
+constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.01, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
+constexpr double WINDOW_FIRST = 16;  // and least
+constexpr double SILENCE_MAX_S = 5;
+// A packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985).
+constexpr double OVERTAKEN_TRIPS = 1.25;
+
+}  // namespace
+
+FlowSender::FlowSender(int window_bits)
+    : mask_((1u << window_bits) - 1),
+      cells_(mask_ + 1),
+      congestion_(WINDOW_FIRST),
+      threshold_(mask_ + 1.0),
+      timeout_(TIMEOUT_FIRST_S) {}
+
+void FlowSender::send(uint32_t number, double now) {
+  cell(number) = {now, now + timeout_, 1, 0};
+  on_the_way_++;
+  wake_at_ = std::min(wake_at_, now + timeout_);
+}
+
+bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out) {
+  if (heard_at_ == NEVER) heard_at_ = now;
+  if (wake_at_ <= now) {
+    wake_at_ = NEVER;
+    earliest_ = now;
+    const uint64_t end = busy_ ? std::min(oldest_ + 1, next_) : next_;
+    for (uint64_t number = oldest_; number <= end; number++) {
+      const uint32_t at = number == end ? 0 : static_cast<uint32_t>(number);  // END comes last
+      Sent& sent = cell(at);
+      if (sent.sends == 0) continue;
+      if (lost_at(sent) <= now) {
+        if (!repeat(at, now)) return false;
+        out->push_back(at);
+      }
+      wake_at_ = std::min(wake_at_, lost_at(sent));
+      earliest_ = std::min(earliest_, sent.at);
+    }
+  }
+  const auto last = std::min<uint64_t>(packets, uint64_t{oldest_} + mask_);
+  while (!busy_ && next_ <= last && on_the_way_ < static_cast<uint32_t>(congestion_)) {
+    send(next_, now);
+    out->push_back(next_++);
+  }
+  if (complete && oldest_ > packets && !ended_ && end_.sends == 0) {
+    send(0, now);
+    out->push_back(0);
+  }
+  return true;
+}
+
+bool FlowSender::acknowledged(uint32_t number, double now) {
+  if (number != 0 && (number < oldest_ || number >= next_)) return false;
+  Sent& sent = cell(number);
+  if (sent.sends == 0) return false;
+  if (sent.sends == 1) measure(now - sent.at);
+  if (mean_ >= 0 && (sent.sends == 1 || now - sent.at >= mean_ / 2)) {  // not an earlier copy's
+    newest_ = std::max(newest_, sent.at);
+  }
+  heard_at_ = now;
+  sent.sends = 0;
+  on_the_way_--;
+  if (earliest_ < newest_) wake_at_ = std::min(wake_at_, overtaken_at(earliest_));
+  if (busy_) {
+    busy_ = false;
+    halved_before_ = next_;
+    wake_at_ = now;
+  }
+  if (number == 0) {
+    ended_ = true;
+    return true;
+  }
+  congestion_ += congestion_ < threshold_ ? 1 : 1 / congestion_;
+  congestion_ = std::min(congestion_, mask_ + 1.0);
+  while (oldest_ < next_ && cell(oldest_).sends == 0) oldest_++;
+  return true;
+}
+
+void FlowSender::busy(double now) {
+  busy_ = true;
+  wake_at_ = now;  // looked at once more: what is waited for has changed
+  for (Sent& sent : cells_) {
+    sent.sends = std::min(sent.sends, 2);
+    sent.timeouts = std::min(sent.timeouts, 1);
+  }
+}
+
+double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAKEN_TRIPS * mean_; }
+
+double FlowSender::lost_at(const Sent& sent) const {
+  const bool overtaken = !busy_ && mean_ >= 0 && sent.at < newest_;
+  return overtaken ? std::min(sent.timeout_at, overtaken_at(sent.at)) : sent.timeout_at;
+}
+
+bool FlowSender::repeat(uint32_t number, double now) {
+  Sent& sent = cell(number);
+  if (sent.sends >= SENDS_MAX && now - heard_at_ >= SILENCE_MAX_S) {
+    given_up_ = number;
+    return false;
+  }
+  if (!busy_ && number >= halved_before_) {
+    threshold_ = congestion_ = std::max(congestion_ / 2, WINDOW_FIRST);
+    halved_before_ = next_;
+  }
+  const double timeout = busy_ ? std::max(timeout_, BUSY_S) : timeout_;
+  if (sent.timeout_at <= now) sent.timeouts++;
+  sent.at = now;
+  sent.timeout_at = now + std::min(std::ldexp(timeout, std::max(sent.timeouts - 1, 0)), TIMEOUT_MAX_S);
+  sent.sends++;
+  repeated_++;
+  return true;
+}
+
+void FlowSender::measure(double trip) {
+  if (mean_ < 0) {
+    mean_ = trip;
+    deviation_ = trip / 2;
+  } else {
+    deviation_ += (std::abs(mean_ - trip) - deviation_) / 4;
+    mean_ += (trip - mean_) / 8;
+  }
+  timeout_ = std::min(std::max(mean_ + 4 * deviation_, TIMEOUT_MIN_S), TIMEOUT_MAX_S);
+}
+
+}  // namespace jg::datagram

@@ -1,0 +1,356 @@
+// The sending end of an edge: each worker collects rows for each peer and sends them as frames over connections that
+// the workers share.
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "edges/socket.h"
+#include "jg/ntf.h"
+#include "jg/stream.h"
+#include "ntf/bytes.h"
+
+namespace jg {
+
+using net::connect_to;
+using net::Deadline;
+using net::deadline_in;
+using net::errno_text;
+using net::Fd;
+using net::Io;
+using net::left_ms;
+using net::receive_all;
+using net::send_all;
+using net::set_edge_options;
+using net::WaitTimer;
+
+namespace {
+
+constexpr int64_t FRAME_ROWS = 65536;       // a frame leaves when it has so many rows
+constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is encoded while this one is received
+constexpr size_t VALUE_BYTES_MAX = 20;      // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t APPEND_BYTES = 1u << 20;   // most that is added to a frame at once, if it is more than one row
+constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
+constexpr int ERROR_WAIT_MS = 200;  // for the reason that a consumer gives before it closes
+
+using ntf::FrameEncoder;
+using ntf::FrameHeader;
+using ntf::StreamTotals;
+
+// A payload as pieces of memory, with what its frames' headers need to know of it.
+struct Payload {
+  std::vector<iovec> pieces;
+  uint32_t rows = 0, length = 0, crc = 0;
+};
+
+class Connection {
+ public:
+  Connection(const EdgeOptions& options, size_t peer, Counters* counters)
+      : options_(options), address_(options.peers[peer]), partition_(peer), counters_(counters) {}
+
+  Status connect(Deadline deadline, const std::atomic<bool>& cancelled) {
+    Fd fd;
+    const Status status = connect_to(address_, deadline, cancelled, &fd);
+    if (!status.ok()) return named(status.error().code, status.error().message);
+    set_edge_options(fd.get());
+    fd_ = std::move(fd);
+    socket_ = fd_.get();
+    if (cancelled) return named("cancelled", "cancelled");
+    const ntf::Hello hello{static_cast<uint32_t>(options_.index),
+                           static_cast<uint32_t>(partition_),
+                           options_.token,
+                           options_.job,
+                           options_.edge,
+                           options_.fingerprint,
+                           options_.ntf};
+    const std::string payload = ntf::encode_hello(hello);
+    if (payload.size() > ntf::CONTROL_BYTES_MAX) {
+      return named("protocol", "the descriptor has " + std::to_string(payload.size()) + " bytes; at most " +
+                                   std::to_string(ntf::CONTROL_BYTES_MAX) + " can be greeted with");
+    }
+    return sent(send_all(fd_.get(), ntf::control_frame(ntf::HELLO, payload), &counters_->wait_ns));
+  }
+
+  Status await_accept(Deadline deadline, int timeout_ms) {
+    FrameHeader header;
+    std::string payload;
+    switch (receive_control(left_ms(deadline, timeout_ms), &header, &payload)) {
+      case Io::OK:
+        break;
+      case Io::TIMED_OUT:
+        return named("unreachable", "no answer to the greeting within " + std::to_string(timeout_ms) + " ms");
+      default:
+        return named("unreachable", "it closed the connection during the handshake");
+    }
+    if (header.kind == ntf::ACCEPT) return {};
+    if (header.kind == ntf::ERROR) return told(payload);
+    return named("protocol", "it answered the greeting with a frame of kind " + std::to_string(header.kind));
+  }
+
+  Status send(const Payload& payload) {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      const WaitTimer timer(&counters_->wait_ns);
+      lock.lock();
+    }
+    if (broken_) return named("unreachable", "the connection is closed");
+    FrameHeader header = ntf::make_header(ntf::DATA, payload.rows, payload.length, totals_.frames(), payload.crc);
+    std::vector<iovec> pieces{{&header, sizeof header}};
+    pieces.insert(pieces.end(), payload.pieces.begin(), payload.pieces.end());
+    broken_ = true;  // until the whole frame is out
+    JG_RETURN_IF_ERROR(sent(send_all(fd_.get(), &pieces, &counters_->wait_ns)));
+    broken_ = false;
+    totals_.add(header);
+    counters_->batches.fetch_add(1, std::memory_order_relaxed);
+    counters_->rows.fetch_add(payload.rows, std::memory_order_relaxed);
+    counters_->bytes.fetch_add(sizeof header + payload.length, std::memory_order_relaxed);
+    return {};
+  }
+
+  Status finish() {
+    const std::lock_guard lock(mutex_);
+    if (broken_) return named("unreachable", "the connection is closed");
+    broken_ = true;
+    JG_RETURN_IF_ERROR(sent(
+        send_all(fd_.get(), ntf::control_frame(ntf::END, totals_.encode(), totals_.frames()), &counters_->wait_ns)));
+    ::shutdown(fd_.get(), SHUT_WR);
+    return {};
+  }
+
+  // After finish: until the consumer has room for what was sent last.
+  Status drain() { return sent(net::drain(fd_.get(), &counters_->wait_ns)); }
+
+  // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
+  void cancel() {
+    const int fd = socket_;
+    if (fd < 0) return;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock() && !broken_) {
+      const std::string error = ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted"));
+      [[maybe_unused]] const ssize_t n = ::send(fd, error.data(), error.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    ::shutdown(fd, SHUT_RDWR);
+  }
+
+ private:
+  Io receive_control(int timeout_ms, FrameHeader* header, std::string* payload) {
+    const Deadline deadline = deadline_in(timeout_ms);
+    Io io = receive_all(fd_.get(), header, sizeof *header, &counters_->wait_ns, timeout_ms);
+    if (io != Io::OK) return io;
+    if (!ntf::check_header(*header).ok() || header->kind == ntf::DATA) return Io::FAILED;
+    payload->resize(header->length);
+    io = receive_all(fd_.get(), payload->data(), payload->size(), &counters_->wait_ns, left_ms(deadline, timeout_ms));
+    if (io == Io::OK && !ntf::check_crc(*header, ntf::crc32c(0, payload->data(), payload->size())).ok())
+      return Io::FAILED;
+    return io;
+  }
+
+  Status sent(Io io) {
+    if (io == Io::OK) return {};
+    const std::string reason = io == Io::CLOSED ? "it closed the connection" : errno_text(errno);
+    FrameHeader header;
+    std::string payload;
+    if (receive_control(ERROR_WAIT_MS, &header, &payload) == Io::OK && header.kind == ntf::ERROR) return told(payload);
+    return named("unreachable", reason);
+  }
+
+  Status told(const std::string& payload) {
+    std::string code, message;
+    JG_RETURN_IF_ERROR(ntf::decode_error(payload, &code, &message));
+    return named(code == "protocol" ? "protocol" : "unreachable", "it answered: " + message);
+  }
+
+  Status named(const std::string& code, const std::string& what) const {
+    return {code,
+            "edge '" + options_.edge + "': consumer " + std::to_string(partition_) + " at " + address_ + ": " + what,
+            {{"edge", options_.edge}, {"peer", address_}}};
+  }
+
+  const EdgeOptions& options_;
+  const std::string address_;
+  const size_t partition_;
+  Counters* const counters_;
+  Fd fd_;                        // set by connect, closed with the emitter
+  std::atomic<int> socket_{-1};  // the same, for cancel
+  std::mutex mutex_;             // of everything below
+  StreamTotals totals_;
+  bool broken_ = false;  // in the midst of a frame, or ended
+};
+
+enum class Partitioning { SINGLE, HASH, ROUND_ROBIN, BROADCAST };
+
+class EdgeEmitter : public Emitter {
+ public:
+  EdgeEmitter(const EdgeOptions& options, ntf::Descriptor descriptor, Partitioning partitioning)
+      : options_(options), descriptor_(std::move(descriptor)), partitioning_(partitioning) {
+    for (size_t i = 0; i < options_.peers.size(); i++) {
+      connections_.push_back(std::make_unique<Connection>(options_, i, &counters));
+    }
+  }
+  ~EdgeEmitter() override { cancel(); }
+
+  Status open() override {
+    const Deadline deadline = deadline_in(options_.timeout_ms);
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->connect(deadline, cancelled_)));
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline, options_.timeout_ms)));
+    return {};
+  }
+
+  std::unique_ptr<EmitterWorker> worker() override;
+
+  Status finish() override {
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->finish()));
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->drain()));
+    return {};
+  }
+
+  void cancel() override {
+    cancelled_ = true;
+    for (auto& c : connections_) c->cancel();
+  }
+
+  Status unless_cancelled(Status status) const {
+    if (status.ok() || !cancelled_) return status;
+    return {"cancelled", "edge '" + options_.edge + "' was cancelled", {{"edge", options_.edge}}};
+  }
+
+  const EdgeOptions options_;
+  const ntf::Descriptor descriptor_;
+  const Partitioning partitioning_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::atomic<bool> cancelled_{false};
+  std::atomic<uint32_t> workers_{0};
+};
+
+class EdgeWorker : public EmitterWorker {
+ public:
+  explicit EdgeWorker(EdgeEmitter* emitter) : emitter_(emitter), next_peer_(emitter->workers_++) {
+    const size_t encoders = emitter->partitioning_ == Partitioning::BROADCAST ? 1 : emitter->connections_.size();
+    for (size_t i = 0; i < encoders; i++) encoders_.push_back(ntf::make_encoder(emitter->descriptor_));
+  }
+
+  Status write(const JgBatch& batch, const uint64_t* hashes) override {
+    try {
+      return emitter_->unless_cancelled(distribute(batch, hashes));
+    } catch (const std::bad_alloc&) {
+      return {"memory", "no memory to send over edge '" + emitter_->options_.edge + "'"};
+    }
+  }
+
+  Status flush() override {
+    for (size_t peer = 0; peer < encoders_.size(); peer++) JG_RETURN_IF_ERROR(emitter_->unless_cancelled(leave(peer)));
+    return {};
+  }
+
+ private:
+  Status distribute(const JgBatch& batch, const uint64_t* hashes) {
+    const size_t peers = encoders_.size();
+    switch (emitter_->partitioning_) {
+      case Partitioning::ROUND_ROBIN:
+        return collect(next_peer_++ % peers, batch, {nullptr, 0, batch.rows});
+      case Partitioning::HASH:
+        return peers == 1 ? collect(0, batch, {nullptr, 0, batch.rows}) : scatter(batch, hashes);
+      default:
+        return collect(0, batch, {nullptr, 0, batch.rows});
+    }
+  }
+
+  // A counting sort of the row numbers by peer.
+  Status scatter(const JgBatch& batch, const uint64_t* hashes) {
+    if (hashes == nullptr) return {"internal", "hash partitioning without hashes"};
+    const size_t peers = encoders_.size();
+    starts_.assign(peers + 1, 0);
+    peer_of_.resize(batch.rows);
+    order_.resize(batch.rows);
+    for (int32_t i = 0; i < batch.rows; i++) {
+      peer_of_[i] = static_cast<uint32_t>(hashes[i] % peers);
+      starts_[peer_of_[i] + 1]++;
+    }
+    for (size_t p = 0; p < peers; p++) starts_[p + 1] += starts_[p];
+    fill_.assign(starts_.begin(), starts_.end() - 1);
+    for (int32_t i = 0; i < batch.rows; i++) order_[fill_[peer_of_[i]]++] = i;
+    for (size_t p = 0; p < peers; p++) {
+      JG_RETURN_IF_ERROR(collect(p, batch, {order_.data() + starts_[p], 0, starts_[p + 1] - starts_[p]}));
+    }
+    return {};
+  }
+
+  // Adds rows to the peer's frame. A batch of huge rows is halved, so that no frame grows past its bound.
+  Status collect(size_t peer, const JgBatch& batch, ntf::Rows rows) {
+    if (rows.n == 0) return {};
+    size_t size = VALUE_BYTES_MAX * emitter_->descriptor_.columns.size() * rows.n;
+    for (size_t c = 0; c < emitter_->descriptor_.columns.size(); c++) {
+      const JgType type = emitter_->descriptor_.columns[c].type;
+      if (type == JG_STRING || type == JG_BINARY) size += ntf::text_bytes(batch.cols[c], rows);
+    }
+    if (size > APPEND_BYTES && rows.n > 1) {
+      const int32_t half = rows.n / 2;
+      const ntf::Rows first{rows.sel, rows.from, half};
+      const ntf::Rows second{rows.sel ? rows.sel + half : nullptr, rows.sel ? 0 : rows.from + half, rows.n - half};
+      JG_RETURN_IF_ERROR(collect(peer, batch, first));
+      return collect(peer, batch, second);
+    }
+    if (size > ROW_BYTES_MAX) {
+      return {"overflow",
+              "edge '" + emitter_->options_.edge + "': a row of " + std::to_string(size) +
+                  " bytes; one that is sent has at most " + std::to_string(ROW_BYTES_MAX),
+              {{"edge", emitter_->options_.edge}}};
+    }
+    FrameEncoder& encoder = *encoders_[peer];
+    encoder.append(batch, rows);
+    return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= FRAME_BYTES ? leave(peer) : Status();
+  }
+
+  // Sends what was collected for the peer (for all of them when broadcasting).
+  Status leave(size_t peer) {
+    FrameEncoder& encoder = *encoders_[peer];
+    if (encoder.rows() == 0) return {};
+    payload_.pieces.clear();
+    encoder.seal(&payload_.pieces);
+    payload_.rows = static_cast<uint32_t>(encoder.rows());
+    payload_.length = payload_.crc = 0;
+    for (const iovec& piece : payload_.pieces) {
+      payload_.length += static_cast<uint32_t>(piece.iov_len);
+      payload_.crc = ntf::crc32c(payload_.crc, piece.iov_base, piece.iov_len);
+    }
+    if (emitter_->partitioning_ == Partitioning::BROADCAST) {
+      for (auto& c : emitter_->connections_) JG_RETURN_IF_ERROR(c->send(payload_));
+    } else {
+      JG_RETURN_IF_ERROR(emitter_->connections_[peer]->send(payload_));
+    }
+    encoder.clear();
+    return {};
+  }
+
+  EdgeEmitter* const emitter_;
+  uint32_t next_peer_;
+  std::vector<std::unique_ptr<FrameEncoder>> encoders_;  // one a peer; broadcast: one for all
+  Payload payload_;
+  std::vector<int32_t> starts_, fill_, order_;
+  std::vector<uint32_t> peer_of_;
+};
+
+std::unique_ptr<EmitterWorker> EdgeEmitter::worker() { return std::make_unique<EdgeWorker>(this); }
+
+}  // namespace
+
+Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out) {
+  ntf::Descriptor descriptor;
+  JG_RETURN_IF_ERROR(ntf::edge_descriptor(options, &descriptor));
+  Partitioning partitioning = Partitioning::SINGLE;
+  if (options.partitioning == "hash")
+    partitioning = Partitioning::HASH;
+  else if (options.partitioning == "round_robin")
+    partitioning = Partitioning::ROUND_ROBIN;
+  else if (options.partitioning == "broadcast")
+    partitioning = Partitioning::BROADCAST;
+  else if (options.partitioning != "single") {
+    return {"internal", "edge '" + options.edge + "': unknown partitioning '" + options.partitioning + "'"};
+  }
+  if (options.peers.empty()) return {"internal", "edge '" + options.edge + "' has no consumers"};
+  *out = std::make_unique<EdgeEmitter>(options, std::move(descriptor), partitioning);
+  return {};
+}
+
+}  // namespace jg

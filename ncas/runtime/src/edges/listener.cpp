@@ -1,0 +1,190 @@
+// The one listening socket of an instance: shakes hands with producers, many at a time, and hands each connection to
+// the receiver of its edge.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <thread>
+
+#include "edges/receiver.h"
+
+namespace jg {
+
+using net::Deadline;
+using net::deadline_in;
+using net::Fd;
+using net::left_ms;
+using net::listen_at;
+using net::make_wake;
+using net::set_edge_options;
+using net::wake;
+
+namespace {
+
+constexpr size_t HANDSHAKES_MAX = 64;  // at once; others wait in the backlog
+constexpr size_t GREETING_BYTES = 64u << 10;
+constexpr int HANDSHAKE_MS = 30000;
+constexpr int ACCEPT_RETRY_MS = 100;  // after running out of descriptors
+
+bool same_secret(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); i++) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
+}
+
+// A connection whose greeting has not arrived in full.
+struct Handshake {
+  Fd fd;
+  Deadline deadline;
+  std::string bytes;
+};
+
+class Listener : public EdgeListener {
+ public:
+  ~Listener() override { stop(); }
+
+  Status listen(const std::string& host) {
+    JG_RETURN_IF_ERROR(make_wake(&wake_));
+    return listen_at(host, &socket_, &port_);
+  }
+
+  int port() const override { return port_; }
+
+  Status add_receiver(const EdgeOptions& options, std::unique_ptr<Source>* out) override {
+    std::shared_ptr<EdgeReceiver> receiver;
+    JG_RETURN_IF_ERROR(EdgeReceiver::make(options, &receiver));
+    if (!receivers_.emplace(options.edge, receiver).second) {
+      return {"internal", "edge '" + options.edge + "' is received twice"};
+    }
+    *out = make_receiver_source(std::move(receiver));
+    return {};
+  }
+
+  Status start() override {
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  void stop() override {
+    stopped_ = true;
+    wake(wake_.get());
+    if (thread_.joinable()) thread_.join();
+    handshakes_.clear();
+    socket_.close();
+  }
+
+ private:
+  void run() {
+    std::vector<pollfd> polled;
+    bool starved = false;  // of descriptors
+    while (!stopped_) {
+      polled.assign({{wake_.get(), POLLIN, 0}});
+      const bool accepts = handshakes_.size() < HANDSHAKES_MAX && !starved;
+      polled.push_back({accepts ? socket_.get() : -1, POLLIN, 0});
+      int wait_ms = starved ? ACCEPT_RETRY_MS : -1;
+      for (const Handshake& h : handshakes_) {
+        polled.push_back({h.fd.get(), POLLIN, 0});
+        const int left = left_ms(h.deadline, HANDSHAKE_MS);
+        wait_ms = wait_ms < 0 ? left : std::min(wait_ms, left);
+      }
+      if (::poll(polled.data(), polled.size(), wait_ms) < 0) continue;
+      auto ready = polled.begin() + 2;
+      for (auto h = handshakes_.begin(); h != handshakes_.end(); ++ready) {
+        const bool over = ready->revents ? !advance(&*h) : left_ms(h->deadline, 1) == 0;
+        h = over ? handshakes_.erase(h) : std::next(h);
+      }
+      starved = polled[1].revents && !accept_one();
+    }
+  }
+
+  bool accept_one() {
+    Fd fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.is_open()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
+    set_edge_options(fd.get());
+    handshakes_.push_back({std::move(fd), deadline_in(HANDSHAKE_MS), {}});
+    return true;
+  }
+
+  // Reads what has come; false when the handshake is over, one way or the other.
+  bool advance(Handshake* h) {
+    ntf::FrameHeader header;
+    size_t wanted = sizeof header;
+    if (h->bytes.size() >= sizeof header) {
+      std::memcpy(&header, h->bytes.data(), sizeof header);
+      wanted += header.length;
+    }
+    const size_t before = h->bytes.size();
+    h->bytes.resize(before + std::min(wanted - before, GREETING_BYTES));
+    const ssize_t n = recv(h->fd.get(), h->bytes.data() + before, h->bytes.size() - before, 0);
+    h->bytes.resize(before + std::max<ssize_t>(n, 0));
+    if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
+    if (h->bytes.size() < sizeof header) return true;
+    std::memcpy(&header, h->bytes.data(), sizeof header);
+    Status status = ntf::check_header(header);
+    if (status.ok() && header.kind != ntf::HELLO) status = {"protocol", "the first frame is not a greeting"};
+    if (status.ok() && h->bytes.size() < sizeof header + header.length) return true;
+    if (status.ok()) status = greet(header, h);
+    if (!status.ok()) refuse(h->fd, status);
+    return false;
+  }
+
+  Status greet(const ntf::FrameHeader& header, Handshake* h) {
+    const std::string_view payload = std::string_view(h->bytes).substr(sizeof header);
+    JG_RETURN_IF_ERROR(ntf::check_crc(header, ntf::crc32c(0, payload.data(), payload.size())));
+    ntf::Hello hello;
+    JG_RETURN_IF_ERROR(ntf::decode_hello(payload, &hello));
+    const bool trusted = std::any_of(receivers_.begin(), receivers_.end(), [&](const auto& r) {
+      return same_secret(r.second->options().token, hello.token) && r.second->options().job == hello.job;
+    });
+    if (!trusted) return {"protocol", "the job or its token is not the one that is expected here"};
+    const auto at = receivers_.find(hello.edge);
+    if (at == receivers_.end()) return {"protocol", "edge '" + hello.edge + "' does not end here"};
+    EdgeReceiver& receiver = *at->second;
+    const Status agreed = agree(receiver, hello, h);
+    if (!agreed.ok()) receiver.fail(agreed);
+    return agreed;
+  }
+
+  // Past the token: whoever is refused here belongs to the job, so that the job has failed.
+  static Status agree(EdgeReceiver& receiver, const ntf::Hello& hello, Handshake* h) {
+    const EdgeOptions& mine = receiver.options();
+    if (mine.fingerprint != hello.fingerprint || mine.ntf != hello.text) {
+      const std::string difference = ntf::first_difference(mine.ntf, hello.text);
+      return receiver.named(
+          "protocol", "the ends disagree on the tuple format: " + (difference.empty() ? "fingerprint" : difference));
+    }
+    if (hello.partition != static_cast<uint32_t>(mine.index)) {
+      return receiver.named("protocol", "partition " + std::to_string(hello.partition) + " arrives at consumer " +
+                                            std::to_string(mine.index));
+    }
+    return receiver.adopt(hello, &h->fd);
+  }
+
+  static void refuse(const Fd& fd, const Status& status) {
+    if (!fd.is_open()) return;
+    const std::string frame =
+        ntf::control_frame(ntf::ERROR, ntf::encode_error(status.error().code, status.error().message));
+    [[maybe_unused]] const ssize_t n = ::send(fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  Fd socket_, wake_;
+  int port_ = 0;
+  std::map<std::string, std::shared_ptr<EdgeReceiver>> receivers_;  // by edge
+  std::list<Handshake> handshakes_;                                 // of the thread
+  std::thread thread_;
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace
+
+Status make_edge_listener(const std::string& bind_host, std::unique_ptr<EdgeListener>* out) {
+  auto listener = std::make_unique<Listener>();
+  JG_RETURN_IF_ERROR(listener->listen(bind_host));
+  *out = std::move(listener);
+  return {};
+}
+
+}  // namespace jg

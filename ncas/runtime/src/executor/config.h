@@ -1,0 +1,69 @@
+// The configuration of an instance (ARCHITECTURE.md), parsed from JSON.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/memory.h"
+#include "jg/kernel.h"
+#include "jg/stream.h"
+#include "tables/tables.h"
+
+namespace jg {
+
+struct Channel;
+
+// How rows come or go at one end of an edge; `options` is JSON, as the channel has it.
+struct EdgeEnd {
+  const Channel* channel = nullptr;
+  std::string options = "{}";
+};
+
+struct SourceConfig {
+  bool is_edge = false;
+  std::string name;
+  FileSourceOptions files;
+  EdgeOptions edge;
+  EdgeEnd end;
+};
+
+struct SinkConfig {
+  EdgeOptions edge;
+  EdgeEnd end;
+};
+
+struct PipelineConfig {
+  int stage = 1;
+  std::string name, source_kind;  // files | edge | drain | matched | unmatched
+  int source = 0;
+  bool ordered = false;
+  std::vector<int> feeds, needs, after, sinks;
+};
+
+struct LimitConfig {
+  int64_t count = 0, offset = 0;
+};
+
+struct Config {
+  std::string job, instance, artifact;
+  int threads = 1;
+  int64_t memory_limit_bytes = 0;
+  std::vector<JgParam> params;
+  std::vector<std::unique_ptr<Arena>> param_memory;
+  std::vector<SourceConfig> sources;
+  std::vector<SinkConfig> sinks;
+  std::vector<TableConfig> tables;
+  std::vector<PipelineConfig> pipelines;
+  std::vector<LimitConfig> limits;
+};
+
+// Where to bind, and the edges whose ends here are opened before their peers are known.
+struct AllocateConfig {
+  std::string bind;
+  std::vector<std::pair<std::string, const Channel*>> ends;
+};
+
+Status parse_config(const std::string& json, Config* out);
+Status parse_allocate(const std::string& json, AllocateConfig* out);
+
+}  // namespace jg

@@ -1,0 +1,48 @@
+#include "executor/counters_json.h"
+
+namespace jg {
+
+void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters) {
+  json->begin_object();
+  json->member("id", static_cast<int64_t>(id));
+  json->member("name", name);
+  json->member("stage", static_cast<int64_t>(stage));
+  json->member("start_ns", counters.start_ns.load());
+  json->member("end_ns", counters.end_ns.load());
+  json->member("busy_ns", counters.busy_ns.load());
+  json->member("wait_ns", counters.wait_ns.load());
+  json->member("rows_in", counters.rows_in.load());
+  json->member("rows_out", counters.entered.back().load());
+  json->begin_array("entered");
+  for (const auto& rows : counters.entered) json->number(rows.load());
+  json->end_array();
+  json->end_object();
+}
+
+void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters) {
+  json->begin_object();
+  json->member("id", static_cast<int64_t>(id));
+  json->member("name", name);
+  json->member("rows", counters.rows.load());
+  json->member("bytes", counters.bytes.load());
+  json->member("wait_ns", counters.wait_ns.load());
+  json->member("skipped_rows", counters.skipped_rows.load());
+  json->member("pruned_bytes", counters.pruned_bytes.load());
+  json->member("dropped_packets", counters.dropped_packets.load());
+  json->end_object();
+}
+
+void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Counters& counters) {
+  json->begin_object();
+  json->member("id", static_cast<int64_t>(id));
+  json->member("edge", edge);
+  json->member("rows", counters.rows.load());
+  json->member("bytes", counters.bytes.load());
+  json->member("batches", counters.batches.load());
+  json->member("wait_ns", counters.wait_ns.load());
+  json->member("repeated_packets", counters.repeated_packets.load());
+  json->member("dropped_packets", counters.dropped_packets.load());
+  json->end_object();
+}
+
+}  // namespace jg

@@ -1,0 +1,623 @@
+// Runs a generated program: pipelines and table completions of a stage are works that threads share, morsel by morsel.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "executor/config.h"
+#include "executor/counters_json.h"
+#include "executor/failures.h"
+#include "executor/file_states.h"
+#include "executor/instance_edges.h"
+#include "jg/host.h"
+#include "jg/instance.h"
+#include "jg/json.h"
+#include "tables/tables.h"
+
+namespace jg {
+namespace {
+
+constexpr int64_t NARROWING_ROWS_MAX = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
+
+int64_t now_ns(clockid_t clock = CLOCK_REALTIME) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec * 1'000'000'000ll + t.tv_nsec;
+}
+
+struct Limit {
+  LimitConfig config;
+  std::atomic<int64_t> taken{0};
+};
+
+class Executor;
+
+// Something that several threads can work on. run() returns when nothing is left for this thread; when every thread has
+// left, finish() is called once.
+struct Work {
+  virtual ~Work() = default;
+  virtual Status run(int thread) = 0;
+  virtual Status finish() = 0;
+  virtual int64_t more() = 0;  // would another thread find something to do?
+  std::vector<Work*> next;
+  int stage = 1, waiting = 0, active = 0;
+  bool exclusive = false, exhausted = false, done = false;
+};
+
+struct PipelineWork : Work {
+  PipelineWork(Executor* executor, int id, int steps) : executor(executor), id(id), counters(steps) {}
+  Status run(int thread) override;
+  Status finish() override;
+  int64_t more() override;
+  Status process(int thread);
+
+  Executor* executor;
+  const int id;
+  FileStates files;  // of its source, if that is files
+  std::atomic<size_t> drained{0};
+  std::atomic<bool> enough{false};  // a limit is full
+  std::atomic<bool> opened{false};
+  PipelineCounters counters;
+};
+
+struct TableWork : Work {
+  TableWork(Executor* executor, int id) : executor(executor), id(id) {}
+  Status run(int thread) override;
+  Status finish() override;
+  int64_t more() override { return prepared ? table_tasks - claimed.load() : 1; }
+
+  Executor* executor;
+  const int id;
+  std::mutex mutex;
+  bool prepared = false;
+  int table_tasks = 1;
+  std::atomic<int> claimed{0};
+};
+
+class Executor : public Instance {
+ public:
+  ~Executor() override {
+    cancel();
+    edges_.stop();
+  }
+  Status allocate(const std::string& json, std::string* answer) override;
+  Status configure(const std::string& json) override;
+  Status execute(int stage) override;
+  Status run(int stage);
+  void cancel() override;
+  std::string stats() override;
+
+  // What works need.
+  Config config;
+  const JgProgramInfo* program = nullptr;
+  std::vector<std::unique_ptr<Source>> sources;
+  std::vector<std::unique_ptr<Emitter>> emitters;
+  std::vector<std::unique_ptr<Table>> tables;
+  std::vector<std::unique_ptr<Limit>> limits;
+  std::vector<std::unique_ptr<PipelineWork>> pipelines;
+  std::vector<std::unique_ptr<TableWork>> completions;
+  std::vector<JgJoin*> joins;
+  std::vector<std::atomic<int>> open_sinks;  // pipelines that still write to a sink
+  std::atomic<bool> cancelled{false};
+  Budget budget;
+
+ private:
+  Status load_artifact();
+  Status build();
+  void connect_works();
+  void narrow(PipelineWork* pipeline);
+  void worker(int thread);
+  Work* claim();
+
+  InstanceEdges edges_;
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<Work*> current_;  // works of the running stage
+  Status error_;
+  size_t remaining_ = 0;
+  struct StageSpan {
+    int stage;
+    int64_t start_ns, end_ns;
+  };
+  std::vector<StageSpan> stages_;
+  std::mutex stats_mutex_;
+  bool configuring_ = false;
+  std::atomic<bool> configured_{false};
+  int last_stage_ = 0;
+  bool broken_ = false;  // a stage failed
+};
+
+// What a JgTask's impl points at: the thread's streams and scratch memory.
+struct Worker {
+  Executor* executor = nullptr;
+  PipelineWork* work = nullptr;
+  SourceWorker* source = nullptr;
+  JgBatch batch{};
+  std::vector<Part*> parts;  // by table
+  std::vector<std::unique_ptr<EmitterWorker>> emitters;
+  Arena temp;
+  Status status;
+};
+
+Worker* worker_of(JgTask* task) { return static_cast<Worker*>(task->impl); }
+
+const int32_t* identity() {
+  static const auto* rows = [] {
+    auto* r = new int32_t[JG_BATCH_ROWS];
+    for (int i = 0; i < JG_BATCH_ROWS; i++) r[i] = i;
+    return r;
+  }();
+  return rows;
+}
+
+// ---- pipelines ----
+
+int64_t PipelineWork::more() {
+  const auto& c = executor->config.pipelines[id];
+  if (enough) return 0;
+  if (c.source_kind == "files" || c.source_kind == "edge")
+    return opened ? executor->sources[c.source]->morsels_left() : 0;
+  const size_t rows = executor->tables[c.source]->rows().size();
+  const size_t at = drained;
+  return at < rows ? static_cast<int64_t>((rows - at + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS) : 0;
+}
+
+Status PipelineWork::run(int thread) {
+  int64_t expected = 0;
+  counters.start_ns.compare_exchange_strong(expected, now_ns());
+  const int64_t start = now_ns(CLOCK_MONOTONIC), cpu_start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  Status status = process(thread);
+  const int64_t busy = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
+  counters.busy_ns += busy;
+  counters.wait_ns += std::max<int64_t>(0, now_ns(CLOCK_MONOTONIC) - start - busy);
+  return status;
+}
+
+Status PipelineWork::process(int thread) {
+  const PipelineConfig& c = executor->config.pipelines[id];
+  const JgPipelineInfo& info = executor->program->pipelines[id];
+  Worker w;
+  w.executor = executor;
+  w.work = this;
+  JgTask task{};
+  task.params = executor->config.params.data();
+  task.joins = executor->joins.data();
+  std::vector<JgGroups*> groups(executor->tables.size());
+  w.parts.resize(executor->tables.size());
+  for (int t : c.feeds) {
+    w.parts[t] = executor->tables[t]->part(thread);
+    groups[t] = &w.parts[t]->groups;
+  }
+  task.groups = groups.data();
+  std::vector<int64_t> entered(counters.entered.size());
+  task.entered = entered.data();
+  task.impl = &w;
+  const std::unique_ptr<void, decltype(&std::free)> scratch(
+      std::aligned_alloc(64, (info.scratch_size + 63) & ~uint64_t{63}), std::free);
+  if (!scratch) return {"memory", "no memory for a pipeline's scratch space"};
+  task.scratch = scratch.get();
+  w.emitters.resize(executor->emitters.size());
+  for (int s : c.sinks) w.emitters[s] = executor->emitters[s]->worker();
+
+  const bool columnar = c.source_kind == "files" || c.source_kind == "edge";
+  std::unique_ptr<SourceWorker> reader;
+  if (columnar) {
+    Source* source = executor->sources[c.source].get();
+    reader = source->worker();
+    w.source = reader.get();
+  }
+  const Table* table = columnar ? nullptr : executor->tables[c.source].get();
+  const bool matched = c.source_kind == "matched", chooses = matched || c.source_kind == "unmatched";
+  JgRow* chosen[JG_BATCH_ROWS];
+  int64_t rows = 0;
+  while (!executor->cancelled.load(std::memory_order_relaxed)) {
+    int n = 0;
+    if (enough && c.source_kind != "edge") break;
+    if (columnar) {
+      bool done = false;
+      w.batch = {};
+      JG_RETURN_IF_ERROR(w.source->next(&w.batch, &done));
+      if (done) break;
+      n = w.batch.rows;
+      if (enough) continue;  // a producer is not cut off; its rows are dropped
+      task.cols = w.batch.cols;
+    } else {
+      const auto& all = table->rows();
+      const size_t at = drained.fetch_add(JG_BATCH_ROWS);
+      if (at >= all.size()) break;
+      n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
+      task.rows = const_cast<JgRow**>(all.data()) + at;
+      if (chooses) {
+        int kept = 0;
+        for (int i = 0; i < n; i++) {
+          if (table->matched(task.rows[i]) == matched) chosen[kept++] = task.rows[i];
+        }
+        n = kept;
+        task.rows = chosen;
+        if (n == 0) continue;
+      }
+    }
+    rows += n;
+    w.temp.reset();
+    info.process(&task, n);
+    if (executor->budget.exceeded()) jg_fail(&task, JG_MEMORY, -1);
+    if (task.failure != JG_OK) break;
+  }
+  counters.rows_in += rows;
+  for (size_t i = 0; i < entered.size(); i++) counters.entered[i] += entered[i];
+  if (task.failure != JG_OK) return failure_status(task, &executor->budget, w.status);
+  if (executor->cancelled) return {"cancelled", "the job was cancelled"};
+  for (int s : c.sinks) JG_RETURN_IF_ERROR(w.emitters[s]->flush());
+  return {};
+}
+
+Status PipelineWork::finish() {
+  JG_RETURN_IF_ERROR(files.check());
+  for (int s : executor->config.pipelines[id].sinks) {
+    if (--executor->open_sinks[s] == 0) JG_RETURN_IF_ERROR(executor->emitters[s]->finish());
+  }
+  counters.end_ns = now_ns();
+  return {};
+}
+
+// ---- completion of tables ----
+
+Status TableWork::run(int) {
+  Table* table = executor->tables[id].get();
+  {
+    std::lock_guard lock(mutex);
+    if (!prepared) {
+      table->prepare();
+      table_tasks = table->tasks();
+      prepared = true;
+    }
+  }
+  JgTask task{};
+  task.params = executor->config.params.data();
+  for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
+}
+
+Status TableWork::finish() {
+  JgTask task{};
+  executor->tables[id]->finish(&task);
+  return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
+}
+
+// ---- verbs ----
+
+Status Executor::allocate(const std::string& json, std::string* answer) { return edges_.allocate(json, answer); }
+
+Status Executor::configure(const std::string& json) {
+  if (configuring_) return {"internal", "configure was called twice"};
+  configuring_ = true;  // also if it fails: half a configuration is not completed by another one
+  JG_RETURN_IF_ERROR(parse_config(json, &config));
+  budget.limit = config.memory_limit_bytes;
+  JG_RETURN_IF_ERROR(load_artifact());
+  JG_RETURN_IF_ERROR(build());
+  connect_works();
+  JG_RETURN_IF_ERROR(edges_.start());
+  configured_ = true;
+  return {};
+}
+
+Status Executor::load_artifact() {
+  void* library = dlopen(config.artifact.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return {"internal", std::string("cannot load the generated program: ") + dlerror()};
+  program = static_cast<const JgProgramInfo*>(dlsym(library, "jg_program"));
+  if (!program || program->abi != JG_ABI) return {"internal", "the generated program is of another version"};
+  if (program->pipeline_count != static_cast<int>(config.pipelines.size()) ||
+      program->table_count != static_cast<int>(config.tables.size()))
+    return {"internal", "the generated program does not belong to this configuration"};
+  return {};
+}
+
+Status Executor::build() {
+  for (const SourceConfig& s : config.sources) {
+    std::unique_ptr<Source> source;
+    JG_RETURN_IF_ERROR(edges_.make_source(s, &source));
+    sources.push_back(std::move(source));
+  }
+  open_sinks = std::vector<std::atomic<int>>(config.sinks.size());
+  for (const SinkConfig& s : config.sinks) {
+    std::unique_ptr<Emitter> emitter;
+    JG_RETURN_IF_ERROR(edges_.make_emitter(s, &emitter));
+    emitters.push_back(std::move(emitter));
+  }
+  for (size_t i = 0; i < config.tables.size(); i++) {
+    const TableConfig& t = config.tables[i];
+    const auto kind = t.kind == "join"     ? Table::Kind::kJoin
+                      : t.kind == "groups" ? Table::Kind::kGroups
+                                           : Table::Kind::kSort;
+    tables.push_back(std::make_unique<Table>(kind, program->tables[i], t, &budget));
+    joins.push_back(tables.back()->join());
+    completions.push_back(std::make_unique<TableWork>(this, static_cast<int>(i)));
+  }
+  for (const LimitConfig& l : config.limits) {
+    limits.push_back(std::make_unique<Limit>());
+    limits.back()->config = l;
+  }
+  return {};
+}
+
+void Executor::connect_works() {
+  auto depends = [](Work* later, Work* earlier) {
+    earlier->next.push_back(later);
+    later->waiting++;
+  };
+  for (size_t i = 0; i < config.pipelines.size(); i++) {
+    pipelines.push_back(std::make_unique<PipelineWork>(this, static_cast<int>(i), program->pipelines[i].step_count));
+    pipelines[i]->stage = config.pipelines[i].stage;
+    if (config.pipelines[i].source_kind == "files")
+      pipelines[i]->files = FileStates(config.sources[config.pipelines[i].source].files);
+    pipelines[i]->exclusive = config.pipelines[i].ordered;
+    for (int s : config.pipelines[i].sinks) open_sinks[s]++;
+  }
+  for (size_t i = 0; i < config.pipelines.size(); i++) {
+    for (int t : config.pipelines[i].feeds) {
+      depends(completions[t].get(), pipelines[i].get());
+      completions[t]->stage = std::max(completions[t]->stage, pipelines[i]->stage);
+    }
+    for (int t : config.pipelines[i].needs) depends(pipelines[i].get(), completions[t].get());
+    for (int p : config.pipelines[i].after) depends(pipelines[i].get(), pipelines[p].get());
+  }
+}
+
+Work* Executor::claim() {
+  for (Work* w : current_) {
+    if (w->done || w->waiting > 0 || w->exhausted) continue;
+    if (w->active == 0 || (!w->exclusive && w->more() > 0)) return w;
+  }
+  return nullptr;
+}
+
+// Tells the source which values have partners in the joins to come.
+void Executor::narrow(PipelineWork* pipeline) {
+  const JgPipelineInfo& info = program->pipelines[pipeline->id];
+  for (int i = 0; i < info.filter_count; i++) {
+    const JgJoinFilter& f = info.filters[i];
+    if (joins[f.table]->count > NARROWING_ROWS_MAX) continue;
+    int64_t low, high;
+    f.range(joins[f.table]->rows, joins[f.table]->count, &low, &high);
+    if (low > high)
+      pipeline->enough = true;
+    else
+      sources[config.pipelines[pipeline->id].source]->narrow(f.column, low, high);
+  }
+}
+
+void Executor::worker(int thread) {
+  std::unique_lock lock(mutex_);
+  while (remaining_ > 0 && error_.ok()) {
+    Work* w = claim();
+    if (!w) {
+      ready_.wait(lock);
+      continue;
+    }
+    w->active++;
+    auto* pipeline = dynamic_cast<PipelineWork*>(w);
+    Status status;
+    if (pipeline && !pipeline->opened) {  // by the first thread; more() keeps the others away meanwhile
+      const auto& c = config.pipelines[pipeline->id];
+      if (c.source_kind == "files" || c.source_kind == "edge") {
+        lock.unlock();
+        narrow(pipeline);
+        status = pipeline->files.begin();
+        if (status.ok()) status = sources[c.source]->open();
+        lock.lock();
+      }
+      pipeline->opened = true;
+      ready_.notify_all();
+    }
+    lock.unlock();
+    try {
+      if (status.ok()) status = w->run(thread);
+    } catch (const std::bad_alloc&) {
+      status = {"memory", "the instance is out of memory"};
+    } catch (const std::exception& e) {
+      status = {"internal", std::string("an instance failed: ") + e.what()};
+    }
+    if (!status.ok() && pipeline) status = pipeline->files.blamed(std::move(status));
+    lock.lock();
+    w->active--;
+    w->exhausted = true;
+    if (status.ok() && error_.ok() && w->active == 0 && !w->done) {
+      w->done = true;
+      lock.unlock();
+      try {
+        status = w->finish();
+      } catch (const std::bad_alloc&) {
+        status = {"memory", "the instance is out of memory"};
+      }
+      lock.lock();
+      remaining_--;
+      for (Work* n : w->next) n->waiting--;
+    }
+    if (!status.ok() && (error_.ok() || error_.error().code == "cancelled")) {
+      error_ = status;
+      lock.unlock();
+      cancel();
+      lock.lock();
+    }
+    ready_.notify_all();
+  }
+}
+
+Status Executor::execute(int stage) {
+  if (broken_) return {"cancelled", "an earlier stage failed"};
+  if (!configured_) return {"internal", "execute was called before configure"};
+  if (stage != last_stage_ + 1) {
+    return {"internal", "stage " + std::to_string(stage) + " cannot follow stage " + std::to_string(last_stage_) +
+                            ": stages are executed once, in order"};
+  }
+  last_stage_ = stage;
+  broken_ = true;  // if it throws, too
+  const Status status = run(stage);
+  broken_ = !status.ok();
+  return status;
+}
+
+Status Executor::run(int stage) {
+  const int64_t start = now_ns();
+  std::vector<int> to_open;
+  {
+    std::lock_guard lock(mutex_);
+    current_.clear();
+    for (auto& w : pipelines)
+      if (w->stage == stage) current_.push_back(w.get());
+    for (size_t t = 0; t < completions.size(); t++)
+      if (completions[t]->stage == stage) current_.push_back(completions[t].get());
+    remaining_ = current_.size();
+    error_ = cancelled ? Status("cancelled", "the job was cancelled") : Status();
+    for (auto& w : pipelines) {
+      if (w->stage != stage) continue;
+      for (int s : config.pipelines[w->id].sinks)
+        if (std::find(to_open.begin(), to_open.end(), s) == to_open.end()) to_open.push_back(s);
+    }
+  }
+  for (int s : to_open) JG_RETURN_IF_ERROR(emitters[s]->open());
+  std::vector<std::thread> threads;
+  for (int i = 1; i < config.threads && current_.size() > 0; i++) threads.emplace_back([this, i] { worker(i); });
+  worker(0);
+  for (auto& t : threads) t.join();
+  std::lock_guard lock(stats_mutex_);
+  stages_.push_back({stage, start, now_ns()});
+  if (!error_.ok()) return error_;
+  if (cancelled) return {"cancelled", "the job was cancelled"};
+  return {};
+}
+
+void Executor::cancel() {
+  cancelled = true;
+  for (auto& s : sources) s->cancel();
+  for (auto& e : emitters) e->cancel();
+  ready_.notify_all();
+}
+
+std::string Executor::stats() {
+  JsonWriter json;
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  json.begin_object();
+  json.member("instance", config.instance);
+  json.member("pid", static_cast<int64_t>(getpid()));
+  json.member("rss_peak_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
+  json.member("held_bytes", budget.held.load());
+  json.member("cpu_ns", work_cpu_ns());
+  json.begin_array("stages");
+  {
+    std::lock_guard lock(stats_mutex_);
+    for (const StageSpan& s : stages_) {
+      json.begin_object();
+      json.member("stage", static_cast<int64_t>(s.stage));
+      json.member("start_ns", s.start_ns);
+      json.member("end_ns", s.end_ns);
+      json.end_object();
+    }
+  }
+  json.end_array();
+  const bool built = configured_;
+  json.begin_array("pipelines");
+  for (size_t i = 0; built && i < pipelines.size(); i++) {
+    write_pipeline(&json, i, config.pipelines[i].name, pipelines[i]->stage, pipelines[i]->counters);
+  }
+  json.end_array();
+  json.begin_array("sources");
+  for (size_t i = 0; built && i < sources.size(); i++)
+    write_source(&json, i, config.sources[i].is_edge ? config.sources[i].edge.edge : config.sources[i].name,
+                 sources[i]->counters);
+  json.end_array();
+  json.begin_array("sinks");
+  for (size_t i = 0; built && i < emitters.size(); i++)
+    write_sink(&json, i, config.sinks[i].edge.edge, emitters[i]->counters);
+  json.end_array();
+  json.end_object();
+  return json.take();
+}
+
+}  // namespace
+
+std::unique_ptr<Instance> make_instance() { return std::make_unique<Executor>(); }
+
+}  // namespace jg
+
+// ---- what generated programs call ----
+
+using jg::worker_of;
+
+extern "C" {
+
+int jg_load(JgTask* task, int column, const int32_t* sel, int n) {
+  auto* w = worker_of(task);
+  if (!sel) sel = jg::identity();
+  int32_t once[JG_BATCH_ROWS];  // a row that has several partners in a join is selected several times
+  int kept = 0;
+  for (int i = 0; i < n; ++i) {
+    once[kept] = sel[i];
+    kept += i + 1 == n || sel[i + 1] != sel[i];
+  }
+  jg::Status status = w->source->load(column, once, kept);
+  if (status.ok()) return 0;
+  jg_fail(task, JG_STATUS, -1);
+  w->status = status;
+  return 1;
+}
+
+JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key) {
+  auto* w = worker_of(task);
+  return w->executor->tables[table]->append(w->parts[table], hash, null_key);
+}
+
+void jg_offer(JgTask* task, int table, const JgRow* row) {
+  auto* w = worker_of(task);
+  w->executor->tables[table]->offer(w->parts[table], row);
+}
+
+JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
+  auto* w = worker_of(task);
+  return w->executor->tables[table]->new_group(w->parts[table], hash);
+}
+
+JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
+  return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
+}
+
+JgStr jg_keep(JgTask* task, int table, JgStr s) { return worker_of(task)->parts[table]->arena.copy(s); }
+
+char* jg_temp(JgTask* task, uint64_t n) { return worker_of(task)->temp.bytes(n); }
+
+int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes) {
+  auto* w = worker_of(task);
+  jg::Status status = w->emitters[sink]->write({n, cols}, hashes);
+  if (status.ok()) return 0;
+  jg_fail(task, JG_STATUS, -1);
+  w->status = status;
+  return 1;
+}
+
+int jg_stop(JgTask* task) {
+  auto* w = worker_of(task);
+  if (w->executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
+  return task->failure != JG_OK || w->work->enough || w->executor->cancelled.load(std::memory_order_relaxed);
+}
+
+int jg_limit(JgTask* task, int limit, int n, int* skip) {
+  auto* w = worker_of(task);
+  jg::Limit& l = *w->executor->limits[limit];
+  const int64_t first = l.taken.fetch_add(n);  // these are rows [first, first + n) of what the limit sees
+  const int64_t end = l.config.count > INT64_MAX - l.config.offset ? INT64_MAX : l.config.offset + l.config.count;
+  if (first + n >= end) w->work->enough = true;
+  const int64_t from = std::max(first, l.config.offset), to = std::min(first + n, end);
+  *skip = static_cast<int>(std::min<int64_t>(n, from - first));
+  return static_cast<int>(std::max<int64_t>(0, to - from));
+}
+
+}  // extern "C"

@@ -1,0 +1,73 @@
+// What scalar functions share: code points of UTF-8, and the calendar.
+#pragma once
+#include <algorithm>
+#include <string_view>
+
+#include "jg/kernel.h"
+
+namespace jg {
+
+// What functions may make of one text: jumpgate/dataflow/functions_text.py has the same.
+constexpr uint64_t kTextBytesMax = 1 << 28;
+
+inline std::string_view view(JgStr s) { return {s.data, static_cast<size_t>(s.size)}; }
+
+inline bool digit(char c) { return c >= '0' && c <= '9'; }
+
+inline std::string_view without_blanks(JgStr s) {
+  constexpr const char* kBlanks = " \t\n\r\f";
+  std::string_view v = view(s);
+  v.remove_prefix(std::min(v.find_first_not_of(kBlanks), v.size()));
+  return v.substr(0, v.find_last_not_of(kBlanks) + 1);
+}
+
+// Bytes of the code point that starts at p (lead byte decides; text is valid UTF-8).
+inline int width(const char* p, const char* end) {
+  const auto c = static_cast<unsigned char>(*p);
+  const int n = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+  return end - p < n ? static_cast<int>(end - p) : n;
+}
+
+inline const char* skip(const char* p, const char* end, int64_t code_points) {
+  while (code_points-- > 0 && p < end) p += width(p, end);
+  return p;
+}
+
+// The code point that starts at p; text is valid UTF-8.
+inline uint32_t code_point(const char* p, int n) {
+  uint32_t code = static_cast<unsigned char>(*p);
+  if (n > 1) code &= 0xFF >> (n + 1);
+  for (int i = 1; i < n; i++) code = code << 6 | (p[i] & 0x3F);
+  return code;
+}
+
+// Writes a code point; returns its bytes, four at most.
+inline int put_code_point(char* p, uint32_t code) {
+  const int n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  for (int i = n - 1; i > 0; i--, code >>= 6) p[i] = static_cast<char>(0x80 | (code & 0x3F));
+  p[0] = static_cast<char>(n == 1 ? code : (0xF00 >> n & 0xFF) | code);
+  return n;
+}
+
+// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+inline int64_t days_of(int64_t y, int m, int d) {
+  y -= m <= 2;
+  const int64_t era = (y >= 0 ? y : y - 399) / 400;
+  const int64_t yoe = y - era * 400;
+  const int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+}
+
+inline void civil_of(int64_t days, int64_t* year, int* month, int* day) {
+  days += 719468;
+  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
+  const int64_t doe = days - era * 146097;
+  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+  const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+  const int64_t mp = (5 * doy + 2) / 153;
+  *day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
+  *month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
+  *year = yoe + era * 400 + (*month <= 2);
+}
+
+}  // namespace jg

@@ -1,0 +1,293 @@
+#include "tables/tables.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace jg {
+namespace {
+
+constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
+constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
+constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
+constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
+
+uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
+
+void link(uint64_t* slot, JgRow* row) {
+  row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
+  *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+}
+
+}  // namespace
+
+Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budget* budget)
+    : kind_(kind),
+      info_(info),
+      has_keys_(config.has_keys),
+      is_expanded_(config.is_expanded),
+      limit_(config.limit),
+      offset_(config.offset),
+      kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
+      budget_(budget),
+      gathered_(budget) {}
+
+Part* Table::part(int thread) {
+  std::lock_guard lock(mutex_);
+  if (parts_.size() <= static_cast<size_t>(thread)) parts_.resize(thread + 1);
+  auto& part = parts_[thread];
+  if (!part) {
+    part = std::make_unique<Part>(budget_);
+    if (kind_ == Kind::kGroups) {
+      part->slots.assign(64, 0);
+      part->groups = {{part->slots.data(), 58}, 0, 64, nullptr};
+      if (!has_keys_) part->groups.single = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
+    }
+  }
+  return part.get();
+}
+
+JgRow* Table::append(Part* part, uint64_t hash, bool null_key) {
+  auto* row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
+  row->hash = hash;
+  (null_key ? part->null_rows : part->rows).push_back(row);
+  return row;
+}
+
+JgRow* Table::new_group(Part* part, uint64_t hash) {
+  if (part->groups.count >= part->groups.capacity) grow(part);
+  auto* row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
+  row->hash = hash;
+  link(&part->slots[hash >> part->groups.directory.shift], row);
+  part->groups.count++;
+  return row;
+}
+
+void Table::grow(Part* part) {
+  std::vector<uint64_t> old(part->slots.size() * 4, 0);
+  old.swap(part->slots);
+  budget_->held += static_cast<int64_t>((part->slots.size() - old.size()) * sizeof(uint64_t));
+  auto& g = part->groups;
+  g.capacity = static_cast<int64_t>(part->slots.size());
+  g.directory = {part->slots.data(), static_cast<uint32_t>(64 - std::countr_zero(part->slots.size()))};
+  for (uint64_t slot : old) {
+    for (auto* row = reinterpret_cast<JgRow*>(slot & kPointer); row;) {
+      JgRow* next = row->next;
+      link(&part->slots[row->hash >> g.directory.shift], row);
+      row = next;
+    }
+  }
+}
+
+JgRow* Table::copy_row(Arena* arena, const JgRow* row) {
+  auto* copy = reinterpret_cast<JgRow*>(arena->bytes(info_.row_size));
+  std::memcpy(copy, row, info_.row_size);
+  for (int i = 0; i < info_.text_count; i++) {
+    auto* text = reinterpret_cast<JgStr*>(reinterpret_cast<char*>(copy) + info_.texts[i]);
+    *text = arena->copy(*text);
+  }
+  return copy;
+}
+
+void Table::offer(Part* part, const JgRow* row) {
+  if (part->threshold && info_.compare(row, part->threshold) >= 0) return;
+  if (limit_ == 0) return;
+  part->rows.push_back(copy_row(&part->arena, row));
+  part->sort_memory_rows++;
+  if (limit_ > 0 && static_cast<int64_t>(part->rows.size()) >= 2 * kept_ + 1024) shrink_to_limit(part);
+}
+
+// Keeps the best limit + offset rows, and the worst of them as the threshold for rows to come.
+void Table::shrink_to_limit(Part* part) {
+  const int64_t n = kept_;
+  auto& rows = part->rows;
+  std::nth_element(rows.begin(), rows.begin() + (n - 1), rows.end(),
+                   [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; });
+  rows.resize(n);
+  if (part->sort_memory_rows > 8 * n + 8192) {  // most of the arena is dropped rows
+    Arena fresh(budget_);
+    for (JgRow*& row : rows) row = copy_row(&fresh, row);
+    part->arena = std::move(fresh);
+    part->sort_memory_rows = n;
+  }
+  part->threshold = rows[n - 1];
+}
+
+void Table::prepare() {
+  if (kind_ == Kind::kGroups && !has_keys_) part(0);  // a global aggregate has a row for no input, too
+  std::erase_if(parts_, [](const auto& p) { return !p; });
+  switch (kind_) {
+    case Kind::kJoin: {
+      int64_t count = 0, nulls = 0;
+      for (auto& p : parts_) count += p->rows.size(), nulls += p->null_rows.size();
+      slots_.assign(slots_for(count * 2), 0);
+      budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
+      join_.directory = {slots_.data(), static_cast<uint32_t>(64 - std::countr_zero(slots_.size()))};
+      rows_.reserve(count + nulls);
+      for (auto& p : parts_) rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
+      for (auto& p : parts_) null_rows_.insert(null_rows_.end(), p->null_rows.begin(), p->null_rows.end());
+      rows_.insert(rows_.end(), null_rows_.begin(), null_rows_.end());
+      tasks_ = static_cast<int>(parts_.size());
+      break;
+    }
+    case Kind::kGroups: {
+      int64_t total = 0;
+      uint64_t smallest = 64;
+      std::erase_if(parts_, [this](const auto& p) { return has_keys_ && p->groups.count == 0; });
+      for (auto& p : parts_) {
+        total += p->groups.count;
+        smallest = std::min<uint64_t>(smallest, p->slots.size());
+      }
+      const bool small = total < kSmallMerge || parts_.size() < 2;
+      partition_bits_ = total < 2 || (small && !info_.complete) ? 0 : std::countr_zero(smallest);
+      tasks_ = 1 << partition_bits_;
+      merged_.resize(tasks_);
+      break;
+    }
+    case Kind::kSort:
+      tasks_ = static_cast<int>(parts_.size());
+      break;
+  }
+}
+
+void Table::task(int i, JgTask* task) {
+  switch (kind_) {
+    case Kind::kJoin: {
+      const bool alone = parts_.size() == 1;
+      for (JgRow* row : parts_[i]->rows) {
+        uint64_t* slot = &slots_[row->hash >> join_.directory.shift];
+        if (alone) {
+          link(slot, row);
+          continue;
+        }
+        uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
+        do {
+          row->next = reinterpret_cast<JgRow*>(old & kPointer);
+          now = (old & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+        } while (!__atomic_compare_exchange_n(slot, &old, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+      }
+      break;
+    }
+    case Kind::kGroups:
+      merge_partition(i, task);
+      if (info_.complete) complete(merged_[i], task);
+      break;
+    case Kind::kSort: {
+      auto& rows = parts_[i]->rows;
+      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
+      std::sort(rows.begin(), rows.end(), less);
+      break;
+    }
+  }
+}
+
+// What is made of the values of groups whose rows are all there.
+void Table::complete(std::vector<JgRow*>& groups, JgTask* task) {
+  auto memory = std::make_unique<JgMemory>(budget_);
+  for (JgRow* row : groups) {
+    info_.complete(task, memory.get(), row);
+    if (task->failure == JG_OK && budget_->exceeded()) jg_fail(task, JG_MEMORY, -1);
+    if (task->failure != JG_OK) return;
+  }
+  memory->release();
+  std::lock_guard lock(mutex_);
+  completed_.push_back(std::move(memory));
+}
+
+void Table::merge_partition(int p, JgTask* task) {
+  auto& result = merged_[p];
+  if (!has_keys_) {
+    JgRow* first = parts_[0]->groups.single;
+    for (size_t i = 1; i < parts_.size(); i++) info_.merge(task, 0, first, parts_[i]->groups.single);
+    result.push_back(first);
+    return;
+  }
+  int64_t rows = 0;
+  for (auto& part : parts_) rows += part->groups.count;
+  const int parts = 1 << partition_bits_;
+  std::vector<uint64_t> slots;
+  JgDirectory directory{};
+  if (parts_.size() > 1) {
+    slots.assign(slots_for(rows / parts + 1), 0);
+    directory = {slots.data(), static_cast<uint32_t>(64 - std::countr_zero(slots.size()))};
+  }
+  result.reserve(rows / parts + 1);
+  for (auto& part : parts_) {
+    const size_t width = part->slots.size() / parts;
+    for (size_t s = p * width; s < (p + 1) * width; s++) {
+      for (auto* row = reinterpret_cast<JgRow*>(part->slots[s] & kPointer); row;) {
+        JgRow* next = row->next;
+        if (parts_.size() > 1) {
+          const uint64_t within = row->hash << partition_bits_;
+          JgRow* same = reinterpret_cast<JgRow*>(slots[within >> directory.shift] & kPointer);
+          while (same && !(same->hash == row->hash && info_.equal(same, row))) same = same->next;
+          if (same) {
+            info_.merge(task, 0, same, row);
+            row = next;
+            continue;
+          }
+          link(&slots[within >> directory.shift], row);
+        }
+        result.push_back(row);
+        row = next;
+      }
+    }
+  }
+}
+
+// Keys of many rows each: those of a chain side by side, so that following it is reading on. One pass over rows that
+// the joins to come will visit many times.
+void Table::gather_chains() {
+  const int64_t count = static_cast<int64_t>(rows_.size() - null_rows_.size());
+  const int64_t used = std::count_if(slots_.begin(), slots_.end(), [](uint64_t slot) { return slot != 0; });
+  const uint64_t stride = (info_.row_size + 15) & ~uint64_t{15};
+  if (count < kLongChain * used || budget_->exceeded()) return;
+  char* at = gathered_.bytes(stride * count);
+  size_t n = 0;
+  for (uint64_t& slot : slots_) {
+    auto* row = reinterpret_cast<JgRow*>(slot & kPointer);
+    if (row) slot = (slot & ~kPointer) | reinterpret_cast<uint64_t>(at);
+    for (; row; row = row->next, at += stride) {
+      auto* copy = reinterpret_cast<JgRow*>(at);
+      std::memcpy(copy, row, info_.row_size);
+      if (row->next) copy->next = reinterpret_cast<JgRow*>(at + stride);
+      rows_[n++] = copy;
+    }
+  }
+}
+
+void Table::finish(JgTask* task) {
+  switch (kind_) {
+    case Kind::kJoin:
+      if (is_expanded_) gather_chains();
+      join_.rows = rows_.data();
+      join_.count = static_cast<int64_t>(rows_.size());
+      join_.null_rows = null_rows_.data();
+      join_.null_count = static_cast<int64_t>(null_rows_.size());
+      break;
+    case Kind::kGroups:
+      if (merged_.size() == 1) {
+        rows_ = std::move(merged_[0]);
+      } else {
+        for (auto& m : merged_) rows_.insert(rows_.end(), m.begin(), m.end());
+      }
+      merged_.clear();
+      break;
+    case Kind::kSort: {
+      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
+      for (auto& p : parts_) {
+        const auto middle = static_cast<std::ptrdiff_t>(rows_.size());
+        rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
+        std::inplace_merge(rows_.begin(), rows_.begin() + middle, rows_.end(), less);
+      }
+      const auto size = static_cast<int64_t>(rows_.size());
+      const int64_t first = std::min(size, offset_);
+      const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
+      rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+      if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), size)));
+      if (info_.windows) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+      break;
+    }
+  }
+}
+
+}  // namespace jg

@@ -1,0 +1,81 @@
+// State tables: join builds, groups and sort buffers. Threads fill parts of their own; complete() makes one of them.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/memory.h"
+#include "jg/kernel.h"
+#include "tables/values.h"
+
+namespace jg {
+
+struct TableConfig {
+  std::string kind;  // join | groups | sort
+  bool has_keys = true;
+  bool is_expanded = false;
+  int64_t limit = -1, offset = 0;
+};
+
+// A longer chunk at the end of the list.
+JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
+
+// One thread's part of a table.
+struct Part {
+  explicit Part(Budget* budget) : arena(budget) {}
+  Arena arena;
+  JgGroups groups{};
+  std::vector<uint64_t> slots;          // of the groups' directory
+  std::vector<JgRow*> rows, null_rows;  // join builds and sort buffers
+  const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
+  int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
+};
+
+class Table {
+ public:
+  enum class Kind { kJoin, kGroups, kSort };
+  Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budget* budget);
+
+  Part* part(int thread);  // made on first use
+  JgRow* append(Part* part, uint64_t hash, bool null_key);
+  JgRow* new_group(Part* part, uint64_t hash);
+  void offer(Part* part, const JgRow* row);
+
+  // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
+  void prepare();
+  int tasks() const { return tasks_; }
+  void task(int i, JgTask* task);
+  void finish(JgTask* task);
+
+  Kind kind() const { return kind_; }
+  JgJoin* join() { return &join_; }
+  const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
+  bool matched(const JgRow* row) const { return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0; }
+
+ private:
+  void grow(Part* part);
+  void shrink_to_limit(Part* part);
+  JgRow* copy_row(Arena* arena, const JgRow* row);
+  void merge_partition(int p, JgTask* task);
+  void gather_chains();
+  void complete(std::vector<JgRow*>& groups, JgTask* task);
+
+  const Kind kind_;
+  const JgTableInfo info_;
+  const bool has_keys_, is_expanded_;
+  const int64_t limit_, offset_;  // sort; limit_ < 0: none
+  const int64_t kept_;            // rows of a top-n that may still matter
+  Budget* budget_;
+  std::mutex mutex_;  // guards parts_ growing
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
+  std::vector<JgRow*> rows_, null_rows_;
+  std::vector<uint64_t> slots_;
+  JgJoin join_{};
+  Arena gathered_;                                    // join: rows in the order of their chains
+  std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
+  int tasks_ = 0, partition_bits_ = 0;
+};
+
+}  // namespace jg

@@ -1,0 +1,1 @@
+"""Stages, containers and parser rows: the report, and what does not fit."""

@@ -1,0 +1,253 @@
+"""Units → stages: list scheduling along the longest chain, within what a stage has.
+
+All accesses to a register, and all applications of a table, are one place: they lie in one stage. A place goes into
+the first stage that its edges allow and that has room. Two registers that must each come before the other cannot be
+placed. Known to be generous: a packet may follow several branches side by side (a Tofino 1 orders them by next-table
+addresses), and the rows of cuckoo ways and of the spare banks of two-port memories are not counted. Known to be
+strict: a table does not spread over stages, and conditions over hits and actions aside every `if` takes a gateway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.allocation.units import Unit, units_of
+from jumpgate.p4.compiler.frontend.source import Diagnostics, Position
+from jumpgate.p4.compiler.profile import Profile
+
+STAGES_MAX = 256
+
+
+@dataclass(eq=False)
+class Place:
+    """Units that lie in one stage. `needs`: place → stages behind it."""
+
+    number: int
+    units: list[Unit]
+    needs: dict[int, int] = field(default_factory=dict)
+    height: int = 0  # stages of the longest chain that starts here
+
+    @property
+    def names(self) -> str:
+        return ", ".join(dict.fromkeys(f"{u.kind} '{u.name}'" for u in self.units))
+
+    @property
+    def position(self) -> Position:
+        return self.units[0].position
+
+
+@dataclass
+class Stage:
+    """What lies in a stage, and what that takes."""
+
+    units: list[Unit] = field(default_factory=list)
+
+    def used(self, program: ir.Program, profile: Profile) -> dict[str, int]:
+        registers = {r for u in self.units for r in u.registers}
+        tables = {u.table for u in self.units if u.table >= 0}
+        counters = {c for u in self.units for c in u.counters}
+        memory = [table_memory(program.tables[t], profile) for t in tables]
+        stateful = sum(register_blocks(program.registers[r], profile) for r in registers)
+        counted = sum(_blocks(program.counters[c].size * 64, profile) for c in counters)
+        guards = {(u.gress, u.guard) for u in self.units if u.kind not in ("table", "gateway")}
+        gateways = [u for u in self.units if u.kind == "gateway" and u.crossbar]
+        deciding = {u.guard[-1][0] for u in self.units if u.guard}
+        needed = {g.number: _gateways(g, profile) for g in gateways}
+        alone = sum(count - (number in deciding) for number, count in needed.items())
+        hashes = {(u.gress, value): bits for u in self.units for value, bits in u.hashes}
+        return {
+            "stateful_alus": len(registers),
+            "stateful_blocks": stateful,
+            "sram_blocks": stateful + counted + sum(sram for sram, _ in memory),
+            "tcam_blocks": sum(tcam for _, tcam in memory),
+            "logical_tables": len(tables) + len(guards) + alone,
+            "ternary_tables": sum(tcam > 0 for _, tcam in memory),
+            "exact_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.crossbar}),
+            "ternary_crossbar_bytes": _bytes({(u.gress, s) for u in self.units for s in u.ternary}),
+            "hash_slices": sum(-(-bits // 16) for bits in hashes.values()),
+            "gateways": sum(needed.values()),
+        }
+
+
+def _bytes(fields: set[tuple[str, ir.Slot]]) -> int:
+    return sum(-(-slot.type.width // 8) for _, slot in fields)
+
+
+def _gateways(unit: Unit, profile: Profile) -> int:
+    """A condition over more bits than a gateway sees is taken apart at its && and ||."""
+    return -(-sum(slot.type.width for slot in unit.crossbar) // profile.gateway["bits"])
+
+
+def _blocks(bits: int, profile: Profile) -> int:
+    return -(-bits // (profile.memory["sram_rows"] * profile.memory["sram_bits"]))
+
+
+def register_blocks(register: ir.Register, profile: Profile) -> int:
+    return _blocks(register.size * sum(kind.width for _, kind in register.fields), profile)
+
+
+def table_memory(table: ir.Table, profile: Profile) -> tuple[int, int]:
+    """SRAM and TCAM blocks. A ternary entry's action data lie in SRAM; a range key takes two bits for each of its."""
+    if not table.keys:
+        return 0, 0
+    memory = profile.memory
+    key = sum(k.value.type.width * (2 if k.match == "range" else 1) for k in table.keys)
+    data = max((sum(p.type.width for p in a.parameters) for a in table.actions), default=0)
+    head = 8  # which action, and the entry's version
+    if all(k.match == "exact" for k in table.keys):
+        return _rows(table.size, key + data + head, profile), 0
+    tcam = -(-key // memory["tcam_bits"]) * -(-table.size // memory["tcam_rows"])
+    return _rows(table.size, data + head, profile), tcam
+
+
+def _rows(entries: int, bits: int, profile: Profile) -> int:
+    word, rows = profile.memory["sram_bits"], profile.memory["sram_rows"]
+    if bits <= word:
+        words = -(-entries // (word // bits))
+        return -(-words // rows)
+    return -(-bits // word) * -(-entries // rows)
+
+
+def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> list[Stage]:
+    """The stages in order. Adds to `diagnostics` what cannot be placed; then the list is as far as it came."""
+    places = _places(units_of(program))
+    order = _ordered(program, places, diagnostics)
+    if order is None:
+        return []
+    followers: dict[int, list[tuple[Place, int]]] = {}
+    for p in places.values():
+        for need, distance in p.needs.items():
+            followers.setdefault(need, []).append((p, distance))
+    for p in reversed(order):
+        p.height = max((f.height + distance for f, distance in followers.get(p.number, ())), default=0)
+    stages: list[Stage] = []
+    at: dict[int, int] = {}
+    waiting = list(order)
+    while waiting and len(stages) < STAGES_MAX:
+        here, number = Stage(), len(stages)
+        stages.append(here)
+        moved = True
+        while moved:
+            moved = False
+            for p in sorted(waiting, key=lambda p: (-p.height, p.number)):
+                if any(n not in at or at[n] + d > number for n, d in p.needs.items()):
+                    continue
+                over = _over(here, p, program, profile)
+                if not over:
+                    here.units += p.units
+                    at[p.number] = number
+                    waiting.remove(p)
+                    moved = True
+                elif not here.units:
+                    what, need, limit = over
+                    diagnostics.error(
+                        p.position, f"{p.names} needs {need} {what.replace('_', ' ')} in one stage; there are {limit}"
+                    )
+                    return stages
+    if len(stages) > profile.stages or waiting:
+        behind: list[Stage | Place] = [*stages[profile.stages :], *waiting]
+        late = min((u for group in behind for u in group.units), key=lambda u: u.number)
+        diagnostics.error(
+            late.position,
+            f"the program needs {len(stages)} stages, a {profile.title} has {profile.stages}; {late.kind} "
+            f"'{late.name}' comes too late: shorten the chain of dependent operations, or recirculate",
+        )
+    return stages
+
+
+def _over(stage: Stage, more: Place, program: ir.Program, profile: Profile) -> tuple[str, int, int] | None:
+    used = Stage(stage.units + more.units).used(program, profile)
+    return next(((k, v, profile.stage[k]) for k, v in used.items() if v > profile.stage[k]), None)
+
+
+def _places(units: Sequence[Unit]) -> dict[int, Place]:
+    """Units of one register or table are one place, named by its first unit."""
+    root = {u.number: u.number for u in units}
+
+    def find(n: int) -> int:
+        while root[n] != n:
+            n = root[n]
+        return n
+
+    first: dict[tuple[str, int], int] = {}
+    for u in units:
+        held = [("register", r) for r in u.registers] + ([("table", u.table)] if u.table >= 0 else [])
+        for key in held:
+            a, b = find(first.setdefault(key, u.number)), find(u.number)
+            root[max(a, b)] = min(a, b)
+    _join_cycles(units, find, root)
+    places: dict[int, Place] = {}
+    for u in units:
+        places.setdefault(find(u.number), Place(find(u.number), [])).units.append(u)
+    for u in units:
+        mine = places[find(u.number)]
+        for need, distance in u.needs.items():
+            if need in root and (find(need) != mine.number or distance):
+                mine.needs[find(need)] = max(distance, mine.needs.get(find(need), 0))
+    return places
+
+
+def _join_cycles(units: Sequence[Unit], find: Callable[[int], int], root: dict[int, int]) -> None:
+    """Places that must each not come before the other share a stage."""
+    changed = True
+    while changed:
+        changed = False
+        edges: dict[int, set[int]] = {}
+        for u in units:
+            for need, distance in u.needs.items():
+                if not distance and need in root and find(need) != find(u.number):
+                    edges.setdefault(find(u.number), set()).add(find(need))
+        for start in sorted(edges):
+            cycle = _way_back(start, edges)
+            if cycle:
+                for n in cycle:
+                    a, b = find(n), find(start)
+                    root[max(a, b)] = min(a, b)
+                changed = True
+                break
+
+
+def _way_back(start: int, edges: dict[int, set[int]]) -> list[int]:
+    open_: list[int] = [start]
+    before: dict[int, int] = {}
+    while open_:
+        at = open_.pop()
+        for n in edges.get(at, ()):
+            if n == start:
+                out = [at]
+                while out[-1] != start:
+                    out.append(before[out[-1]])
+                return out
+            if n not in before:
+                before[n] = at
+                open_.append(n)
+    return []
+
+
+def _ordered(program: ir.Program, places: dict[int, Place], diagnostics: Diagnostics) -> list[Place] | None:
+    """Places behind what they need; None if some need each other."""
+    done: dict[int, Place] = {}
+    waiting = dict(places)
+    while waiting:
+        ready = [p for p in waiting.values() if all(n in done for n in p.needs)]
+        if not ready:
+            _complain(program, waiting, diagnostics)
+            return None
+        for p in ready:
+            done[p.number] = waiting.pop(p.number)
+    return list(done.values())
+
+
+def _complain(program: ir.Program, waiting: dict[int, Place], diagnostics: Diagnostics) -> None:
+    edges = {p.number: {n for n in p.needs if n in waiting} for p in waiting.values()}
+    cycles = [c for p in waiting for c in [_way_back(p, edges)] if c or p in edges[p]]
+    number = min(cycles[0])
+    found = dict.fromkeys(r for n in sorted(cycles[0]) for u in waiting[n].units for r in u.registers)
+    names = " and ".join(f"'{program.registers[r].name}'" for r in found)
+    diagnostics.error(
+        waiting[number].units[-1].position,
+        f"registers {names} are reached in two orders; all packets pass the stages in one: "
+        "access them in the same order on every path, or recirculate",
+    )

@@ -1,0 +1,69 @@
+"""How much work an expression is: what a stage's ALUs, hash unit and gateways do at once, and what takes several."""
+
+from __future__ import annotations
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.expressions import COMPARISONS
+from jumpgate.p4.compiler.walk import every, parts
+
+BITWISE = ("&", "|", "^")
+NUMERIC = ("+", "-", "|+|", "|-|", "min", "max")
+ORDERS = ("<", ">", "<=", ">=")
+
+
+def is_linear(e: ir.Expr) -> bool:
+    """A hash unit can make it: each bit is the parity of some bits of fields."""
+    match e:
+        case ir.Const() | ir.Get():
+            return True
+        case ir.Slice():
+            return is_linear(e.operand)
+        case ir.Cast():
+            return not e.operand.type.signed and is_linear(e.operand)
+        case ir.Binary(op="^" | "++"):
+            return is_linear(e.left) and is_linear(e.right)
+        case ir.Binary(op="&" | "<<" | ">>"):
+            return isinstance(e.right, ir.Const) and is_linear(e.left)
+        case ir.Hash():
+            return e.algorithm != "checksum" and all(is_linear(i) for i in e.inputs)
+    return False
+
+
+def is_numeric(e: ir.Expr) -> bool:
+    """Carries pass between its bits: an operand must lie in one container."""
+    return any(isinstance(x, ir.Binary) and x.op in (*NUMERIC, "*", "<<", ">>") for x in every(e))
+
+
+def operations(e: ir.Expr) -> int:
+    """Operations of the stages' ALUs that depend on each other; a plain field or constant is none."""
+    match e:
+        case ir.Slice() | ir.Cast():
+            return operations(e.operand)
+        case ir.Unary(op="~", operand=ir.Binary(op=op)) if op in BITWISE:
+            return operations(e.operand)
+        case ir.Binary(op="|", left=ir.Binary(op="&", right=ir.Const()) as masked, right=ir.Binary(op="<<") as shifted):
+            return 1 + max(operations(masked.left), operations(shifted.left))
+        case ir.Unary() | ir.Binary() | ir.Mux() | ir.Hash():
+            return 1 + max((operations(p) for p in parts(e)), default=0)
+        case ir.Random():
+            return 1
+    return 0
+
+
+def gateway_operations(e: ir.Expr) -> int:
+    """Operations that must come before a gateway, which itself masks, compares and combines."""
+    match e:
+        case ir.Binary(op="&&" | "||") | ir.Unary(op="!"):
+            return max(gateway_operations(p) for p in parts(e))
+        case ir.Binary(op=op) if op in COMPARISONS:
+            return max(gateway_operations(p) for p in parts(e))
+        case ir.Binary(op="&", right=ir.Const()):
+            return operations(e.left)
+    return operations(e)
+
+
+def copied(e: ir.Expr) -> ir.Slot | None:
+    """The field that is copied, if the expression does nothing else."""
+    if isinstance(e, ir.Cast):
+        return copied(e.operand)
+    return e.slot if isinstance(e, ir.Get) else None

@@ -1,0 +1,375 @@
+"""Syntax tree → typed program: declarations, tables, parsers (unrolled over stack positions), and the pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.externs import Externs
+from jumpgate.p4.compiler.elaboration.names import (
+    Closure,
+    Composite,
+    EnumType,
+    Group,
+    Instance,
+    Packet,
+    Scope,
+    Value,
+)
+from jumpgate.p4.compiler.elaboration.parsers import Parsers
+from jumpgate.p4.compiler.frontend import ast
+from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.walk import walk
+
+INITIAL = {("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF}
+
+
+def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Program:
+    """The typed program. Mistakes are in `diagnostics`; the program is whole only if there are none."""
+    program = ir.Program(name)
+    lowering = Elaborate(program, diagnostics)
+    lowering.run(source)
+    return program
+
+
+class Elaborate(Parsers, Externs):
+    def run(self, source: ast.Source) -> None:
+        self.ids = {}
+        self.shared: dict[str, Group] = {}
+        root = Scope()
+        main: ast.Instance | None = None
+        pipes: dict[str, ast.Instance] = {}
+        for node in source.declarations:
+            try:
+                if isinstance(node, ast.Instance) and node.type.name == "Pipeline":
+                    pipes[node.name] = node
+                elif isinstance(node, ast.Instance) and node.type.name == "Switch":
+                    main = node
+                else:
+                    self.declare(node, root)
+            except Mistake as mistake:
+                self.diagnostics.add(mistake)
+        if main is None and self.diagnostics.found:
+            return
+        try:
+            self._package(main, pipes, root)
+        except Mistake as mistake:
+            self.diagnostics.add(mistake)
+
+    # ---- declarations ----
+
+    def declare(self, node: ast.Declaration, scope: Scope) -> None:
+        match node:
+            case ast.Typedef():
+                scope.types[node.name] = self.type(node.type, scope)
+            case ast.Enum():
+                self._enum(node, scope)
+            case ast.Aggregate():
+                if node.name in scope.types:
+                    raise Mistake(node.position, f"type '{node.name}' is declared twice")
+                scope.types[node.name] = self._aggregate(node, scope)
+            case ast.Variable():
+                self.variable(node, scope)
+            case ast.Instance() if isinstance(scope.value(node.type.name), Closure):
+                found = scope.value(node.type.name)
+                assert isinstance(found, Closure)
+                scope.add(node.name, Closure(found.node, found.scope, node.name), node.position)
+            case ast.Instance():
+                scope.add(node.name, self.instance(node, scope), node.position)
+            case ast.Action() | ast.Table() | ast.Control() | ast.Parser():
+                scope.add(node.name, Closure(node, scope, f"{scope.prefix}{node.name}"), node.position)
+
+    def _aggregate(self, node: ast.Aggregate, scope: Scope) -> Composite:
+        fields = tuple((f.name, self.type(f.type, scope)) for f in node.fields)
+        if len({n for n, _ in fields}) < len(fields):
+            raise Mistake(node.position, f"{node.name} has two fields of one name")
+        if node.kind == "header":
+            for f, (_, kind) in zip(node.fields, fields, strict=True):
+                if not isinstance(kind, ir.Bits | EnumType):
+                    raise Mistake(f.position, "a header's fields are scalars")
+            scalars = [k.bits if isinstance(k, EnumType) else k for _, k in fields]
+            bits = sum(k.width for k in scalars if isinstance(k, ir.Bits))
+            if bits % 8:
+                raise Mistake(node.position, f"header {node.name} has {bits} bits; whole bytes are needed, so pad it")
+        return Composite(node.kind, node.name, fields)
+
+    def _enum(self, node: ast.Enum, scope: Scope) -> None:
+        bits = self.bits(self.type(node.underlying, scope), node.position) if node.underlying else ir.Bits(32)
+        known = scope.types.get(node.name)
+        members = list(known.members) if isinstance(known, EnumType) and not node.underlying else []
+        for name, value in node.members:
+            if (value is None) == (node.underlying is not None):
+                raise Mistake(node.position, f"{node.name}.{name}: values go with an underlying type, and only with it")
+            if name not in dict(members):
+                members.append((name, self.constant(value, scope) if value else len(members)))
+        scope.types[node.name] = EnumType(node.name, bits, tuple(members))
+
+    # ---- controls ----
+
+    def block(self, closure: Closure, arguments: Sequence[Value], prefix: str) -> None:
+        """A control with its parameters bound: locals, then the body."""
+        node = closure.node
+        assert isinstance(node, ast.Control)
+        scope = Scope(closure.scope, prefix=prefix)
+        for parameter, argument in zip(node.parameters, arguments, strict=True):
+            scope.values[parameter.name] = argument
+        for local in node.locals:
+            try:
+                self.declare(local, scope)
+            except Mistake as mistake:
+                self.diagnostics.add(mistake)
+        self.scoped(lambda: self.body(node.body.body, scope.inner()), None, node.position)
+
+    def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
+        control = block.node
+        if not isinstance(control, ast.Control):
+            raise Mistake(node.position, "only controls and tables can be applied here")
+        if block.name in self.applied:
+            raise Mistake(node.position, f"control '{block.name}' is applied twice; make two instances")
+        self.applied[block.name] = 1
+        inner = Scope(block.scope)
+        self.bind(control.parameters, node, scope, inner)
+        self.block(block, [inner.values[p.name] for p in control.parameters], f"{scope.prefix}{block.name}.")
+
+    # ---- tables ----
+
+    def apply(self, table: Closure, position: Position) -> ir.Apply:
+        if table.name not in self.applied:
+            self.applied[table.name] = -1
+            self.applied[table.name] = self._table(table)
+        number = self.applied[table.name]
+        if number < 0:
+            raise Mistake(position, f"table '{table.name}' is wrong, or applied within itself")
+        name = table.node.name
+        entry = self.entries[number]
+        made = ir.Apply(
+            number, self.slot(f"{name}.hit", ir.BOOL), self.slot(f"{name}.action", ir.Bits(32)), entry, position
+        )
+        self.out.append(made)
+        return made
+
+    def _table(self, table: Closure) -> int:
+        node = table.node
+        assert isinstance(node, ast.Table)
+        keys = tuple(self._key(k, table.scope) for k in node.keys)
+        for at, key in zip(node.keys, keys, strict=True):
+            if sum(k.name == key.name for k in keys) > 1:
+                raise Mistake(at.position, f"two keys are called '{key.name}'; tell them apart by @name(\"…\")")
+        entry = self.slot(f"{node.name}.entry", ir.Bits(32))
+        outer, self.entry = self.entry, entry
+        uses = list(node.actions)
+        if node.default is None and all(u.name != "NoAction" for u in uses):
+            uses.append(ast.ActionUse(node.position, "NoAction", (), frozenset(("defaultonly",))))
+        actions = tuple(self._action(u, table.scope) for u in uses)
+        self.entry = outer
+        names = [u.name for u in uses]
+        default = node.default or ast.ActionUse(node.position, "NoAction", ())
+        if default.name not in names:
+            raise Mistake(default.position, f"'{default.name}' is not among the actions of {node.name}")
+        index = names.index(default.name)
+        data = self._data(default, actions[index], table.scope)
+        size = self.constant(node.size, table.scope) if node.size else 512
+        if not 0 < size <= 1 << 26:
+            raise Mistake(node.position, f"a table of {size} entries")
+        rows = None
+        if node.entries is not None:
+            count = len(node.entries)
+            rows = tuple(self._row(e, i, count, keys, actions, names, table.scope) for i, e in enumerate(node.entries))
+            size = max(size if node.size else 0, count, 1)
+        number = len(self.program.tables)
+        full = table.name
+        self.program.tables.append(
+            ir.Table(
+                full,
+                self.id("table", full),
+                keys,
+                actions,
+                size,
+                index,
+                data,
+                node.default_constant,
+                rows,
+                node.position,
+            )
+        )
+        self.entries[number] = entry
+        self._attach(number, node, actions)
+        return number
+
+    def _attach(self, number: int, node: ast.Table, actions: Sequence[ir.TableAction]) -> None:
+        """Direct counters and registers that the actions use belong to this table."""
+        size = self.program.tables[number].size + 1
+        for statement in (s for a in actions for s in walk(a.body)):
+            if isinstance(statement, ir.Count):
+                counter = self.program.counters[statement.counter]
+                if counter.id >> 24 == 0x13:
+                    self._claim(counter.table, number, counter.name, statement.position)
+                    self.program.counters[statement.counter] = dataclasses.replace(counter, size=size, table=number)
+            if isinstance(statement, ir.Execute):
+                register = self.program.registers[statement.register]
+                if not register.index_width:
+                    self._claim(register.table, number, register.name, statement.position)
+                    self.program.registers[statement.register] = dataclasses.replace(register, size=size, table=number)
+
+    def _claim(self, owner: int, table: int, name: str, position: Position) -> None:
+        if owner not in (-1, table):
+            raise Mistake(position, f"{name} belongs to table {self.program.tables[owner].name} already")
+
+    def _key(self, key: ast.Key, scope: Scope) -> ir.Key:
+        if key.match not in ("exact", "ternary", "lpm", "range"):
+            raise Mistake(key.position, f"match kind '{key.match}'; there are exact, ternary, lpm and range")
+        value = self.scalar(key.expression, scope)
+        if not value.type.width:
+            raise Mistake(key.position, "a key needs a width")
+        if key.match == "range" and value.type.width > 64:
+            raise Mistake(key.position, "a range key has 64 bits at most")
+        return ir.Key(key.name or written(key.expression), value, key.match)
+
+    def _action(self, use: ast.ActionUse, scope: Scope) -> ir.TableAction:
+        kind = next((a for a in ("defaultonly", "tableonly") if a in use.annotations), "")
+        found = scope.value(use.name)
+        if found is None and use.name == "NoAction":
+            return ir.TableAction("NoAction", self.id("action", "NoAction"), (), (), (), kind)
+        if not isinstance(found, Closure) or not isinstance(found.node, ast.Action) or found.node.result is not None:
+            raise Mistake(use.position, f"'{use.name}' is not an action")
+        action, inner = found.node, found.scope.inner()
+        parameters: list[ir.Slot] = []
+        for p in action.parameters:
+            if p.direction:
+                raise Mistake(use.position, f"{use.name}: a table's action takes its data without directions")
+            parameters.append(self.slot(p.name, self.bits(self.type(p.type, inner), p.position)))
+            inner.values[p.name] = ir.Get(parameters[-1])
+        body = self.captured(lambda: self.scoped(lambda: self.body(action.body.body, inner), None, use.position))
+        names = tuple(p.name for p in action.parameters)
+        return ir.TableAction(found.name, self.id("action", found.name), tuple(parameters), names, body, kind)
+
+    def _data(self, use: ast.ActionUse, action: ir.TableAction, scope: Scope) -> tuple[int, ...]:
+        if len(use.arguments) != len(action.parameters):
+            raise Mistake(use.position, f"{use.name} takes {len(action.parameters)} values, {len(use.arguments)} given")
+        values = [self.scalar(a, scope, p.type) for a, p in zip(use.arguments, action.parameters, strict=True)]
+        if not all(isinstance(v, ir.Const) for v in values):
+            raise Mistake(use.position, "an entry's data are constants")
+        return tuple(v.value for v in values if isinstance(v, ir.Const))
+
+    def _row(
+        self, entry: ast.EntryDeclaration, place: int, count: int, keys: Sequence[ir.Key],
+        actions: Sequence[ir.TableAction], names: Sequence[str], scope: Scope,
+    ) -> ir.Row:  # fmt: skip
+        if len(entry.keys) != len(keys):
+            raise Mistake(entry.position, f"the table has {len(keys)} keys, the entry {len(entry.keys)}")
+        if entry.action.name not in names:
+            raise Mistake(entry.action.position, f"'{entry.action.name}' is not among the table's actions")
+        index = names.index(entry.action.name)
+        matches = [self.match(k, key.value.type, scope) for k, key in zip(entry.keys, keys, strict=True)]
+        values, masks = [], []
+        for key, (kind, a, b) in zip(keys, matches, strict=True):
+            full = (1 << key.value.type.width) - 1
+            if key.match == "range":
+                if kind == "mask" and b not in (0, full):
+                    raise Mistake(entry.position, "a range key takes a value or low .. high")
+                a, b = (a, b) if kind == "range" else (a, a) if b else (0, full)
+            elif kind == "range" or (key.match == "exact" and b != full):
+                raise Mistake(entry.position, f"this does not fit an {key.match} key")
+            elif key.match == "lpm" and ~b & full & ((~b & full) + 1):
+                raise Mistake(entry.position, "the mask is not a prefix")
+            values.append(a)
+            masks.append(b)
+        data = self._data(entry.action, actions[index], scope)
+        return ir.Row(tuple(values), tuple(masks), count - place, index, data)
+
+    # ---- the package ----
+
+    def _package(self, main: ast.Instance | None, pipes: dict[str, ast.Instance], scope: Scope) -> None:
+        if main is None or not main.arguments:
+            raise Mistake(Position(self.program.name, 1, 1), "the program needs 'Switch(pipe) main;'")
+        first = main.arguments[0]
+        pipe = pipes.get(first.name) if isinstance(first, ast.Name) else None
+        if pipe is None or len(main.arguments) != 1:
+            raise Mistake(main.position, "Switch takes one Pipeline")
+        if len(pipe.arguments) != 6:
+            raise Mistake(pipe.position, "Pipeline takes parser, control and deparser of ingress, then of egress")
+        blocks: list[Closure] = []
+        for argument, kind in zip(pipe.arguments, (ast.Parser, ast.Control, ast.Control) * 2, strict=True):
+            function = argument.function if isinstance(argument, ast.Call) else argument
+            found = scope.value(function.name) if isinstance(function, ast.Name) else None
+            if not isinstance(found, Closure) or not isinstance(found.node, kind):
+                raise Mistake(argument.position, f"expected a {kind.__name__.lower()} here")
+            blocks.append(found)
+        for gress, parts in ((self.program.ingress, blocks[:3]), (self.program.egress, blocks[3:])):
+            self._gress(gress, parts)
+
+    def _gress(self, gress: ir.Gress, blocks: Sequence[Closure]) -> None:
+        self.gress, self.shared = gress, {}
+        bound: list[Value] = []  # headers and metadata, which the three have in common
+        for place, block in enumerate(blocks):
+            arguments: list[Value] = []
+            users: list[Value] = []
+            assert isinstance(block.node, ast.Parser | ast.Control)
+            for p in block.node.parameters:
+                arguments.append(self._parameter(p, block.scope, bound, users))
+            bound = bound or users
+            self.labels += 1
+            self.exit = self.labels
+            if place == 0:
+                self.parser(block, arguments)
+                continue
+            body = self.captured(lambda b=block, a=arguments: self.block(b, a, f"{b.name}."))  # type: ignore[misc]
+            done = (ir.Scope(self.exit, body),) if body else ()
+            if place == 1:
+                gress.control = done
+            else:
+                gress.deparser = done
+
+    def _parameter(self, p: ast.Parameter, scope: Scope, bound: list[Value], users: list[Value]) -> Value:
+        kind = self.type(p.type, scope)
+        if getattr(kind, "name", "") in ("packet_in", "packet_out"):
+            return Packet()
+        if isinstance(kind, Composite) and "_intrinsic_metadata_" in kind.name:
+            if kind.name not in self.shared:
+                made = self.storage(kind, kind.name, p.position)
+                assert isinstance(made, Group)
+                for name, value in made.fields.items():
+                    if isinstance(value, ir.Get):
+                        slot = dataclasses.replace(value.slot, initial=INITIAL.get((kind.name, name), 0))
+                        self.gress.slots[slot.id] = slot
+                        made.fields[name] = ir.Get(slot)
+                        self.gress.intrinsic[(kind.name, name)] = slot
+                self.shared[kind.name] = made
+            return self.shared[kind.name]
+        if len(users) < len(bound):
+            value = bound[len(users)]
+            if not isinstance(value, Group) or value.type != kind:
+                raise Mistake(p.position, f"parameter '{p.name}' must have the type it has in the parser")
+        else:
+            value = self.storage(kind, p.name, p.position)
+        users.append(value)
+        return value
+
+    def instance(self, node: ast.Instance, scope: Scope) -> Value:
+        made = super().instance(node, scope)
+        if isinstance(made, Instance) and made.type.name.startswith("Direct") and not scope.prefix:
+            raise Mistake(node.position, f"a {made.type.name} is declared in a control")
+        return made
+
+
+def written(node: ast.Expression) -> str:
+    """An expression as P4Info names it.
+
+    >>> at = Position("", 1, 1)
+    >>> written(ast.Member(at, ast.Name(at, "hdr"), "x"))
+    'hdr.x'
+    """
+    match node:
+        case ast.Name():
+            return node.name
+        case ast.Member():
+            return f"{written(node.base)}.{node.name}"
+        case ast.Index():
+            low = f":{written(node.low)}" if node.low else ""
+            return f"{written(node.base)}[{written(node.high)}{low}]"
+        case ast.Call():
+            return f"{written(node.function)}()"
+        case ast.Number():
+            return str(node.value)
+    return "key"

@@ -1,0 +1,258 @@
+"""Typing of expressions: syntax → IR values. Constants are folded, as `arithmetic` says."""
+
+from __future__ import annotations
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, unary
+from jumpgate.p4.compiler.elaboration.names import (
+    Composite,
+    EnumType,
+    ExternType,
+    Group,
+    Listed,
+    Scope,
+    Stack,
+    StackValue,
+    Type,
+    Value,
+    describe,
+)
+from jumpgate.p4.compiler.frontend import ast
+from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
+
+WIDTH_MAX = 128
+COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
+EXTERNS = {
+    "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
+    "DirectCounter": 1, "Hash": 1, "CRCPolynomial": 1, "Random": 1, "Mirror": 0, "Digest": 1, "Resubmit": 0,
+    "Checksum": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0,
+}  # fmt: skip
+
+
+class Expressions:
+    """Types and expressions. `call` and the parser's `lookahead` are the statements' business."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+
+    # ---- types ----
+
+    def type(self, node: ast.TypeName | ast.Expression, scope: Scope) -> Type:
+        if not isinstance(node, ast.TypeName):
+            raise Mistake(node.position, "expected a type")
+        found = self._plain_type(node, scope)
+        if node.size is None:
+            return found
+        size = self.constant(node.size, scope)
+        if not isinstance(found, Composite) or found.kind != "header":
+            raise Mistake(node.position, "only headers can be stacked")
+        if not 0 < size <= 256:
+            raise Mistake(node.position, f"a stack of {size} headers; 1 to 256 are possible")
+        return Stack(found, size)
+
+    def _plain_type(self, node: ast.TypeName, scope: Scope) -> Type:
+        if node.name in ("bit", "int"):
+            if not node.arguments:
+                return ir.Bits(1) if node.name == "bit" else ir.INTEGER
+            argument = node.arguments[0]
+            assert not isinstance(argument, ast.TypeName)
+            width = self.constant(argument, scope)
+            if not 0 < width <= WIDTH_MAX:
+                raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {WIDTH_MAX}")
+            return ir.Bits(width, node.name == "int")
+        if node.name == "bool":
+            return ir.BOOL
+        if node.name == "_":
+            return ir.Bits(32)
+        if node.name in EXTERNS:
+            return ExternType(node.name, tuple(self.type(a, scope) for a in node.arguments))
+        if node.name == "error":
+            node = ast.TypeName(node.position, "error")
+        found = scope.type(node.name)
+        if found is None:
+            raise Mistake(node.position, f"unknown type '{node.name}'")
+        return found
+
+    def bits(self, kind: Type, position: Position) -> ir.Bits:
+        if isinstance(kind, EnumType):
+            return kind.bits
+        if isinstance(kind, ir.Bits):
+            return kind
+        raise Mistake(position, "expected a scalar type")
+
+    # ---- expressions ----
+
+    def constant(self, node: ast.Expression, scope: Scope) -> int:
+        value = self.expression(node, scope)
+        if not isinstance(value, ir.Const):
+            raise Mistake(node.position, "this must be known when the program is compiled")
+        return value.value
+
+    def scalar(self, node: ast.Expression, scope: Scope, wanted: ir.Bits | None = None) -> ir.Expr:
+        """A scalar; of type `wanted` if given. Constants take the type they are needed in, others must have it."""
+        return self.convert(self.plain(self.expression(node, scope), node.position), wanted, node.position)
+
+    def plain(self, value: Value, position: Position) -> ir.Expr:
+        if isinstance(value, ir.Expr):
+            return value
+        raise Mistake(position, f"expected a scalar, this is a {describe(value)}")
+
+    def convert(self, value: ir.Expr, wanted: ir.Bits | None, position: Position) -> ir.Expr:
+        if wanted is None or value.type == wanted:
+            return value
+        if value.type == ir.INTEGER and isinstance(value, ir.Const) and not wanted.boolean:
+            low, high = (-(1 << wanted.width - 1), 1 << wanted.width) if wanted.width else (0, 0)
+            if wanted.width and not low <= value.value < high:
+                raise Mistake(position, f"{value.value} does not fit in {wanted}")
+            return ir.Const(cut(value.value, wanted), wanted)
+        raise Mistake(position, f"expected {wanted}, this is {value.type}; a cast makes it explicit")
+
+    def expression(self, node: ast.Expression, scope: Scope) -> Value:
+        match node:
+            case ast.Number():
+                kind = ir.Bits(node.width, node.signed) if node.width else ir.INTEGER
+                if kind.width > WIDTH_MAX:
+                    raise Mistake(node.position, f"widths are 1 to {WIDTH_MAX}")
+                return ir.Const(node.value, kind)
+            case ast.Boolean():
+                return ir.Const(int(node.value), ir.BOOL)
+            case ast.Name():
+                return self._name(node, scope)
+            case ast.Member():
+                return self.member(node, scope)
+            case ast.Index():
+                return self._index(node, scope)
+            case ast.Call():
+                return self.call(node, scope)
+            case ast.Unary():
+                return self._unary(node, scope)
+            case ast.Binary():
+                return self._binary(node, scope)
+            case ast.Conditional():
+                condition = self.scalar(node.condition, scope, ir.BOOL)
+                yes, no = self._same(self.scalar(node.yes, scope), self.scalar(node.no, scope), node.position)
+                return ir.Mux(condition, yes, no)
+            case ast.Cast():
+                return self._cast(node, scope)
+            case ast.ListExpression():
+                return Listed(tuple(self.expression(item, scope) for item in node.items))
+        raise Mistake(node.position, "'default' and '_' belong into key sets")
+
+    def call(self, node: ast.Call, scope: Scope) -> Value:
+        raise Mistake(node.position, "calls are not possible here")
+
+    def _name(self, node: ast.Name, scope: Scope) -> Value:
+        value = scope.value(node.name)
+        if value is None:
+            kind = scope.type(node.name)
+            if isinstance(kind, EnumType):
+                return kind
+            raise Mistake(node.position, f"'{node.name}' is not declared")
+        return value
+
+    def member(self, node: ast.Member, scope: Scope) -> Value:
+        base = self.expression(node.base, scope)
+        if isinstance(base, EnumType):
+            for name, value in base.members:
+                if name == node.name:
+                    return ir.Const(value, base.bits)
+            raise Mistake(node.position, f"{base.name} has no member '{node.name}'")
+        if isinstance(base, Group):
+            if node.name in base.fields:
+                return base.fields[node.name]
+            known = ", ".join(base.fields)
+            raise Mistake(node.position, f"{base.type.name} has no field '{node.name}'; it has {known or 'none'}")
+        raise Mistake(node.position, f"a {describe(base)} has no field '{node.name}'")
+
+    def _index(self, node: ast.Index, scope: Scope) -> Value:
+        base = self.expression(node.base, scope)
+        high = self.constant(node.high, scope)
+        if isinstance(base, StackValue):
+            if node.low is not None or not 0 <= high < len(base.elements):
+                raise Mistake(node.position, f"the stack has elements 0 to {len(base.elements) - 1}")
+            return base.elements[high]
+        value = self.plain(base, node.position)
+        low = high if node.low is None else self.constant(node.low, scope)
+        if value.type.boolean or not 0 <= low <= high < value.type.width:
+            raise Mistake(node.position, f"[{high}:{low}] is not within {value.type}")
+        if isinstance(value, ir.Const):
+            return ir.Const(value.value >> low & (1 << high - low + 1) - 1, ir.Bits(high - low + 1))
+        return ir.Slice(value, high, low)
+
+    def _unary(self, node: ast.Unary, scope: Scope) -> ir.Expr:
+        value = self.scalar(node.operand, scope, ir.BOOL if node.op == "!" else None)
+        if value.type.boolean != (node.op == "!"):
+            raise Mistake(node.position, f"'{node.op}' does not work on {value.type}")
+        if node.op == "+":
+            return value
+        if isinstance(value, ir.Const):
+            return ir.Const(unary(node.op, value.value, value.type), value.type)
+        return ir.Unary(node.op, value, value.type)
+
+    def _same(self, a: ir.Expr, b: ir.Expr, position: Position) -> tuple[ir.Expr, ir.Expr]:
+        if a.type == ir.INTEGER != b.type:
+            a = self.convert(a, b.type, position)
+        if b.type != a.type:
+            b = self.convert(b, a.type, position)
+        return a, b
+
+    def _binary(self, node: ast.Binary, scope: Scope) -> ir.Expr:
+        if node.op in ("&&&", ".."):
+            raise Mistake(node.position, f"'{node.op}' belongs into key sets")
+        a, b = self.scalar(node.left, scope), self.scalar(node.right, scope)
+        return self.operate(node.op, a, b, node.position)
+
+    def operate(self, op: str, a: ir.Expr, b: ir.Expr, position: Position) -> ir.Expr:
+        """Applies an operator to typed operands, or says why it does not work on them."""
+        if op in ("&&", "||"):
+            for side in (a, b):
+                if not side.type.boolean:
+                    raise Mistake(position, f"'{op}' needs bool, this is {side.type}; compare it with 0")
+            kind = ir.BOOL
+        elif op == "++":
+            if not (a.type.width and b.type.width) or a.type.boolean or b.type.boolean:
+                raise Mistake(position, f"'++' needs operands with a width, these are {a.type} and {b.type}")
+            kind = ir.Bits(a.type.width + b.type.width)
+            if kind.width > WIDTH_MAX:
+                raise Mistake(position, f"the result has {kind.width} bits; {WIDTH_MAX} are possible")
+        elif op in ("<<", ">>"):
+            if a.type.boolean or b.type.boolean or b.type.signed:
+                raise Mistake(position, f"'{op}' does not work on {a.type} and {b.type}")
+            if isinstance(b, ir.Const) and (b.value < 0 or (a.type == ir.INTEGER and b.value > 4096)):
+                raise Mistake(position, f"a shift by {b.value}")
+            if a.type == ir.INTEGER and not isinstance(b, ir.Const):
+                raise Mistake(position, "give the shifted number a width")
+            kind = a.type
+        else:
+            a, b = self._same(a, b, position)
+            kind = ir.BOOL if op in COMPARISONS else a.type
+            if a.type.boolean and op not in ("==", "!="):
+                raise Mistake(position, f"'{op}' does not work on bool")
+            if op in ("|+|", "|-|") and a.type == ir.INTEGER:
+                raise Mistake(position, f"'{op}' needs operands with a width")
+            if op in ("/", "%") and not (isinstance(a, ir.Const) and isinstance(b, ir.Const)):
+                raise Mistake(position, f"'{op}' works on constants only; the hardware cannot divide")
+            if op in ("/", "%") and isinstance(b, ir.Const) and b.value == 0:
+                raise Mistake(position, "division by zero")
+        if isinstance(a, ir.Const) and isinstance(b, ir.Const):
+            if max(abs(a.value), abs(b.value)).bit_length() > 4096:
+                raise Mistake(position, "number too large")
+            return ir.Const(binary(op, a.value, b.value, a.type, b.type), kind)
+        return ir.Binary(op, a, b, kind)
+
+    def _cast(self, node: ast.Cast, scope: Scope) -> Value:
+        kind = self.type(node.type, scope)
+        if isinstance(kind, Composite):
+            return self.expression(node.operand, scope)
+        wanted = self.bits(kind, node.position)
+        value = self.scalar(node.operand, scope)
+        if wanted.boolean != value.type.boolean and 1 not in (wanted.width, value.type.width):
+            raise Mistake(node.position, f"{value.type} cannot be cast to {wanted}")
+        if wanted.boolean and value.type.width != 1:
+            raise Mistake(node.position, f"{value.type} cannot be cast to bool; compare it with 0")
+        if isinstance(value, ir.Const):
+            number = value.value
+            if value.type.signed and number >> value.type.width - 1:
+                number -= 1 << value.type.width
+            return ir.Const(cut(number, wanted), wanted)
+        return value if value.type == wanted else ir.Cast(value, wanted)

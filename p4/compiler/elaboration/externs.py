@@ -1,0 +1,246 @@
+"""TNA's externs and tables: instances and their methods."""
+
+from __future__ import annotations
+
+import zlib
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.lower import Lower
+from jumpgate.p4.compiler.elaboration.names import (
+    Closure,
+    Composite,
+    ExternType,
+    Group,
+    Instance,
+    Packet,
+    RegisterAction,
+    Scope,
+    Type,
+    Value,
+    describe,
+    scalars,
+)
+from jumpgate.p4.compiler.frontend import ast
+from jumpgate.p4.compiler.frontend.source import Mistake, Position
+
+CRCS = {
+    "CRC8": ir.Crc(8, 0x07, 0, 0, False),
+    "CRC16": ir.Crc(16, 0x8005, 0, 0, True),
+    "CRC32": ir.Crc(32, 0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, True),
+    "CRC64": ir.Crc(64, 0x42F0E1EBA9EA3693, 0, 0, False),
+    "RANDOM": ir.Crc(
+        64, 0xAD93D23594C935A9, (1 << 64) - 1, (1 << 64) - 1, True
+    ),  # a fixed one; good bits for all widths
+}
+KINDS = ("packets", "bytes", "both")
+PREFIX = {"action": 0x01, "table": 0x02, "counter": 0x12, "direct_counter": 0x13, "register": 0x16, "digest": 0x17}
+DIGEST_BYTES_MAX = 48
+HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
+
+
+class Externs(Lower):
+    ids: dict[int, str]
+
+    def id(self, kind: str, name: str) -> int:
+        """A P4Runtime id: the kind's prefix and 24 bits of the name's CRC; the next free one on a collision."""
+        made = PREFIX[kind] << 24 | (zlib.crc32(name.encode()) & 0xFFFFFF or 1)
+        while self.ids.setdefault(made, f"{kind} {name}") != f"{kind} {name}":
+            made += 1
+        return made
+
+    # ---- instances ----
+
+    def instance(self, node: ast.Instance, scope: Scope) -> Value:
+        kind = self.type(node.type, scope)
+        name = f"{scope.prefix}{node.name}"
+        if not isinstance(kind, ExternType):
+            raise Mistake(node.position, f"'{node.type.name}' cannot be instantiated")
+        match kind.name:
+            case "Register" | "DirectRegister":
+                return self._register(node, kind, name, scope)
+            case "RegisterAction" | "DirectRegisterAction":
+                register = self.expression(node.arguments[0], scope) if node.arguments else None
+                if not isinstance(register, Instance) or register.type.name != kind.name.removesuffix("Action"):
+                    raise Mistake(node.position, f"a {kind.name} needs its register as argument")
+                if len(node.body) != 1 or node.body[0].name != "apply":
+                    raise Mistake(node.position, f"a {kind.name} needs one function, apply")
+                return RegisterAction(register.number, node.body[0], scope, node.name)
+            case "Counter" | "DirectCounter":
+                return self._counter(node, kind, name, scope)
+            case "Hash":
+                return Instance(kind, name, data=self._algorithm(node, kind, scope))
+            case "CRCPolynomial":
+                return Instance(kind, name, data=self._polynomial(node, kind, scope))
+            case "Digest":
+                number = len(self.program.digests)
+                fields = tuple((f, t.width) for f, t in flat_fields(kind.arguments[0]))
+                self.program.digests.append(ir.DigestInfo(name, self.id("digest", name), fields))
+                return Instance(kind, name, number)
+        return Instance(kind, name)
+
+    def _register(self, node: ast.Instance, kind: ExternType, name: str, scope: Scope) -> Instance:
+        fields = flat_fields(kind.arguments[0])
+        direct = kind.name == "DirectRegister"
+        if not 1 <= len(fields) <= 2 or any(t.width > 64 for _, t in fields):
+            raise Mistake(node.position, "a register's element is one number, or a struct of two")
+        if fields[0][1].width not in (1, 8, 16, 32, 64) or len({t.width for _, t in fields}) > 1:
+            raise Mistake(
+                node.position, "a register's numbers have 1, 8, 16 or 32 bits (64 on Tofino 2), equal in a pair"
+            )
+        arguments = list(node.arguments)
+        size = 1 if direct else self.constant(arguments.pop(0), scope) if arguments else 0
+        if not 0 < size <= 1 << 26:
+            raise Mistake(node.position, f"a register of {size} elements")
+        values = (0,) * len(fields)
+        if arguments:
+            given = scalars(self.expression(arguments[0], scope))
+            if len(given) != len(fields) or not all(isinstance(e, ir.Const) for e in given):
+                raise Mistake(node.position, f"the initial value is {len(fields)} constants")
+            made = [self.convert(e, t, node.position) for e, (_, t) in zip(given, fields, strict=True)]
+            values = tuple(e.value for e in made if isinstance(e, ir.Const))
+        width = 0 if direct or len(kind.arguments) < 2 else self.bits(kind.arguments[1], node.position).width
+        number = len(self.program.registers)
+        self.program.registers.append(
+            ir.Register(name, self.id("register", name), size, fields, values, width, -1, node.position)
+        )
+        return Instance(kind, name, number)
+
+    def _counter(self, node: ast.Instance, kind: ExternType, name: str, scope: Scope) -> Instance:
+        direct = kind.name == "DirectCounter"
+        arguments = [self.constant(a, scope) for a in node.arguments]
+        if len(arguments) != 2 - direct or not 0 <= arguments[-1] < 3:
+            raise Mistake(node.position, f"{kind.name}({'' if direct else 'size, '}CounterType_t.…)")
+        size = 1 if direct else arguments[0]
+        prefix = "direct_counter" if direct else "counter"
+        number = len(self.program.counters)
+        self.program.counters.append(
+            ir.Counter(name, self.id(prefix, name), size, KINDS[arguments[-1]], -1, node.position)
+        )
+        return Instance(kind, name, number)
+
+    def _polynomial(self, node: ast.Instance, kind: ExternType, scope: Scope) -> ir.Crc:
+        width = self.bits(kind.arguments[0], node.position).width
+        if len(node.arguments) != 6 or not 8 <= width <= 64:
+            raise Mistake(node.position, "CRCPolynomial<bit<8…64>>(coefficient, reversed, msb, extended, init, xor)")
+        values = [self.constant(a, scope) & (1 << width) - 1 for a in node.arguments]
+        return ir.Crc(width, values[0], values[4], values[5], bool(values[1]))
+
+    def _algorithm(self, node: ast.Instance, kind: ExternType, scope: Scope) -> ir.Crc | str:
+        width = self.bits(kind.arguments[0], node.position).width
+        name = HASH_ALGORITHMS[self.constant(node.arguments[0], scope)] if node.arguments else ""
+        if name == "CUSTOM":
+            custom = self.expression(node.arguments[1], scope) if len(node.arguments) > 1 else None
+            if not isinstance(custom, Instance) or not isinstance(custom.data, ir.Crc):
+                raise Mistake(node.position, "a CUSTOM hash needs a CRCPolynomial")
+            found: ir.Crc | str = custom.data
+        else:
+            found = CRCS.get(name, name.lower())
+        limit = found.width if isinstance(found, ir.Crc) else {"xor8": 8, "xor16": 16, "xor32": 32}.get(found, 64)
+        if width > limit:
+            raise Mistake(node.position, f"the hash gives {limit} bits, bit<{width}> is wanted")
+        return found
+
+    # ---- methods ----
+
+    def method(self, base: Value, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        at = node.position
+        if isinstance(base, Group):
+            return self.header_method(base, name, at)
+        if isinstance(base, Packet):
+            return self.packet_method(name, node, scope)
+        if isinstance(base, RegisterAction) and name == "execute":
+            if self.program.registers[base.register].index_width:
+                if len(node.arguments) != 1:
+                    raise Mistake(at, "execute takes one index")
+                index = self.scalar(node.arguments[0], scope)
+            else:
+                if self.entry is None:
+                    raise Mistake(at, "a DirectRegister's action is executed in an action of its table")
+                index = ir.Get(self.entry)
+            return self.execute(base, index, at)
+        if isinstance(base, Closure) and name == "apply":
+            if isinstance(base.node, ast.Table):
+                self.apply(base, at)
+            else:
+                self.apply_block(base, node, scope)
+            return None
+        if isinstance(base, Instance):
+            return self._extern_method(base, name, node, scope)
+        raise Mistake(at, f"a {describe(base)} has no method '{name}'")
+
+    def _extern_method(self, base: Instance, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        inputs = [e for a in node.arguments for e in scalars(self.expression(a, scope))]
+        match base.type.name, name:
+            case "Hash", "get":
+                if not inputs or any(not e.type.width for e in inputs):
+                    raise Mistake(node.position, "the hash's inputs need widths")
+                assert isinstance(base.data, ir.Crc | str)
+                kind = self.bits(base.type.arguments[0], node.position)
+                return self._kept(ir.Hash(base.data, tuple(inputs), kind), "hash")
+            case "Random", "get":
+                return self._kept(ir.Random(self.bits(base.type.arguments[0], node.position)), "random")
+            case (("Counter" | "DirectCounter"), "count"):
+                index: ir.Expr | None = None
+                if base.type.name == "Counter" and len(inputs) == 1:
+                    index = inputs[0]
+                elif base.type.name == "DirectCounter" and self.entry:
+                    index = ir.Get(self.entry)
+                if index is None:
+                    raise Mistake(node.position, "count(index), or count() in an action of a direct counter's table")
+                self.out.append(ir.Count(base.number, index, node.position))
+                return None
+            case "Checksum", "update":
+                if any(not e.type.width for e in inputs) or sum(e.type.width for e in inputs) % 16:
+                    raise Mistake(node.position, "a checksum is over whole 16-bit words")
+                return ir.Hash("checksum", tuple(inputs), ir.Bits(16))
+            case "Mirror", "emit":
+                self.out.append(ir.Mirror(inputs[0], tuple(inputs[1:])))
+                return None
+            case "Resubmit", "emit":
+                if sum(e.type.width for e in inputs) > 64:
+                    raise Mistake(node.position, "a resubmission carries 8 bytes at most")
+                self.out.append(ir.Resubmit(tuple(inputs)))
+                return None
+            case "Digest", "pack":
+                if sum(e.type.width for e in inputs) > 8 * DIGEST_BYTES_MAX:
+                    raise Mistake(node.position, f"a digest carries {DIGEST_BYTES_MAX} bytes at most")
+                self.out.append(ir.Digest(base.number, tuple(inputs)))
+                return None
+            case "ParserPriority", "set":
+                return None
+        raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
+
+    def _kept(self, value: ir.Expr, name: str) -> ir.Expr:
+        slot = self.slot(name, value.type)
+        self.set(slot, value)
+        return ir.Get(slot)
+
+    def packet_method(self, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if name != "emit" or len(node.arguments) != 1:
+            raise Mistake(node.position, f"packet.{name} is not possible here")
+        self._emit(self.expression(node.arguments[0], scope), node.position)
+        return None
+
+    def _emit(self, value: Value, position: Position) -> None:
+        if isinstance(value, Group) and value.valid is not None:
+            fields = tuple(e.slot for e in scalars(value) if isinstance(e, ir.Get))
+            self.out.append(ir.Emit(fields, value.valid))
+            return
+        parts = getattr(value, "elements", ()) or getattr(value, "fields", {})
+        if not isinstance(value, Group) and not parts:
+            raise Mistake(position, f"a {describe(value)} cannot be emitted")
+        for part in parts.values() if isinstance(parts, dict) else parts:
+            self._emit(part, position)
+
+    def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
+        raise NotImplementedError
+
+
+def flat_fields(kind: Type, prefix: str = "") -> tuple[tuple[str, ir.Bits], ...]:
+    """(name, type) of all scalars of a type; the name of a plain number is empty."""
+    if isinstance(kind, ir.Bits):
+        return ((prefix, kind),)
+    if isinstance(kind, Composite):
+        return tuple(f for n, t in kind.fields for f in flat_fields(t, f"{prefix}.{n}" if prefix else n))
+    bits = getattr(kind, "bits", None)
+    return ((prefix, bits),) if isinstance(bits, ir.Bits) else ()

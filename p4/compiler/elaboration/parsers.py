@@ -1,0 +1,283 @@
+"""Parsers → a graph of states. A state that meets another position of a header stack becomes a state of its own, so
+that `.next` and `.last` are known when the program is compiled, as on the hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.elaboration.lower import Lower
+from jumpgate.p4.compiler.elaboration.names import Closure, ExternType, Group, Packet, Scope, StackValue, Value, scalars
+from jumpgate.p4.compiler.frontend import ast
+from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
+
+STATES_MAX = 4096
+TARGETS = {"accept": ir.ACCEPT, "reject": ir.REJECT}
+
+
+@dataclass(eq=False)
+class Frame:
+    """One use of a parser: its states, and where its `accept` goes on (None: the program's parser)."""
+
+    states: dict[str, ast.State]
+    scope: Scope
+    back: tuple[Frame, str, int] | None = None
+    subs: dict[tuple[str, int], Frame] = field(default_factory=dict)
+
+
+Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
+
+
+class Parsers(Lower):
+    """`phase`: 0 before the intrinsic metadata, 1 before the port metadata, 2 in the packet."""
+
+    def __init__(self, program: ir.Program, diagnostics: Diagnostics) -> None:
+        super().__init__(program, diagnostics)
+        self.known: dict[Key, int] = {}
+        self.queue: list[Key] = []
+        self.next: dict[int, int] = {}
+        self.stacks: dict[int, StackValue] = {}
+        self.phase = 2
+        self.in_parser = False
+        self.entries: dict[int, ir.Slot] = {}
+
+    def parser(self, closure: Closure, arguments: Sequence[Value]) -> None:
+        """Fills gress.states from the program's parser."""
+        frame = self._frame(closure, arguments, None)
+        self.known, self.queue, self.next, self.stacks = {}, [], {}, {}
+        self.in_parser = True
+        self._reach(frame, "start", 0, 0, closure.node.position)
+        for key in self.queue:  # grows meanwhile
+            if len(self.queue) > STATES_MAX:
+                raise Mistake(closure.node.position, f"the parser unrolls to more than {STATES_MAX} states")
+            self.next, self.phase = dict(key[3]), key[4]
+            self.gress.states.append(self._state(*key[:3]))
+        self.in_parser = False
+        self._check_loops()
+
+    def _frame(self, closure: Closure, arguments: Sequence[Value], back: tuple[Frame, str, int] | None) -> Frame:
+        node = closure.node
+        assert isinstance(node, ast.Parser)
+        scope = Scope(closure.scope, prefix=f"{closure.name}.")
+        for parameter, argument in zip(node.parameters, arguments, strict=True):
+            scope.values[parameter.name] = argument
+        for local in node.locals:
+            self.declare(local, scope)
+        states = {s.name: s for s in node.states}
+        if "start" not in states or len(states) < len(node.states):
+            raise Mistake(node.position, f"parser {node.name} needs one state 'start', and each name once")
+        return Frame(states, scope, back)
+
+    def declare(self, node: ast.Declaration, scope: Scope) -> None:
+        raise NotImplementedError
+
+    def _reach(self, frame: Frame, name: str, at: int, phase: int, position: Position) -> int:
+        """The number of a state in the present situation; it is lowered later if it is new."""
+        if at == 0 and name in TARGETS:
+            if name == "accept" and frame.back:
+                return self._reach(*frame.back, phase, position)
+            return TARGETS[name]
+        if name not in frame.states:
+            raise Mistake(position, f"there is no state '{name}'")
+        key = (frame, name, at, tuple(sorted(self.next.items())), phase)
+        if key not in self.known:
+            self.known[key] = len(self.queue)
+            self.queue.append(key)
+        return self.known[key]
+
+    def _state(self, frame: Frame, name: str, at: int) -> ir.State:
+        node = frame.states[name]
+        outer, self.out = self.out, []
+        scope = frame.scope.inner()
+        cases: tuple[ir.Case, ...] = (ir.Case((), ir.REJECT),)
+        subjects: tuple[ir.Expr, ...] = ()
+        try:
+            for place, statement in enumerate(node.body[at:], at):
+                sub = self._subparser(frame, name, place, statement, scope)
+                if sub is not None:
+                    target = self._reach(sub, "start", 0, self.phase, statement.position)
+                    return ir.State(name, tuple(self.out), (), (ir.Case((), target),), node.position)
+                try:
+                    self.statement(statement, scope)
+                except Mistake as mistake:
+                    self.diagnostics.add(mistake)
+            if node.target is not None:
+                cases = (ir.Case((), self._reach(frame, node.target, 0, self.phase, node.position)),)
+            else:
+                subjects = tuple(self.scalar(s, scope) for s in node.select)
+                cases = tuple(self._case(c, subjects, frame, scope) for c in node.cases)
+            return ir.State(name, tuple(self.out), subjects, cases, node.position)
+        except Mistake as mistake:
+            self.diagnostics.add(mistake)
+            return ir.State(name, (), (), cases, node.position)
+        finally:
+            self.out = outer
+
+    def _case(self, case: ast.SelectCase, subjects: Sequence[ir.Expr], frame: Frame, scope: Scope) -> ir.Case:
+        target = self._reach(frame, case.state, 0, self.phase, case.position)
+        if len(case.keys) == 1 and isinstance(case.keys[0], ast.Anything):
+            return ir.Case((), target)
+        if len(case.keys) != len(subjects):
+            raise Mistake(case.position, f"select compares {len(subjects)} values, the case has {len(case.keys)}")
+        found = tuple(self.match(k, s.type, scope) for k, s in zip(case.keys, subjects, strict=True))
+        return ir.Case(found, target)
+
+    def match(self, node: ast.Expression, kind: ir.Bits, scope: Scope) -> tuple[str, int, int]:
+        """A key set: ("mask", value, mask) or ("range", low, high)."""
+        full = (1 << kind.width) - 1
+
+        def value(n: ast.Expression) -> int:
+            found = self.scalar(n, scope, kind)
+            if not isinstance(found, ir.Const):
+                raise Mistake(n.position, "a key set is constant")
+            return found.value
+
+        if isinstance(node, ast.Anything):
+            return "mask", 0, 0
+        if isinstance(node, ast.Binary) and node.op == "&&&":
+            mask = value(node.right)
+            return "mask", value(node.left) & mask, mask
+        if isinstance(node, ast.Binary) and node.op == "..":
+            low, high = value(node.left), value(node.right)
+            if low > high or kind.signed:
+                raise Mistake(node.position, "an empty range")
+            return "range", low, high
+        return "mask", value(node), full
+
+    def _subparser(self, frame: Frame, name: str, at: int, node: ast.Statement, scope: Scope) -> Frame | None:
+        function = node.call.function if isinstance(node, ast.CallStatement) else None
+        if not isinstance(function, ast.Member) or function.name != "apply" or not isinstance(node, ast.CallStatement):
+            return None
+        found = self.expression(function.base, scope)
+        if not isinstance(found, Closure) or not isinstance(found.node, ast.Parser):
+            return None
+        depth, above = 0, frame.back
+        while above is not None:
+            depth, above = depth + 1, above[0].back
+        if depth > 16:
+            raise Mistake(node.position, "sub-parsers nested too deep; recursion is not possible")
+        sites = frame.subs
+        site = (name, at)
+        if site not in sites:
+            arguments = [self.expression(a, scope) for a in node.call.arguments]
+            if len(arguments) != len(found.node.parameters):
+                raise Mistake(node.position, f"{found.node.name} takes {len(found.node.parameters)} arguments")
+            sites[site] = self._frame(found, arguments, (frame, name, at + 1))
+        return sites[site]
+
+    # ---- packets and stacks ----
+
+    def member(self, node: ast.Member, scope: Scope) -> Value:
+        if node.name in ("next", "last", "lastIndex"):
+            base = self.expression(node.base, scope)
+            if isinstance(base, StackValue):
+                if not self.in_parser:
+                    raise Mistake(node.position, f"'.{node.name}' belongs into parsers")
+                return self._element(base, node)
+        return super().member(node, scope)
+
+    def _element(self, stack: StackValue, node: ast.Member) -> Value:
+        self.stacks[id(stack)] = stack
+        at = self.next.get(id(stack), 0)
+        if node.name == "lastIndex":
+            return ir.Const((at - 1) & 0xFFFFFFFF, ir.Bits(32))
+        if node.name == "last":
+            if at == 0:
+                raise Mistake(node.position, "'.last' before anything was extracted into the stack")
+            return stack.elements[at - 1]
+        if at >= len(stack.elements):
+            self.out.append(ir.Fail(ir.Const(1, ir.BOOL)))
+            return stack.elements[-1]
+        return stack.elements[at]
+
+    def invoke(self, node: ast.Call, scope: Scope) -> Value | None:
+        if self.in_parser and isinstance(node.function, ast.Name) and node.function.name == "verify":
+            condition = self.scalar(node.arguments[0], scope, ir.BOOL)
+            self.out.append(ir.Fail(ir.Unary("!", condition, ir.BOOL)))
+            return None
+        if self.in_parser and isinstance(node.function, ast.Member):
+            base = self.expression(node.function.base, scope)
+            if isinstance(base, Packet):
+                return self._packet(node.function.name, node, scope)
+        return super().invoke(node, scope)
+
+    def _packet(self, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        if name == "extract" and len(node.arguments) == 1:
+            self._extract(node.arguments[0], scope)
+            return None
+        if name == "advance" and len(node.arguments) == 1:
+            bits = self.constant(node.arguments[0], scope)
+            if bits < 0 or bits % 8 or bits > 1 << 16:
+                raise Mistake(node.position, "advance takes whole bytes, as bits")
+            if self.phase == 1 and bits == 64:
+                self.phase = 2
+            elif self.phase < 2:
+                raise Mistake(node.position, "first extract the intrinsic metadata, then advance(PORT_METADATA_SIZE)")
+            else:
+                self.out.append(ir.Advance(bits // 8))
+            return None
+        if name == "lookahead" and len(node.types) == 1:
+            return self._lookahead(node, scope)
+        raise Mistake(node.position, f"packet.{name} is not supported here")
+
+    def _lookahead(self, node: ast.Call, scope: Scope) -> Value:
+        kind = self.type(node.types[0], scope)
+        if self.phase == 1:
+            self.phase = 2
+        if isinstance(kind, ExternType):
+            raise Mistake(node.position, "lookahead needs a scalar or a header")
+        value = self.storage(kind, "lookahead", node.position)
+        offset = 0
+        for e in scalars(value):
+            if isinstance(e, ir.Get):
+                self.set(e.slot, ir.Lookahead(offset, e.type))
+                offset += e.type.width
+        return value
+
+    def _extract(self, node: ast.Expression, scope: Scope) -> None:
+        value = self.expression(node, scope)
+        if not isinstance(value, Group) or value.valid is None:
+            raise Mistake(node.position, "extract takes a header")
+        fields = tuple(e.slot for e in scalars(value) if isinstance(e, ir.Get))
+        if "_intrinsic_metadata_" in value.type.name:
+            if self.phase != 0:
+                raise Mistake(node.position, "the intrinsic metadata come first, once")
+            self.out.append(ir.Extract(fields, value.valid, node.position, "intrinsic"))
+            self.phase = 1 if self.gress is self.program.ingress else 2
+            return
+        source = "packet"
+        if self.phase == 0:
+            raise Mistake(node.position, "extract the intrinsic metadata first")
+        if self.phase == 1:
+            if sum(f.type.width for f in fields) != 64:
+                raise Mistake(node.position, "8 bytes of port or resubmission metadata come first: extract or advance")
+            source, self.phase = "resubmit", 2
+        self.out.append(ir.Extract(fields, value.valid, node.position, source))
+        if isinstance(node, ast.Member) and node.name == "next":
+            stack = self.expression(node.base, scope)
+            assert isinstance(stack, StackValue)
+            self.next[id(stack)] = min(self.next.get(id(stack), 0) + 1, len(stack.elements))
+
+    def _check_loops(self) -> None:
+        """A loop of states that read nothing would never end."""
+        states = self.gress.states
+        still = [all(not isinstance(s, ir.Extract | ir.Advance) for s in state.body) for state in states]
+        colour = [0] * len(states)
+        for root in range(len(states)):
+            stack = [(root, 0)]
+            while stack:
+                at, child = stack.pop()
+                colour[at] = 1
+                targets = [c.target for c in states[at].cases if c.target >= 0 and still[at]]
+                if child >= len(targets) or colour[at] == 2:
+                    colour[at] = 2
+                    continue
+                stack.append((at, child + 1))
+                target = targets[child]
+                if colour[target] == 1:
+                    self.diagnostics.error(
+                        states[at].position, f"state '{states[at].name}' is in a loop that reads nothing"
+                    )
+                elif colour[target] == 0:
+                    stack.append((target, 0))
