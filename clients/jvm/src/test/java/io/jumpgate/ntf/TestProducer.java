@@ -9,6 +9,7 @@ import java.net.SocketException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 
@@ -72,6 +73,11 @@ final class TestProducer implements AutoCloseable {
     frames++;
     frameSums.update(frame, 28, 4);
     return frame;
+  }
+
+  /** Of the next DATA frame, to be sent before its payload. */
+  byte[] header(int count, byte[] payload) {
+    return Arrays.copyOf(data(count, payload), FrameHeader.BYTES);
   }
 
   byte[] end() {
