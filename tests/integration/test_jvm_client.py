@@ -1,4 +1,4 @@
-"""The JVM's client library against a real service: what a small Java program receives is what the Python client does."""
+"""The JVM client library against a real service: a small Java program receives what the Python client does."""
 
 from __future__ import annotations
 
