@@ -1,5 +1,6 @@
 package io.jumpgate.dataflow;
 
+import io.jumpgate.dataflow.Expression.SortKey;
 import java.util.List;
 
 /**
@@ -7,7 +8,7 @@ import java.util.List;
  * result; {@code order} says which rows come first, for functions that are ordered.
  */
 public record Measure(
-    String function, List<Expression> arguments, DataType type, String name, List<Expression.SortKey> order) {
+    String function, List<Expression> arguments, DataType type, String name, List<SortKey> order) {
   private static final DataType COUNT = DataType.INT64.withNullable(false);
   private static final DataType NUMBER = DataType.FLOAT64.withNullable(false);
 
@@ -55,6 +56,15 @@ public record Measure(
       case "stddev", "stddev_pop", "variance", "variance_pop" -> List.of(COUNT, NUMBER, NUMBER);
       default -> throw new IllegalArgumentException(function + " is not computed in parts");
     };
+  }
+
+  /** The same measure of parts that were computed: what its arguments were is known by their types alone. */
+  Measure ofStates() {
+    List<SortKey> keys =
+        order.stream()
+            .map(k -> new SortKey(Expression.nullOf(k.expression().type()), k.descending(), k.nullsFirst()))
+            .toList();
+    return new Measure(function, arguments.stream().map(a -> Expression.nullOf(a.type())).toList(), type, name, keys);
   }
 
   private static DataType summed(DataType type) {

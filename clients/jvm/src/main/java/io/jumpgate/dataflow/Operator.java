@@ -190,15 +190,16 @@ public final class Operator {
         columns.add(new Field(measure.name(), measure.type()));
       }
     }
+    List<Measure> written = phase == Phase.FINAL ? measures.stream().map(Measure::ofStates).toList() : measures;
     return unary(
         "aggregate",
         columns,
         (request, out) ->
             out.setAggregate(
                 Aggregate.newBuilder()
+                    .addAllMeasures(written.stream().map(request::measure).toList())
                     .addAllKeys(request.all(keys))
                     .addAllKeyNames(keyNames)
-                    .addAllMeasures(measures.stream().map(request::measure).toList())
                     .setPhase(RequestWriter.word(phase))));
   }
 
@@ -254,9 +255,9 @@ public final class Operator {
           frame.end().ifPresent(around::setEnd);
           out.setWindow(
               Window.newBuilder()
+                  .addAllFunctions(functions.stream().map(request::windowFunction).toList())
                   .addAllPartitionBy(request.all(partitionBy))
                   .addAllOrderBy(request.sortKeys(orderBy))
-                  .addAllFunctions(functions.stream().map(request::windowFunction).toList())
                   .setFrame(around));
         });
   }
