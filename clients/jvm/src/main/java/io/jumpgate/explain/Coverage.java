@@ -28,9 +28,7 @@ public record Coverage(int offloaded, int operators, List<Stay> stays) implement
 
   /** Of two parts of a query, or of two queries. */
   public Coverage and(Coverage other) {
-    return new Coverage(
-        offloaded + other.offloaded,
-        operators + other.operators,
+    return new Coverage(offloaded + other.offloaded, operators + other.operators,
         Stream.concat(stays.stream(), other.stays.stream()).toList());
   }
 

@@ -119,17 +119,16 @@ class JumpgateClientTest {
 
   @Test
   void whatIsAnswered() throws InterruptedException {
-    service.submitted =
-        SubmitResponse.newBuilder()
-            .setJobId("j7")
-            .addInstances("f0.0")
-            .setStages(2)
-            .setEdge("e3")
-            .setProducers(4)
-            .setFormat(format())
-            .setToken("secret")
-            .setExplainJson("{}")
-            .build();
+    service.submitted = SubmitResponse.newBuilder()
+                            .setJobId("j7")
+                            .addInstances("f0.0")
+                            .setStages(2)
+                            .setEdge("e3")
+                            .setProducers(4)
+                            .setFormat(format())
+                            .setToken("secret")
+                            .setExplainJson("{}")
+                            .build();
     Job job = client.submit(SubmitRequest.getDefaultInstance());
     assertEquals(new Job("j7", List.of("f0.0"), 2, "e3", 4, DESCRIPTOR, "secret", "{}"), job);
     assertFalse(job.toString().contains("secret"));
@@ -158,7 +157,8 @@ class JumpgateClientTest {
   @Test
   void typedErrorsKeepTheirCode() {
     service.status = Status.INVALID_ARGUMENT;
-    service.error = "{\"code\": \"cannot_place\", \"message\": \"64 bits \\u2014 \\u00e9\", \"fields\": {\"operator\": \"join\"}}";
+    service.error =
+        "{\"code\": \"cannot_place\", \"message\": \"64 bits \\u2014 \\u00e9\", \"fields\": {\"operator\": \"join\"}}";
     JumpgateException error =
         assertThrows(JumpgateException.class, () -> client.submit(SubmitRequest.getDefaultInstance()));
     assertEquals("cannot_place", error.code());
@@ -184,7 +184,8 @@ class JumpgateClientTest {
   @Test
   void statusesWithoutATypedError() {
     for (var expected :
-        Map.of(Status.CANCELLED, "cancelled", Status.DEADLINE_EXCEEDED, "timed_out", Status.INTERNAL, "protocol").entrySet()) {
+        Map.of(Status.CANCELLED, "cancelled", Status.DEADLINE_EXCEEDED, "timed_out", Status.INTERNAL, "protocol")
+            .entrySet()) {
       service.status = expected.getKey().withDescription("why");
       JumpgateException submitted =
           assertThrows(JumpgateException.class, () -> client.submit(SubmitRequest.getDefaultInstance()));

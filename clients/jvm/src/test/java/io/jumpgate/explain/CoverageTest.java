@@ -15,12 +15,10 @@ class CoverageTest {
   @Test
   void whatExplainPrints() {
     Coverage coverage = new Coverage(7, 9, List.of(PIVOT, SMALL, PIVOT));
-    assertEquals(
-        """
+    assertEquals("""
         7 of 9 operators (77 %) offloaded
         Pivot stays: [operator] Pivot is not offloaded
-        Scan item stays: [cost] 0.1 s here, 0.3 s there (setting: spark.jumpgate.offload=always)""",
-        coverage.text());
+        Scan item stays: [cost] 0.1 s here, 0.3 s there (setting: spark.jumpgate.offload=always)""", coverage.text());
   }
 
   @Test
