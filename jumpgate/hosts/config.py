@@ -194,7 +194,7 @@ def _reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
     def with_address(host: HostConfig) -> HostConfig:
         said = dict(host.device.properties)
         address = host_of(host.agent) if host.agent is not None else facing(elsewhere[0]) if elsewhere else LOOPBACK
-        address = said.get("data_address", address)
+        address = str(said.get("data_address", address))
         properties = (("data_bind", said.get("data_bind", address)), ("data_address", address))
         return replace(host, device=replace(host.device, properties=properties))
 

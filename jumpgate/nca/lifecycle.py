@@ -44,7 +44,7 @@ class WorkerLifecycle:
         ends = {edge: context.plan.edge(edge).transport.channel for edge in instance.inputs}
         answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), ends=ends)
         for edge, port in answer["ends"].items():
-            context.sockets[instance.id, edge] = joined(properties.get("data_address", LOOPBACK), port)
+            context.sockets[instance.id, edge] = joined(str(properties.get("data_address", LOOPBACK)), port)
         return handle
 
     async def configure(

@@ -84,7 +84,7 @@ class SoftwareLifecycle:
             properties = dict(instance.device.properties)
             more = {"ends": own} if own else {}
             answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), **more)
-            address = properties.get("data_address", LOOPBACK)
+            address = str(properties.get("data_address", LOOPBACK))
             context.addresses[instance.id] = joined(address, answer["port"])
             for edge in own:
                 context.sockets[instance.id, edge] = joined(address, answer["ends"][edge])
