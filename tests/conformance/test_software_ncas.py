@@ -29,10 +29,10 @@ from jumpgate.ncas.runtime.lifecycle import Artifact, Live, SoftwareLifecycle
 from jumpgate.ncas.scan import Scan
 from jumpgate.service import embedded
 from jumpgate.testing.directed import table
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.live import agents
 from jumpgate.testing.rig import LocalRig
+from tests.support.fakes import FakeNCA
 
 CASES = 40
 #: for liars: enough dataflows that each finds its operator

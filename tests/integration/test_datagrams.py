@@ -36,9 +36,9 @@ from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.programs import crc, protocol, render
 from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX
 from jumpgate.testing import live
-from jumpgate.testing.cpp import runtime_source
-from jumpgate.testing.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
-from jumpgate.testing.switch_programs import ACK, DATA, END, WORD, region
+from tests.support.cpp import runtime_source
+from tests.support.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
+from tests.support.switch_programs import ACK, DATA, END, WORD, region
 
 AGGREGATE = render.AggregateSizes()
 PRUNE = render.PruneSizes(("distinct_lru", "join_bf"), distinct_bits=8, bloom_bits=12)

@@ -42,7 +42,8 @@ def aborting(path: Path) -> str:
 @pytest.fixture
 def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     prober.close()
-    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "jumpgate.testing.fragile_worker")
+    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "tests.support.fragile_worker")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     yield
     prober.close()
 

@@ -1,5 +1,5 @@
 """Random SQL over small tables: DuckDB's answers, with everything offloaded that can be; and over awkward values in
-every format, DataFusion's answers and the laws of testing.random_sql on every road.
+every format, DataFusion's answers and the laws of support.random_sql on every road.
 
 JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 """
@@ -23,9 +23,9 @@ from pyarrow import parquet
 import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.study.answers import difference
-from jumpgate.testing import random_sql
-from jumpgate.testing.random_sql import Law
-from jumpgate.testing.random_trial import Trial, broken
+from tests.support import random_sql
+from tests.support.random_sql import Law
+from tests.support.random_trial import Trial, broken
 
 COUNT = int(os.environ.get("JUMPGATE_RANDOM_SQL", "60"))
 #: texts over awkward values for each of them

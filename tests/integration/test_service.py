@@ -25,13 +25,13 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded, server
 from jumpgate.service.embedded import Embedded
-from jumpgate.testing import scripted, substrait_plans
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.leaks import Watch, wait_until
-from jumpgate.testing.scripted import ScriptedLifecycle, fail
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
+from tests.support import scripted, substrait_plans
+from tests.support.fakes import FakeNCA
+from tests.support.scripted import ScriptedLifecycle, fail
 
 
 class Rig:

@@ -28,9 +28,9 @@ from jumpgate.nca.interface import JobPlan, Statistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import Generator
-from jumpgate.testing.fakes import SWITCH, PartialNCA, PruningNCA
 from jumpgate.testing.interpret import interpret
-from jumpgate.testing.plans import grouped, host, joined, measured, ref, table
+from tests.support.fakes import SWITCH, PartialNCA, PruningNCA
+from tests.support.plans import grouped, host, joined, measured, ref, table
 
 A = table("a", ak=int32, av=int32, at=string)
 B = table("b", bk=int32, bv=int32)

@@ -18,8 +18,8 @@ from jumpgate.dataflow.types import int32, int64, string
 from jumpgate.errors import CannotPlace, ConfigError, InternalError
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry, default_registry
-from jumpgate.testing.fakes import SWITCH, PruningNCA, RefusingNCA
-from jumpgate.testing.plans import ROWS, equals, grouped, host, joined, query3, query65, ref, statistics, table
+from tests.support.fakes import SWITCH, PruningNCA, RefusingNCA
+from tests.support.plans import ROWS, equals, grouped, host, joined, query3, query65, ref, statistics, table
 
 KNOWN = CompileOptions(statistics=statistics(ROWS), endpoints=("127.0.0.1:7000",))
 ONE = (host("a"),)

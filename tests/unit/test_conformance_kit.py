@@ -22,9 +22,9 @@ from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
-from jumpgate.testing.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
-from jumpgate.testing.plans import host
 from jumpgate.testing.rig import LocalRig
+from tests.support.fakes import SWITCH, FakeNCA, PartialNCA, PruningNCA
+from tests.support.plans import host
 
 CASES = 16
 COUNT = itertools.count()

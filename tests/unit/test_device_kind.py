@@ -23,9 +23,9 @@ from jumpgate.nca.interface import Answer, Completeness, Device, Match, Offer, S
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.lab import Lab
-from jumpgate.testing.plans import host
+from tests.support.fakes import FakeNCA
+from tests.support.plans import host
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -33,7 +33,7 @@ from jumpgate.dataflow.types import (
     timestamp,
 )
 from jumpgate.errors import CannotPlace, ComputeError, DivisionByZero, InvalidCast, Overflow
-from jumpgate.testing.function_cases import CASES, FAILURES
+from tests.support.function_cases import CASES, FAILURES
 
 DAY = datetime.date
 TIME = datetime.datetime

@@ -27,7 +27,7 @@ from jumpgate.errors import InvalidDataflow, SchemaMismatch
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.testing.plans import statistics
+from tests.support.plans import statistics
 
 SCHEMA = t.Schema.of(a=t.int64, l=t.opaque("list<int64>"), b=t.string, s=t.opaque("struct<x int64>", nullable=False))
 READ = Read(("/t.parquet",), "parquet", SCHEMA, (0, 1, 2, 3))

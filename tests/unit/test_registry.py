@@ -9,7 +9,7 @@ import pytest
 
 from jumpgate.errors import ConfigError, NotFound
 from jumpgate.nca.registry import Registry, default_registry, load_registry
-from jumpgate.testing.fakes import PartialNCA, PruningNCA
+from tests.support.fakes import PartialNCA, PruningNCA
 
 OURS = ("scan_json", "scan_orc", "scan_parquet", "scan_csv", "join", "aggregate", "sort", "shuffle")
 

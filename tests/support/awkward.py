@@ -1,5 +1,5 @@
 """Two small tables of awkward values (nulls, NaN, −0.0, infinities, empty and multibyte strings, extreme numbers and
-dates) and literals to compare them with: what testing.random_sql asks about."""
+dates) and literals to compare them with: what support.random_sql asks about."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from jumpgate.dataflow.formats import formats
-from jumpgate.testing import tables
-from jumpgate.testing.tables import Source
+from tests.support import tables
+from tests.support.tables import Source
 
 ROWS = {"t": 40, "u": 16}
 FLOATS = [0.0, -0.0, 1.5, -2.5, math.nan, math.inf, -math.inf, 5e-324, 1e300, 3.0]

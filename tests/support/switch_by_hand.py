@@ -9,7 +9,7 @@ from finsy.proto import p4i, p4t
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.switch import Switch
 
-SOURCE = Path(__file__).resolve().parents[2] / "tests" / "cpp" / "switch_program.cpp"
+SOURCE = Path(__file__).resolve().parents[1] / "cpp" / "switch_program.cpp"
 FORWARD, EXACT, TERNARY, LPM, RANGE, MULTICAST, RECIRCULATE, MIRROR, DIGEST, RESUBMIT, ADD, CONTROLLER = range(12)
 CIRCULATE, GROW, CONST = 12, 13, 14
 

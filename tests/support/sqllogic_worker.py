@@ -26,8 +26,8 @@ from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.explain import explain_data
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
-from jumpgate.testing import sqllogic, tables
-from jumpgate.testing.datafusion_plain import Answer, Reference, model
+from tests.support import sqllogic, tables
+from tests.support.datafusion_plain import Answer, Reference, model
 
 #: formats of a file's tables, by chance of the name; what a format cannot hold is Parquet
 FORMATS = tuple(name for name, format in formats().items() for _ in range(1 if format.converted else 3))

@@ -20,11 +20,11 @@ from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch.switch import PortSpec
-from jumpgate.testing import cpp
-from jumpgate.testing.switch_programs import Bench, Host
+from tests.support import cpp
+from tests.support.switch_programs import Bench, Host
 
 PORT = 1
-PEER = Path(__file__).resolve().parents[2] / "tests" / "cpp" / "datagram_peer.cpp"
+PEER = Path(__file__).resolve().parents[1] / "cpp" / "datagram_peer.cpp"
 #: for a peer to end
 TIMEOUT_S = 60
 

@@ -1,6 +1,6 @@
 """Makes jumpgate/dataflow/regex/tables.py: what Rust's regular expressions know of Unicode, asked of DataFusion.
 
-python -m jumpgate.testing.regex_tables > jumpgate/dataflow/regex/tables.py
+python -m tests.support.regex_tables > jumpgate/dataflow/regex/tables.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def page() -> str:
     context.register_record_batches("t", [[batch]])
     parts = [
         '"""What Unicode says of code points, as Rust\'s regular expressions have it. Made by '
-        'jumpgate/testing/regex_tables.py."""\n\n# ruff: noqa: E501\n'
+        'tests/support/regex_tables.py."""\n\n# ruff: noqa: E501\n'
     ]
     for name, escape in (("WORD", r"\w"), ("DIGIT", r"\d"), ("SPACE", r"\s")):
         found = context.sql(f"SELECT i FROM t WHERE regexp_like(s, '^{escape}$') ORDER BY i").to_arrow_table()

@@ -1,4 +1,4 @@
-"""Asks one connection random queries about the tables of testing.awkward in every format, and checks the answers."""
+"""Asks one connection random queries about the tables of support.awkward in every format, and checks the answers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
-from jumpgate.testing import awkward, random_sql
-from jumpgate.testing.alike import unlike
-from jumpgate.testing.datafusion_plain import Answer, Reference
-from jumpgate.testing.duckdb_judge import Judge
-from jumpgate.testing.random_sql import Law
+from tests.support import awkward, random_sql
+from tests.support.alike import unlike
+from tests.support.datafusion_plain import Answer, Reference
+from tests.support.duckdb_judge import Judge
+from tests.support.random_sql import Law
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection

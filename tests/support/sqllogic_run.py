@@ -15,8 +15,8 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from jumpgate.codegen import toolchain
-from jumpgate.testing import sqllogic
-from jumpgate.testing.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
+from tests.support import sqllogic
+from tests.support.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
 
 QUERY_S = 20.0
 #: how long a worker may take to start

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from jumpgate.testing.alike import unlike
+from tests.support.alike import unlike
 
 
 class Judge:

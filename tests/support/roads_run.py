@@ -1,4 +1,4 @@
-"""Runs the rows of testing.roads on every road: each format, each `offload`, and both dialects where they differ."""
+"""Runs the rows of support.roads on every road: each format, each `offload`, and both dialects where they differ."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
-from jumpgate.testing import roads, tables
-from jumpgate.testing.alike import rows
-from jumpgate.testing.roads import CELLS, DIALECTS, FORMULAS, SAME, Cell, Error, Formula
+from tests.support import roads, tables
+from tests.support.alike import rows
+from tests.support.roads import CELLS, DIALECTS, FORMULAS, SAME, Cell, Error, Formula
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import datafusion
 import pyarrow as pa
 
-from jumpgate.testing.alike import unlike
-from jumpgate.testing.tables import reversed_rows
+from tests.support.alike import unlike
+from tests.support.tables import reversed_rows
 
 #: NULLs come last whatever the direction, and strings are Arrow's plain ones
 SETTINGS = {

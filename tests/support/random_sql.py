@@ -8,7 +8,7 @@
   optimization bugs in database engines via non-optimizing reference engine construction", FSE 2020).
 - A join with its sides exchanged has the same rows.
 
-Texts name the tables `[t]` and `[u]`, which testing.awkward describes; whoever runs them puts names there.
+Texts name the tables `[t]` and `[u]`, which support.awkward describes; whoever runs them puts names there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jumpgate.testing.awkward import LITERALS
+from tests.support.awkward import LITERALS
 
 COLUMNS = {
     "number": ("i", "id"),

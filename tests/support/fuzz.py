@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from jumpgate.testing import cpp
+from tests.support import cpp
 
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
 BUILD_SECONDS_MAX = 280

@@ -1,4 +1,4 @@
-"""What SQL means here, as data: each row is tested on every road (testing.roads_run) and printed in docs/sql.md.
+"""What SQL means here, as data: each row is tested on every road (support.roads_run) and printed in docs/sql.md.
 
 A `Formula` is an expression over one-row and few-row tables of awkward values; a `Cell` is a notation in a text file.
 What must come out is a value, or an `Error` with its code.

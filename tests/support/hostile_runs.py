@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jumpgate.testing.hostile import LEAST, HostileFile, hostile_files
+from tests.support.hostile import LEAST, HostileFile, hostile_files
 
 #: nothing may take longer, but for the compiler, whose programs are of few shapes
 HANG_S = 10.0
@@ -99,7 +99,8 @@ class _Client:
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "jumpgate.testing.hostile_runs", str(self._good)],
+            [sys.executable, "-m", "tests.support.hostile_runs", str(self._good)],
+            cwd=Path(__file__).parents[2],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

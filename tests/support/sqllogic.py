@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.testing.alike import rows
+from tests.support.alike import rows
 
 #: what skipif and onlyif call the engine that the answers are compared with
 ENGINES = ("datafusion",)

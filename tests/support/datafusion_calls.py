@@ -11,7 +11,7 @@ from jumpgate.dataflow.expressions import ColumnRef, Expression, Value
 from jumpgate.dataflow.functions import built_in
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.types import DataType, parse_type
-from jumpgate.testing.function_cases import shapes
+from tests.support.function_cases import shapes
 
 DAY, TIME = datetime.date, datetime.datetime
 #: timestamps are those that nanoseconds hold: DataFusion truncates in nanoseconds

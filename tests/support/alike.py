@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jumpgate.testing.tables import plain
+from tests.support.tables import plain
 
 Row = tuple[Any, ...]
 #: relative difference of floats that another order of additions may explain; below ABSOLUTE they are taken for zero
