@@ -25,6 +25,7 @@ from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
+from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
@@ -78,7 +79,8 @@ class Session:
     """Runs dataflows at one service. Thread-safe; results may be read side by side. A context manager.
 
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
-    where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
+    where results arrive (it must be reachable from the instances); None: that by which this machine reaches the
+    service. parallelism: instances per operator (0: one on each
     host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
     each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
     long to wait for a service at `address` that is only starting.
@@ -88,7 +90,7 @@ class Session:
         self,
         address: str | None = None,
         *,
-        host: str = "127.0.0.1",
+        host: str | None = None,
         parallelism: int = 0,
         threads: int = 0,
         timeout_ms: int = 0,
@@ -103,7 +105,7 @@ class Session:
             self._service = embedded.start()
             address = self._service.address
         self.address = address
-        self._host = host
+        self._host = facing(address) if host is None else host
         self._options = pb.Options(
             parallelism=parallelism,
             threads=threads,

@@ -66,12 +66,12 @@ def map_operators(plan: Plan) -> Plan:
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """Hosts that differ in nothing but name and size form one pool, other devices where they name the same `pool`."""
+    """All hosts form one pool, wherever they are; other devices where they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
         key: object = device.name
         if device.kind == "host":
-            key = (device.kind, device.properties)
+            key = device.kind
         elif device.pool:
             key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)

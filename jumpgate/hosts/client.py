@@ -70,6 +70,11 @@ class AgentHost:
                     f"{jumpgate.__version__}: install one version on both",
                     host=device.name,
                 )
+        except ProtocolError as error:
+            self._caller.close()
+            if "host" in error.fields:
+                raise
+            raise ProtocolError(f"host '{device.name}': {error.message}", host=device.name) from None
         except BaseException:
             self._caller.close()
             raise
