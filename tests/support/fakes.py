@@ -10,10 +10,11 @@ from typing import Any
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Aggregate, Filter, Operator, Sort
-from jumpgate.nca.interface import Completeness, Device, Match, Offer, Unsupported
-from jumpgate.nca.matching import partial_phase, pruned_leaf
+from jumpgate.nca.interface import Answer, Completeness, Device, Match, Offer, Unsupported
+from jumpgate.nca.matching import each, partial_phase, pruned_leaf
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import TCP, Transport
+from jumpgate.ncas.cpp import CppPrograms
 from jumpgate.ntf.descriptor import Descriptor
 
 #: a device for them
@@ -83,7 +84,7 @@ class PartialNCA(FakeNCA):
         if not all(m.declaration.has_parts for m in node.measures):
             return Unsupported("count_distinct has no partial state", "measure", "Use count of a distinct.")
         schema = partial_phase(node).schema
-        return Match(self.name, (node,), Completeness.PARTIAL, schema, stateful=True, limits=self.limits)
+        return Match(self.name, (node,), Completeness.PARTIAL, schema, limits=self.limits)
 
 
 @dataclass
@@ -95,3 +96,14 @@ class RefusingNCA(FakeNCA):
 
     def answer(self, node: Operator) -> Unsupported:
         return Unsupported(self.reason, "width", "Add a software host.")
+
+
+class Lacking(CppPrograms):
+    """Generated programs that have no operators of some kinds."""
+
+    def __init__(self, *kinds: type[Operator]) -> None:
+        self._kinds = kinds
+
+    def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
+        found = each(super().match_operations(node, device, dialect))
+        return tuple(a for a in found if not (isinstance(a, Match) and isinstance(a.operators[-1], self._kinds)))

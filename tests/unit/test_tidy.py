@@ -119,9 +119,13 @@ def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
 
 
 def part_of(name: str) -> str | None:
-    """`jumpgate.ncas.scan.read` → `ncas`; None for what is not ours, or free for all."""
+    """`jumpgate.ncas.cpp` → `ncas`; None for what is not ours, or free for all."""
     words = name.split(".")
-    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "debug", "extras", "plugins", "__version__"):
+    if (
+        words[0] != "jumpgate"
+        or len(words) < 2
+        or words[1] in ("errors", "debug", "extras", "plugins", "words", "__version__")
+    ):
         return None
     return words[1]
 
