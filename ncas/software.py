@@ -15,7 +15,7 @@ from jumpgate.ntf.descriptor import Descriptor
 
 #: adjacent matches of this domain on one host become one generated program
 FUSION = "cpp"
-#: what the data path sends and receives over (runtime/src/edges/channels.cpp)
+#: what the data path sends and receives over (runtime/src/executor/channels.cpp)
 CHANNELS = ("tcp", "udp")
 
 

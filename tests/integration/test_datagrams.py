@@ -623,5 +623,5 @@ def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) 
 
 
 def test_the_data_path_has_the_channels_that_software_ncas_take() -> None:
-    text = (runtime_source() / "src" / "edges" / "channels.cpp").read_text()
+    text = (runtime_source() / "src" / "executor" / "channels.cpp").read_text()
     assert tuple(re.findall(r'^    \{"(\w+)"', text, re.M)) == CHANNELS

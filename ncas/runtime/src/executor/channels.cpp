@@ -1,4 +1,4 @@
-#include "edges/channels.h"
+#include "executor/channels.h"
 
 #include "datagrams/edge.h"
 
