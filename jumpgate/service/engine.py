@@ -13,7 +13,7 @@ from pathlib import Path
 from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
-from jumpgate.converters.probe import estimate
+from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.file_state import FileState, FileStates, file_state
@@ -108,7 +108,8 @@ class Engine:
             parallelism=options.parallelism,
             threads=options.threads,
             dialect=dialect,
-            statistics=estimate,
+            statistics=probe.estimate,
+            look=probe.look,
             speeds=calibration.load("host"),
             prefer=options.prefer,
             trace=trace or debug.level() >= 3,
@@ -116,6 +117,7 @@ class Engine:
         states = _known_states(root)
         devices = tuple(d for d in self.devices if d.name not in {*options.without, *self.lost})
         plan = compile_dataflow(root, devices, self.registry, compile_options)
+        _settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
@@ -240,18 +242,18 @@ class Engine:
 
 def _known_states(root: Operator) -> FileStates:
     """Of all files that are read and can be seen from here; of others the hosts that read them know."""
-    files = {file for node in root.walk() if isinstance(node, Read) for file in node.files}
     states: dict[str, FileState] = {}
-    for attempt in range(2):
-        for file in files:
-            with contextlib.suppress(FileUnreadable):
-                states[file] = file_state(file)
-        newest_ns = max((state.mtime_ns for state in states.values()), default=0)
-        age_ns = time.time_ns() - newest_ns
-        if attempt or not 0 <= age_ns < FILE_CLOCK_NS:
-            break
-        time.sleep((FILE_CLOCK_NS - age_ns) / 1e9)  # else another change now might leave the time as it is
+    for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
+        with contextlib.suppress(FileUnreadable):
+            states[file] = file_state(file)
     return states
+
+
+def _settle(states: FileStates) -> None:
+    """Waits, once the states were taken, until another change of a file would give it another time."""
+    age_ns = time.time_ns() - max((state.mtime_ns for state in states.values()), default=0)
+    if 0 <= age_ns < FILE_CLOCK_NS:
+        time.sleep((FILE_CLOCK_NS - age_ns) / 1e9)
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
