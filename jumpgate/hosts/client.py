@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import jumpgate
@@ -80,6 +81,10 @@ class AgentHost:
             raise
         return self
 
+    def on_lost(self, call: Callable[[], None]) -> None:
+        """Calls it once the connection has ended, whoever ended it."""
+        self._caller.closed.add_done_callback(lambda _: call())
+
     @property
     def alive(self) -> bool:
         return self._caller.lines.is_open
@@ -135,7 +140,8 @@ class AgentHost:
 
     def _lost(self) -> InstanceFailed:
         return InstanceFailed(
-            f"the agent of host '{self.device.name}' at {self.address} has ended, and every instance with it",
+            f"the agent of host '{self.device.name}' at {self.address} has ended, or can no longer be reached, "
+            "and every instance with it",
             host=self.device.name,
         )
 

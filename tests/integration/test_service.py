@@ -119,7 +119,7 @@ def test_a_very_long_error_fits_into_the_metadata(rig: Rig) -> None:
     rig.lifecycle.script("i0", stage1=fail("io", "\N{SNOWMAN}" * 100_000))
     status, typed = failure(rig.execute(rig.submit().job_id))
     assert status == grpc.StatusCode.FAILED_PRECONDITION and typed["code"] == "io"
-    assert typed["message"].startswith("\N{SNOWMAN}" * 50) and " … " in typed["message"]
+    assert typed["message"].startswith("on host 'host1': " + "\N{SNOWMAN}" * 30) and " … " in typed["message"]
 
 
 def test_many_problems_fit_into_the_metadata() -> None:
@@ -197,7 +197,7 @@ def test_a_killed_agent_is_a_typed_error_and_the_service_goes_on(rig: Rig, watch
     job = rig.submit().job_id
     events = rig.execute(job)
     assert [next(events).state for _ in range(3)][-1] == "running"
-    os.kill(rig.service.engine.agents["host1"].process.pid, signal.SIGKILL)
+    os.kill(rig.service.engine.agents.own["host1"].process.pid, signal.SIGKILL)
     status, typed = failure(events)
     assert (status, typed["code"]) == (grpc.StatusCode.UNAVAILABLE, "instance_failed")
     assert typed["fields"]["host"] == "host1"
