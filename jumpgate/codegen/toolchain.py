@@ -83,7 +83,7 @@ def runtime(variant: str | None = None) -> Runtime:
     if variant not in VARIANTS:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
     home = _home(variant)
-    if not cache.touch(home):
+    if not cache.mark_used(home):
         with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
             if not home.exists():
                 home = _build_runtime(variant)
@@ -96,7 +96,7 @@ def artifact(key: str, variant: str | None = None) -> Path | None:
     """The built program of that content key, or None; at once, also while the runtime is built. It belongs to the
     current runtime and marks itself as used."""
     path = _artifact_path(key, variant)
-    return path if cache.touch(path) else None
+    return path if cache.mark_used(path) else None
 
 
 def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
@@ -107,10 +107,10 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
     `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
     """
     path = _artifact_path(key, variant)
-    if cache.touch(path):
+    if cache.mark_used(path):
         return path
     with cache.locked(f"artifact-{key}"):
-        if not cache.touch(path):
+        if not cache.mark_used(path):
             _compile(name, source, path, variant or default_variant(), runtime(variant).include)
             cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
     with contextlib.suppress(OSError):

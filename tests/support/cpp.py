@@ -57,7 +57,7 @@ def build(name: str, sources: Sequence[Path], flags: Sequence[str] = SANITIZED, 
         digest.update(path.read_bytes())
     target = cache.folder("test-programs") / f"{name}-{digest.hexdigest()[:24]}"
     with cache.locked(f"test-program-{name}"):
-        if not cache.touch(target):
+        if not cache.mark_used(target):
             with cache.scratch() as work:
                 done = subprocess.run([*command, "-o", str(work / name)], capture_output=True, text=True, check=False)
                 if done.returncode:

@@ -15,7 +15,7 @@ from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow
 
 QUERY = """
 from jumpgate.dataflow.builder import read
-from jumpgate.dataflow.named import col
+from jumpgate.dataflow.unresolved import col
 {name} = read({data!r}, schema={{"a": "int64"}}).filter(col("a") > 1)
 """
 

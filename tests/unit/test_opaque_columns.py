@@ -20,9 +20,9 @@ from jumpgate.dataflow import types as t
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.expressions import Cast, ColumnRef
 from jumpgate.dataflow.measures import count, max_
-from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Distinct, Filter, Operator, Project, Read, Send, Sort, SortKey, UnionAll
 from jumpgate.dataflow.substrait import to_plan
+from jumpgate.dataflow.unresolved import col
 from jumpgate.errors import InvalidDataflow, SchemaMismatch
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.codec import arrow_schema

@@ -9,8 +9,8 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.measures import count
-from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Send
+from jumpgate.dataflow.unresolved import col
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import plans
 from jumpgate.service.embedded import configured_registry

@@ -21,13 +21,13 @@ DEPTH_MAX = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Named:
+class Unresolved:
     """An expression by column names. Operators build larger ones; nothing is checked until it meets a schema."""
 
     depth: int = field(default=1, init=False, repr=False)
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return ()
 
     def __post_init__(self) -> None:
@@ -41,100 +41,100 @@ class Named:
     def __bool__(self) -> bool:
         raise TypeError("a column expression has no truth value; use &, |, ~ and .isin() instead of and, or, not, in")
 
-    def __eq__(self, other: object) -> Named:  # type: ignore[override]
+    def __eq__(self, other: object) -> Unresolved:  # type: ignore[override]
         return call("eq", self, other)
 
-    def __ne__(self, other: object) -> Named:  # type: ignore[override]
+    def __ne__(self, other: object) -> Unresolved:  # type: ignore[override]
         return call("ne", self, other)
 
-    def __lt__(self, other: object) -> Named:
+    def __lt__(self, other: object) -> Unresolved:
         return call("lt", self, other)
 
-    def __le__(self, other: object) -> Named:
+    def __le__(self, other: object) -> Unresolved:
         return call("le", self, other)
 
-    def __gt__(self, other: object) -> Named:
+    def __gt__(self, other: object) -> Unresolved:
         return call("gt", self, other)
 
-    def __ge__(self, other: object) -> Named:
+    def __ge__(self, other: object) -> Unresolved:
         return call("ge", self, other)
 
-    def __and__(self, other: object) -> Named:
+    def __and__(self, other: object) -> Unresolved:
         return _chain("and", self, other)
 
-    def __rand__(self, other: object) -> Named:
+    def __rand__(self, other: object) -> Unresolved:
         return _chain("and", other, self)
 
-    def __or__(self, other: object) -> Named:
+    def __or__(self, other: object) -> Unresolved:
         return _chain("or", self, other)
 
-    def __ror__(self, other: object) -> Named:
+    def __ror__(self, other: object) -> Unresolved:
         return _chain("or", other, self)
 
-    def __invert__(self) -> Named:
+    def __invert__(self) -> Unresolved:
         return call("not", self)
 
-    def __add__(self, other: object) -> Named:
+    def __add__(self, other: object) -> Unresolved:
         return call("add", self, other)
 
-    def __radd__(self, other: object) -> Named:
+    def __radd__(self, other: object) -> Unresolved:
         return call("add", other, self)
 
-    def __sub__(self, other: object) -> Named:
+    def __sub__(self, other: object) -> Unresolved:
         return call("subtract", self, other)
 
-    def __rsub__(self, other: object) -> Named:
+    def __rsub__(self, other: object) -> Unresolved:
         return call("subtract", other, self)
 
-    def __mul__(self, other: object) -> Named:
+    def __mul__(self, other: object) -> Unresolved:
         return call("multiply", self, other)
 
-    def __rmul__(self, other: object) -> Named:
+    def __rmul__(self, other: object) -> Unresolved:
         return call("multiply", other, self)
 
-    def __truediv__(self, other: object) -> Named:
+    def __truediv__(self, other: object) -> Unresolved:
         return call("divide", self, other)
 
-    def __rtruediv__(self, other: object) -> Named:
+    def __rtruediv__(self, other: object) -> Unresolved:
         return call("divide", other, self)
 
-    def __mod__(self, other: object) -> Named:
+    def __mod__(self, other: object) -> Unresolved:
         return call("modulo", self, other)
 
-    def __neg__(self) -> Named:
+    def __neg__(self) -> Unresolved:
         return call("negate", self)
 
-    def is_null(self) -> Named:
+    def is_null(self) -> Unresolved:
         return call("is_null", self)
 
-    def is_not_null(self) -> Named:
+    def is_not_null(self) -> Unresolved:
         return call("is_not_null", self)
 
-    def between(self, low: object, high: object) -> Named:
+    def between(self, low: object, high: object) -> Unresolved:
         """low <= self and self <= high."""
         return (self >= low) & (self <= high)
 
-    def isin(self, options: Iterable[Value]) -> Named:
+    def isin(self, options: Iterable[Value]) -> Unresolved:
         """SQL's IN over literals: NULL if self is NULL, or if it equals none and one of them is None."""
-        return NamedIn(self, tuple(options))
+        return UnresolvedIn(self, tuple(options))
 
-    def like(self, pattern: str, escape: str | None = None) -> Named:
+    def like(self, pattern: str, escape: str | None = None) -> Unresolved:
         """SQL's LIKE: % is any run of characters, _ one character."""
         return call("like", self, pattern, *(() if escape is None else (escape,)))
 
-    def cast(self, type: DataType | str) -> Named:
+    def cast(self, type: DataType | str) -> Unresolved:
         """Conversion; what does not convert is an error (InvalidCast, Overflow)."""
-        return NamedCast(self, as_type(type), "error")
+        return UnresolvedCast(self, as_type(type), "error")
 
-    def try_cast(self, type: DataType | str) -> Named:
+    def try_cast(self, type: DataType | str) -> Unresolved:
         """Conversion; what does not convert becomes NULL."""
-        return NamedCast(self, as_type(type), "null")
+        return UnresolvedCast(self, as_type(type), "null")
 
-    def field(self, name: str) -> Named:
+    def field(self, name: str) -> Unresolved:
         """A field of a struct; NULL where the struct is."""
-        return NamedMember(self, name)
+        return UnresolvedMember(self, name)
 
-    def alias(self, name: str) -> Named:
+    def alias(self, name: str) -> Unresolved:
         """The same values under another name."""
         return Alias(self, name)
 
@@ -146,85 +146,85 @@ class Named:
 
 
 @dataclass(frozen=True, eq=False)
-class NamedColumn(Named):
+class UnresolvedColumn(Unresolved):
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class NamedLiteral(Named):
+class UnresolvedLiteral(Unresolved):
     """A Python value whose type its surroundings decide."""
 
     value: Value
 
 
 @dataclass(frozen=True, eq=False)
-class NamedCall(Named):
+class UnresolvedCall(Unresolved):
     function: str
-    args: tuple[Named, ...]
+    args: tuple[Unresolved, ...]
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return self.args
 
 
 @dataclass(frozen=True, eq=False)
-class NamedCast(Named):
-    input: Named
+class UnresolvedCast(Unresolved):
+    input: Unresolved
     type: DataType
     on_failure: str
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return (self.input,)
 
 
 @dataclass(frozen=True, eq=False)
-class NamedCase(Named):
+class UnresolvedCase(Unresolved):
     """condition, value, condition, value, … and the default."""
 
-    branches: tuple[Named, ...]
-    default: Named
+    branches: tuple[Unresolved, ...]
+    default: Unresolved
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return (*self.branches, self.default)
 
-    def when(self, condition: Named) -> When:
+    def when(self, condition: Unresolved) -> When:
         """A further branch; the default must not have been given yet."""
         return When(condition, self.branches)
 
-    def otherwise(self, value: object) -> Named:
+    def otherwise(self, value: object) -> Unresolved:
         """The value where no condition is true (NULL unless given)."""
-        return NamedCase(self.branches, as_named(value))
+        return UnresolvedCase(self.branches, as_expression(value))
 
 
 @dataclass(frozen=True, eq=False)
-class NamedIn(Named):
-    input: Named
+class UnresolvedIn(Unresolved):
+    input: Unresolved
     options: tuple[Value, ...]
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return (self.input,)
 
 
 @dataclass(frozen=True, eq=False)
-class NamedMember(Named):
-    input: Named
+class UnresolvedMember(Unresolved):
+    input: Unresolved
     name: str
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return (self.input,)
 
 
 @dataclass(frozen=True, eq=False)
-class Alias(Named):
-    input: Named
+class Alias(Unresolved):
+    input: Unresolved
     name: str
 
     @property
-    def parts(self) -> tuple[Named, ...]:
+    def parts(self) -> tuple[Unresolved, ...]:
         return (self.input,)
 
 
@@ -232,7 +232,7 @@ class Alias(Named):
 class Order:
     """A sort key; NULLs come last unless asked for first."""
 
-    expression: Named
+    expression: Unresolved
     descending: bool = False
     nulls_first: bool = False
 
@@ -241,11 +241,13 @@ class Order:
 class When:
     """Half a branch: `when(condition)` waits for `.then(value)`."""
 
-    condition: Named
-    before: tuple[Named, ...] = ()
+    condition: Unresolved
+    before: tuple[Unresolved, ...] = ()
 
-    def then(self, value: object) -> NamedCase:
-        return NamedCase((*self.before, as_named(self.condition), as_named(value)), NamedLiteral(None))
+    def then(self, value: object) -> UnresolvedCase:
+        return UnresolvedCase(
+            (*self.before, as_expression(self.condition), as_expression(value)), UnresolvedLiteral(None)
+        )
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ class Aggregation:
     """A measure by name: `sum_("x")`, `string_agg("s", ",", order_by="t")`. `options` are plain values."""
 
     function: str
-    arguments: tuple[Named, ...]
+    arguments: tuple[Unresolved, ...]
     options: tuple[Value, ...] = ()
     order: tuple[Order, ...] = ()
     name: str | None = None
@@ -262,41 +264,41 @@ class Aggregation:
         return replace(self, name=name)
 
 
-def col(name: str) -> Named:
+def col(name: str) -> Unresolved:
     """The column `name` of the operator's input."""
     if not isinstance(name, str):
         raise InvalidDataflow(f"col() takes a column's name, not {name!r}")
-    return NamedColumn(name)
+    return UnresolvedColumn(name)
 
 
-def lit(value: Value) -> Named:
+def lit(value: Value) -> Unresolved:
     """A literal. Its type follows from what it meets (a column's type, exactly), else from the Python value."""
-    return NamedLiteral(value)
+    return UnresolvedLiteral(value)
 
 
-def when(condition: Named) -> When:
+def when(condition: Unresolved) -> When:
     """`when(c).then(v).when(c2).then(v2).otherwise(w)`: SQL's CASE."""
     return When(condition)
 
 
-def call(function: str, *args: object) -> Named:
+def call(function: str, *args: object) -> Unresolved:
     """A call of a scalar function by name; Python values become literals."""
-    return NamedCall(function, tuple(as_named(a) for a in args))
+    return UnresolvedCall(function, tuple(as_expression(a) for a in args))
 
 
-def as_named(value: object) -> Named:
+def as_expression(value: object) -> Unresolved:
     """Expressions as they are, anything else as a literal."""
     if isinstance(value, Aggregation | Order | When):
         raise InvalidDataflow(
             f"{type(value).__name__.lower()} cannot be part of an expression; "
             "compute on a measure with with_columns after aggregate"
         )
-    return value if isinstance(value, Named) else NamedLiteral(value)  # type: ignore[arg-type]
+    return value if isinstance(value, Unresolved) else UnresolvedLiteral(value)  # type: ignore[arg-type]
 
 
-def as_column(value: object) -> Named:
+def as_column(value: object) -> Unresolved:
     """A string as a column's name, expressions as they are."""
-    return col(value) if isinstance(value, str) else as_named(value)
+    return col(value) if isinstance(value, str) else as_expression(value)
 
 
 def as_type(type: DataType | str) -> DataType:
@@ -309,12 +311,12 @@ def as_type(type: DataType | str) -> DataType:
         raise InvalidDataflow(f"cast: {e}") from None
 
 
-def _chain(function: str, *args: object) -> Named:
+def _chain(function: str, *args: object) -> Unresolved:
     """AND and OR of many terms as one variadic call, so that long chains do not nest."""
-    terms: list[Named] = []
-    for term in map(as_named, args):
-        terms += term.args if isinstance(term, NamedCall) and term.function == function else (term,)
-    return NamedCall(function, tuple(terms))
+    terms: list[Unresolved] = []
+    for term in map(as_expression, args):
+        terms += term.args if isinstance(term, UnresolvedCall) and term.function == function else (term,)
+    return UnresolvedCall(function, tuple(terms))
 
 
 class Functions:
@@ -334,7 +336,7 @@ class Functions:
 class _Function:
     name: str
 
-    def __call__(self, *args: object) -> Named:
+    def __call__(self, *args: object) -> Unresolved:
         return call(self.name, *args)
 
     @property

@@ -10,7 +10,7 @@ from jumpgate.nca.interface import Device, Host, InstanceHandle
 
 
 @dataclass(frozen=True)
-class Building:
+class ObservedHost:
     """Wraps a host (nca.interface.Host); `began` is called before each compiler is."""
 
     host: Host

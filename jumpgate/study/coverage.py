@@ -1,6 +1,6 @@
 """What of a suite runs where: for each query whether the answer is right, what was offloaded, and why the rest stayed.
 
-python -m jumpgate.study.stays tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
+python -m jumpgate.study.coverage tpcds DIRECTORY [FORMAT]      with the suite's files below DIRECTORY
 """
 
 from __future__ import annotations
