@@ -26,7 +26,7 @@ T = TypeVar("T")
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "sql"
 FILES = 1000
 #: texts of one shape
-FILLS = 20
+FILLS = 40
 #: what is remarked of each figure
 SHOWN = 40
 PROGRESS_S = 30.0
