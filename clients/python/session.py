@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import grpc
 import pyarrow as pa
 
+from jumpgate.client.progress import Follower, display
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
@@ -81,7 +82,8 @@ class Session:
     where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
     host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
     each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
-    long to wait for a service at `address` that is only starting.
+    long to wait for a service at `address` that is only starting. progress: whether a job of more than a second shows
+    how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Session:
         memory_limit_bytes: int = 0,
         prefer: tuple[str, ...] = (),
         wait_s: float = 0.0,
+        progress: bool = True,
     ) -> None:
         self._service = None
         if address is None:
@@ -104,6 +107,7 @@ class Session:
             address = self._service.address
         self.address = address
         self._host = host
+        self._shows_progress = progress
         self._options = pb.Options(
             parallelism=parallelism,
             threads=threads,
@@ -145,7 +149,9 @@ class Session:
         except BaseException:
             endpoint.close()
             raise
-        execution = Execution(_events(call, self.address), endpoint.close)
+        shown = display() if self._shows_progress else None
+        follower = None if shown is None else Follower(job.job_id, job.explain_json, job.stages, shown)
+        execution = Execution(_events(call, self.address), endpoint.close, follower)
 
         def again(device: str) -> Result:
             return self._start(root, dialect, text, (*without, device))
