@@ -94,12 +94,12 @@ class Session:
 
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
     where results arrive (it must be reachable from the instances); None: that by which this machine reaches the
-    service. parallelism: instances per operator (0: one on each
-    host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
-    each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
-    long to wait for a service at `address` that is only starting. retries: how often a dataflow is run again whose host
-    was lost before any of its result arrived. progress: whether a job of more than a second shows
-    how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
+    service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
+    timeout_ms: of a whole run (0: none). memory_limit_bytes: of each instance's tables (0: what its host can give).
+    prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
+    starting. retries: how often a dataflow is run again whose host was lost before any of its result arrived. progress:
+    whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks and, on
+    stderr, in terminals.
     """
 
     def __init__(

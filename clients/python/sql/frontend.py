@@ -8,16 +8,18 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, functions, limits, membership, refusals
+from jumpgate.client.sql import duckdb_text, full_joins, functions, limits, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
+from jumpgate.client.sql.logical import multisets
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
@@ -160,7 +162,7 @@ class Frontend:
         exact: bool,
     ) -> datafusion.DataFrame:
         """Names are taken as they are written; in another case only if no such name is known."""
-        expanded = membership.expand(functions.expand(text))
+        expanded = full_joins.expand(membership.expand(functions.expand(text)))
         prepared = prepare(expanded, self._dialect)
         try:
             return self._parsed(context, prepared, parameters, tables, exact)
@@ -186,7 +188,10 @@ class Frontend:
             context.sql(f"SET datafusion.sql_parser.parse_float_as_decimal = {str(exact).lower()}").collect()
             self._exact[context] = exact
         try:
-            return context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            frame = context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            return multisets.counted(frame, context) if _has_multisets(prepared.text) else frame
+        except InvalidSql:
+            raise
         except BaseException as error:  # a panic of DataFusion is no Exception
             raise planning_error(error, prepared, tables) from error
 
@@ -216,6 +221,11 @@ class Frontend:
 def quoted(name: str) -> str:
     """A table's name as an identifier that is taken as it is written."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _has_multisets(text: str) -> bool:
+    words = [token.keyword for token in tokens(text) if token.means] if "ALL" in text.upper() else []
+    return any(b == "ALL" and a in ("EXCEPT", "INTERSECT") for a, b in pairwise(words))
 
 
 def canonical(display: str) -> list[tuple[int, str]]:
