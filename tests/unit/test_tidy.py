@@ -40,7 +40,7 @@ MAY_KNOW = {
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     # to start one; schemas; the cache folder; numbers for people
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "observe"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
     "templates": set(),
     "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }
