@@ -19,8 +19,8 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Partitioning, Send
-from jumpgate.testing import jvm
 from jumpgate.testing.lab import Lab
+from tests.support import jvm
 
 #: seconds for a Java program that does little
 PATIENCE_S = 120
