@@ -138,11 +138,11 @@ class Engine:
             look=probe.look,
             speeds=calibration.load("host"),
             prefer=options.prefer,
+            without=options.without,
             trace=trace or debug.level() >= 3,
         )
         states = _known_states(root)
-        devices = tuple(d for d in self.devices if d.name not in options.without)
-        plan = compile_dataflow(root, devices, self.registry, compile_options)
+        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
         _settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))

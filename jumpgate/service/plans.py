@@ -13,6 +13,8 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
+#: what a plan depends on, see key_of
+Key = tuple[bytes, int]
 
 
 class Plans:
@@ -20,7 +22,7 @@ class Plans:
     statistics of the files. How many endpoints the client has is part of a request here, which ones is not."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, int], JobPlan] = OrderedDict()
+        self._kept: OrderedDict[Key, JobPlan] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, request: pb.SubmitRequest) -> JobPlan | None:
@@ -44,12 +46,17 @@ class Plans:
         if not files <= plan.files.keys():
             return
         with self._lock:
-            self._kept[_key(request)[0]] = plan
+            self._kept[key_of(request)] = plan
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
 
 
-def _key(request: pb.SubmitRequest) -> tuple[tuple[bytes, int], tuple[str, ...]]:
+def key_of(request: pb.SubmitRequest) -> Key:
+    """What the plan of a request depends on: all of it but the client's endpoints, of which the number counts."""
+    return _key(request)[0]
+
+
+def _key(request: pb.SubmitRequest) -> tuple[Key, tuple[str, ...]]:
     """What the plan depends on, and the endpoints."""
     asked = pb.SubmitRequest()
     asked.CopyFrom(request)
