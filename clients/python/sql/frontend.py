@@ -52,7 +52,8 @@ class Planned:
 
     root: its plan; `unencoded` says why DataFusion's encoding does not hold it, else it is empty and the plan is also
     encoded. schema: of the result as SQL has it (names may repeat). tables: names of those that it reads. shown: the
-    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats.
+    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats. as_text: DataFusion's plan of
+    the text is this one.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Planned:
     shown: str
     unencoded: str = ""
     exact: bool = False
+    as_text: bool = True
 
 
 class Frontend:
@@ -146,6 +148,7 @@ class Frontend:
             _HINTS.sub("", shown),
             reason,
             exact=exact,
+            as_text=not _has_multisets(text),
         )
 
     def _frame(
