@@ -88,8 +88,11 @@ class Frontend:
         try:
             return limits.with_stack(lambda: self._plan(text, parameters, tables))
         except InvalidSql as error:
-            written = membership.expand(text, every=True)
-            if written != text:  # IN may be what DataFusion cannot plan
+            if "Time64" in error.message:
+                written = functions.times_in_microseconds(text)
+            else:
+                written = membership.expand(text, every=True)
+            if written != text:  # IN or times may be what DataFusion cannot plan
                 with suppress(InvalidSql):
                     return limits.with_stack(lambda: self._plan(written, parameters, tables))
             if any(said in error.message for said in _OF_MEMBERSHIP):
