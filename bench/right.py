@@ -7,6 +7,7 @@ JUMPGATE_SLT names folders of sqllogictest files, as PATH does; without them the
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import time
@@ -61,10 +62,12 @@ class Bench:
             jumpgate.connect(dialect="datafusion", timeout_ms=TIMEOUT_MS) as connection,
         ):
             trial, wrong, start = Trial(connection, Path(folder)), 0, time.monotonic()
-            for failure in trial.run(self.random, self.seed, FILLS):
-                wrong += 1
-                if wrong <= SHOWN:
-                    remark(f"  {failure}")
+            seeds = itertools.takewhile(lambda _: trial.asked < self.random, itertools.count(self.seed))
+            shapes = (list(trial.shape(seed, FILLS)) for seed in seeds)
+            for failures in watched(shapes, "shapes"):
+                wrong += len(failures)
+                if failures:
+                    remark(f"  {failures[0]}\n    and {len(failures) - 1} more of this shape")
             remark(f"  {trial.asked} texts in {time.monotonic() - start:.0f} s")
             return trial.asked, wrong
 
