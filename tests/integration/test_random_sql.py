@@ -1,5 +1,5 @@
 """Random SQL over small tables: DuckDB's answers, with everything offloaded that can be; and over awkward values in
-every format, DataFusion's answers and the laws of testing.random_sql on every road.
+every format, DataFusion's answers and the laws of support.random_sql on every road.
 
 JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 """
@@ -25,10 +25,10 @@ import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.dataflow.formats import formats
 from jumpgate.study.answers import difference
-from jumpgate.testing import awkward, random_sql
-from jumpgate.testing.random_sql import Law
-from jumpgate.testing.random_trial import Trial, broken
-from jumpgate.testing.random_words import KEYS
+from tests.support import awkward, random_sql
+from tests.support.random_sql import Law
+from tests.support.random_trial import Trial, broken
+from tests.support.random_words import KEYS
 
 COUNT = int(os.environ.get("JUMPGATE_RANDOM_SQL", "60"))
 #: texts over awkward values for each of them
@@ -45,7 +45,7 @@ LITERALS = {
 MONEY = [None, Decimal("1.50"), Decimal("0.00"), Decimal("-3.25"), Decimal("9.99")]
 
 
-#: over the tables of testing.awkward
+#: over the tables of support.awkward
 WRONG_ONCE = (
     "SELECT t.id FROM [t] t WHERE t.i NOT IN (SELECT u.i FROM [u] u WHERE u.s <> t.s) OR t.b IS TRUE",
     "SELECT t.id FROM [t] t WHERE NOT (t.i IN (SELECT u.i FROM [u] u WHERE u.d > 0 AND u.i = t.i) AND t.st['a'] = 0)",
