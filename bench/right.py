@@ -27,7 +27,7 @@ T = TypeVar("T")
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "sql"
 FILES = 1000
 #: texts of one shape
-FILLS = 40
+FILLS = 60
 #: what is remarked of each figure
 SHOWN = 40
 PROGRESS_S = 30.0
@@ -47,11 +47,8 @@ class Bench:
     def logic(self) -> sqllogic_run.Summary:
         chosen = sqllogic.sample(sqllogic.files(self.suites), self.queries, self.seed)
         outcomes = sqllogic_run.run(chosen, self.seed, workers=len(os.sched_getaffinity(0)))
-        found = sqllogic_run.summary(watched(outcomes, "queries on a road"))
+        found = sqllogic_run.summary(map(_told, watched(outcomes, "queries on a road")))
         remark(f"  {dict(found.verdicts)}")
-        for outcome in found.wrong[:SHOWN]:
-            remark(f"  {outcome.file}:{outcome.line}, {outcome.road}: {outcome.verdict}: {outcome.detail}")
-            remark(f"    {outcome.text}")
         return found
 
     @cached_property
@@ -83,6 +80,15 @@ class Bench:
         for result in wrong[:SHOWN]:
             remark(f"  {result.text} ({result.road}): {result.wrong}")
         return len(results), len(results) - len(wrong)
+
+
+def _told(outcome: sqllogic_run.Outcome) -> sqllogic_run.Outcome:
+    """The outcome; says so if it is wrong."""
+    if outcome.verdict in sqllogic_run.WRONG:
+        remark(
+            f"  {outcome.file}:{outcome.line}, {outcome.road}: {outcome.verdict}: {outcome.detail}\n    {outcome.text}"
+        )
+    return outcome
 
 
 def watched(items: Iterable[T], what: str) -> Iterator[T]:
