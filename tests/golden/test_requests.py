@@ -65,7 +65,7 @@ def call(function: str, type: DataType, *args: Expression) -> Call:
 
 
 def items() -> Read:
-    return Read(("/data/item.csv",), "csv", ITEM, (0, 1, 2, 3), (("delimiter", "|"), ("header", "false")))
+    return Read(("/data/item.csv",), "csv", ITEM, (0, 1, 2, 3), (("delimiter", "|"),))
 
 
 def operators() -> tuple[Operator, Dialect]:

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The client against a made-up service: answers, and errors as they were raised. */
-@Timeout(60)
+@Timeout(300)
 class JumpgateClientTest {
   private static final Descriptor DESCRIPTOR = Descriptor.columnar(List.of(new Field("a b", DataType.decimal(7, 2))));
 
@@ -210,10 +210,10 @@ class JumpgateClientTest {
     service.holds = true;
     CountDownLatch running = new CountDownLatch(1);
     Execution execution = client.execute("j1", event -> running.countDown());
-    assertTrue(running.await(20, TimeUnit.SECONDS));
+    assertTrue(running.await(60, TimeUnit.SECONDS));
     execution.cancel();
     assertEquals("cancelled", assertThrows(JumpgateException.class, execution::await).code());
-    assertTrue(service.gone.get(20, TimeUnit.SECONDS));
+    assertTrue(service.gone.get(60, TimeUnit.SECONDS));
   }
 
   @Test

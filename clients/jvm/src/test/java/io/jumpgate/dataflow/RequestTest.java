@@ -52,8 +52,8 @@ class RequestTest {
   @Test
   void operators() throws IOException {
     List<Integer> all = List.of(0, 1, 2, 3);
-    Operator left = Operator.read(
-        List.of("/data/item.csv"), "csv", ITEM, all, Map.of("delimiter", "|", "header", "false"), Optional.empty());
+    Operator left =
+        Operator.read(List.of("/data/item.csv"), "csv", ITEM, all, Map.of("delimiter", "|"), Optional.empty());
     Expression id = left.column(0);
     Expression name = left.column(3);
     Expression wanted = Expression.compare("gt", id, Expression.integer(7, INT32));

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** An edge that is read without waiting. */
-@Timeout(60)
+@Timeout(300)
 class ReadAheadTest {
   private static final Descriptor DESCRIPTOR = Descriptor.columnar(List.of(new Field("a", DataType.INT64)));
   private static final Expected EXPECTED = new Expected("j", "e", "t", DESCRIPTOR, 1, 0);
@@ -40,7 +40,7 @@ class ReadAheadTest {
   void nothingIsHeld() throws Exception {
     ahead.close();
     producer.close();
-    ahead.ready().get(20, TimeUnit.SECONDS); // its thread has ended
+    ahead.ready().get(60, TimeUnit.SECONDS); // its thread has ended
     assertEquals(0, account.held());
   }
 
@@ -57,13 +57,13 @@ class ReadAheadTest {
     }
     producer.send(producer.end());
     for (long i = 0; i < 10; i++) {
-      ahead.ready().get(20, TimeUnit.SECONDS);
+      ahead.ready().get(60, TimeUnit.SECONDS);
       assertFalse(ahead.isFinished());
       try (Frame frame = ahead.poll()) {
         assertEquals(List.of(List.of(i)), FrameValues.of(frame, DESCRIPTOR));
       }
     }
-    ahead.ready().get(20, TimeUnit.SECONDS);
+    ahead.ready().get(60, TimeUnit.SECONDS);
     assertNull(ahead.poll());
     assertTrue(ahead.isFinished());
   }
@@ -73,7 +73,7 @@ class ReadAheadTest {
     for (long i = 0; i < 10; i++) {
       send(i);
     }
-    ahead.ready().get(20, TimeUnit.SECONDS);
+    ahead.ready().get(60, TimeUnit.SECONDS);
     for (int quiet = 0; quiet < 20; quiet++) {
       TimeUnit.MILLISECONDS.sleep(5);
     }
@@ -86,11 +86,11 @@ class ReadAheadTest {
   void anErrorComesBeforeFramesThatAreNoAnswer() throws Exception {
     send(1);
     producer.close();
-    ahead.ready().get(20, TimeUnit.SECONDS);
+    ahead.ready().get(60, TimeUnit.SECONDS);
     JumpgateException error = null;
     while (error == null) {
       try (Frame frame = ahead.poll()) {
-        ahead.ready().get(20, TimeUnit.SECONDS);
+        ahead.ready().get(60, TimeUnit.SECONDS);
       } catch (JumpgateException e) {
         error = e;
       }
@@ -103,7 +103,7 @@ class ReadAheadTest {
   @Test
   void closingWhileItWaits() throws Exception {
     ahead.close();
-    ahead.ready().get(20, TimeUnit.SECONDS);
+    ahead.ready().get(60, TimeUnit.SECONDS);
     assertEquals("cancelled", assertThrows(JumpgateException.class, ahead::poll).code());
     assertTrue(producer.awaitClosed());
   }
@@ -113,7 +113,7 @@ class ReadAheadTest {
     for (long i = 0; i < 10; i++) {
       send(i);
     }
-    ahead.ready().get(20, TimeUnit.SECONDS);
+    ahead.ready().get(60, TimeUnit.SECONDS);
     ahead.close();
     assertTrue(producer.awaitClosed());
     assertFalse(ahead.isFinished());

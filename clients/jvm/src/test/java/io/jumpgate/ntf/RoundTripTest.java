@@ -20,7 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is decoded is what was encoded: random formats, random rows. */
-@Timeout(60)
+@Timeout(300)
 class RoundTripTest {
   private static final List<DataType> TYPES = List.of(DataType.BOOL, DataType.INT8, DataType.INT16, DataType.INT32,
       DataType.INT64, DataType.FLOAT32, DataType.FLOAT64, DataType.DATE, DataType.TIME, DataType.TIMESTAMP,
