@@ -9,14 +9,18 @@ import pyarrow as pa
 import pytest
 from datafusion import SessionContext
 from datafusion.substrait import Consumer, Serde
+from pyarrow import parquet
 from substrait.plan_pb2 import Plan
 
+from jumpgate import client
+from jumpgate.client import col
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.frontend import Frontend
 from jumpgate.client.sql.logical import relations as logical
 from jumpgate.dataflow.operators import Aggregate, Join, Operator, Read
 from jumpgate.dataflow.substrait import Kept, Reader, from_plan, to_plan
+from jumpgate.errors import InvalidDataflow
 from jumpgate.study.suites import SUITES
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import SAID_BY_SUBSTRAIT, Generator
@@ -115,3 +119,33 @@ def _typed(found: pa.Table, root: Operator) -> pa.Table:
     schema = oracle.arrow_schema(root.schema)
     columns = [found.column(i).cast(field.type) for i, field in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def test_nested_columns(tmp_path: Path) -> None:
+    """Structs, lists and maps read back with the names of all fields."""
+    rows = [{"s": {"a": 1, "t": {"b": "x"}}, "l": [{"c": 1.5}, None], "m": [("k", [7])], "n": 2}, {"s": None, "n": 3}]
+    inner = pa.struct([("a", pa.int64()), ("t", pa.struct([("b", pa.string())]))])
+    lists, maps = pa.list_(pa.struct([("c", pa.float64())])), pa.map_(pa.string(), pa.list_(pa.int32()))
+    schema = pa.schema([("s", inner), ("l", lists), ("m", maps), ("n", pa.int64())])
+    file = tmp_path / "nested.parquet"
+    parquet.write_table(pa.Table.from_pylist(rows, schema), file)
+    flow = client.read(file)
+    selected = flow.filter(col("s").field("t").field("b").is_null() | (col("n") == 2)).select(
+        "m", "s", "l", a=col("s").field("a"), b=col("s").field("t").field("b")
+    )
+    for root in (flow.root, selected.root):
+        plan = to_plan(root)
+        again = from_plan(plan, {})
+        assert again.schema == root.schema and to_plan(again) == plan
+    names = ["m", "s", "a", "t", "b", "l", "c", "a", "b"]
+    assert list(to_plan(selected.root).relations[0].root.names) == names
+    assert selected.root.schema.names == ("m", "s", "l", "a", "b")
+    bad = to_plan(flow.root)
+    del bad.relations[0].root.input.read.base_schema.names[-1]
+    with pytest.raises(InvalidDataflow, match="names and types do not belong together"):
+        from_plan(bad, {})
+    beyond = to_plan(selected.root)
+    reference = beyond.relations[0].root.input.project.expressions[3].selection.direct_reference
+    reference.struct_field.field = 9
+    with pytest.raises(InvalidDataflow, match="field 9 does not exist"):
+        from_plan(beyond, {})

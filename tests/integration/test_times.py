@@ -232,3 +232,20 @@ def test_times_are_compared_with_literals(one_host: str, file: Path) -> None:
             assert connection.sql(text, offload=mode).to_arrow()["row"].to_pylist() == [0, 3, 5, 6, 8]
         with pytest.raises(jumpgate.client.sql.errors.InvalidSql, match="CAST may help"):
             connection.sql("SELECT row FROM t WHERE clock < CAST('00:00:01' AS TIME)")
+
+
+def test_dates_are_truncated_to_nanoseconds(one_host: str, tmp_path: Path) -> None:
+    """As DataFusion has it; a day that nanoseconds do not hold is a typed error on both roads."""
+    days = [datetime.date(2024, 2, 29), None, datetime.date(1969, 12, 31), datetime.date(1700, 5, 5)]
+    with jumpgate.connect(one_host) as connection:
+        for name, column in (("days", days), ("last", [datetime.date(9999, 12, 31)])):
+            pq.write_table(pa.table({"d": column}), tmp_path / f"{name}.parquet")
+            connection.register(name, tmp_path / f"{name}.parquet")
+        for unit in ("year", "quarter", "month", "week", "day", "hour"):
+            text = f"SELECT date_trunc('{unit}', d) AS v FROM "
+            query = connection.sql(text + "days", offload="always")
+            assert query.split.rest is None
+            assert query.to_arrow().equals(connection.sql(text + "days", offload="never").to_arrow())
+            for mode in ("never", "always"):
+                with pytest.raises((jumpgate.errors.InvalidCast, jumpgate.errors.Overflow)):
+                    connection.sql(text + "last", offload=mode).to_arrow()

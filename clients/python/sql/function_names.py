@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jumpgate.dataflow.aggregates import AGGREGATES as DECLARED
 from jumpgate.dataflow.casts import TypeMismatch
-from jumpgate.dataflow.expressions import Call, Expression, Literal
+from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions import bind, built_in, cast_to, known
 from jumpgate.dataflow.literals import as_literal
@@ -251,6 +251,8 @@ def _date_trunc(arguments: Arguments) -> Expression:
     part = str(unit.value).lower() if isinstance(unit, Literal) else None
     if part not in _TRUNCATED:
         raise TypeMismatch(f"date_trunc to {part!r} is not known")
+    if value.type.kind == "timestamp_ns" and isinstance(value, Cast) and value.input.type.kind == "date":
+        return cast_to(bind("date_trunc", (_text(part), value.input)), value.type)
     return bind("date_trunc", (_text(part), value))
 
 

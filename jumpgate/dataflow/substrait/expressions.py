@@ -10,7 +10,7 @@ from substrait.algebra_pb2 import FunctionArgument
 from substrait.type_pb2 import Type
 
 from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_type
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.functions import bind, cast_to, known
 from jumpgate.dataflow.substrait.options import read_options
 from jumpgate.dataflow.substrait.types import Unmapped, read_literal, read_type
@@ -63,14 +63,28 @@ class ExpressionReader:
 
     def _column(self, selection: Rex.FieldReference) -> Expression:
         field = selection.direct_reference.struct_field
-        if selection.WhichOneof("reference_type") != "direct_reference" or field.HasField("child"):
-            raise Unmapped("only whole columns can be referred to")
-        if selection.WhichOneof("root_type") not in ("root_reference", None):
+        if selection.WhichOneof("reference_type") != "direct_reference":
+            raise Unmapped("only columns, and fields of structs, can be referred to")
+        root = selection.WhichOneof("root_type")
+        if root == "expression":
+            return self._member(self.read(selection.expression), selection.direct_reference)
+        if root not in ("root_reference", None):
             raise Unmapped("a correlated subquery refers to a column outside of it")
         if not 0 <= field.field < len(self._schema):
             raise Unmapped(f"column {field.field} does not exist, there are {len(self._schema)}")
-        found = self._schema[field.field]
-        return ColumnRef(found.type, field.field, found.name)
+        column = self._schema[field.field]
+        found = ColumnRef(column.type, field.field, column.name)
+        return self._member(found, field.child) if field.HasField("child") else found
+
+    def _member(self, value: Expression, reference: Rex.ReferenceSegment) -> Expression:
+        """The field of a struct, and the field of that."""
+        field = reference.struct_field
+        if reference.WhichOneof("reference_type") != "struct_field" or value.type.kind != "struct":
+            raise Unmapped("only columns, and fields of structs, can be referred to")
+        if not 0 <= field.field < len(value.type.parts):
+            raise Unmapped(f"field {field.field} does not exist, {value.type.name} has {len(value.type.parts)}")
+        found = Member(value.type.parts[field.field].type, value, field.field)
+        return self._member(found, field.child) if field.HasField("child") else found
 
     def _cast(self, cast: Rex.Cast) -> Expression:
         value, target = self.read(cast.input), read_type(cast.type)

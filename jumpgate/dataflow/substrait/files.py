@@ -12,8 +12,7 @@ from substrait.type_pb2 import NamedStruct
 from jumpgate.dataflow.files import list_files
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Read
-from jumpgate.dataflow.substrait.types import Unmapped, read_type
-from jumpgate.dataflow.types import Field, Schema
+from jumpgate.dataflow.substrait.types import Unmapped, read_schema
 from jumpgate.errors import InvalidDataflow
 
 #: Substrait's only format with options
@@ -36,11 +35,9 @@ def read_files(files: ReadRel.LocalFiles, schema: NamedStruct) -> Read:
     known = format_names()
     if len(kinds) != 1 or len(options) != 1 or not kinds <= set(known):
         raise Unmapped(f"files are read in one format of {', '.join(known)}")
-    if len(schema.names) != len(schema.struct.types):
-        raise Unmapped("a read's names and types do not belong together")
-    fields = tuple(Field(n, read_type(t)) for n, t in zip(schema.names, schema.struct.types, strict=True))
+    columns = read_schema(schema)
     found, format = list_files(paths, known[kinds.pop()])
-    return Read(found, format, Schema(fields), tuple(range(len(fields))), options.pop())
+    return Read(found, format, columns, tuple(range(len(columns))), options.pop())
 
 
 def format_names() -> dict[str, str]:

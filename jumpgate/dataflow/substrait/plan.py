@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from google._upb import _message
@@ -14,6 +14,7 @@ from substrait.plan_pb2 import Plan
 from jumpgate.dataflow.operators import Limit, Operator, Project, Sort, column
 from jumpgate.dataflow.substrait.older import upgraded
 from jumpgate.dataflow.substrait.reader import Kept, Reader
+from jumpgate.dataflow.substrait.types import depth_first
 from jumpgate.errors import InvalidDataflow
 
 M = TypeVar("M", bound=Message)
@@ -68,7 +69,17 @@ def from_plan(plan: Plan | bytes | str, tables: Mapping[str, Operator]) -> Opera
     found = Reader(message, tables).relation(relation.root.input if rooted else relation.rel)
     if isinstance(found, Kept):
         raise InvalidDataflow(f"the Substrait plan cannot be a dataflow: {found.reason}")
-    return named(found, tuple(relation.root.names)) if rooted and relation.root.names else found
+    return named(found, _columns(found, relation.root.names)) if rooted and relation.root.names else found
+
+
+def _columns(node: Operator, names: Sequence[str]) -> tuple[str, ...]:
+    """Of the names of a plan, those of the columns: fields of structs have names, too."""
+    found: list[str] = []
+    position = 0
+    for field in node.schema:
+        found += names[position : position + 1]
+        position += len(list(depth_first((field,))))
+    return tuple(found) if position == len(names) else tuple(names)
 
 
 def named(node: Operator, names: tuple[str, ...]) -> Operator:

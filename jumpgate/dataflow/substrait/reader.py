@@ -41,7 +41,7 @@ from jumpgate.dataflow.substrait.files import read_files
 from jumpgate.dataflow.substrait.growing import Growing
 from jumpgate.dataflow.substrait.sets import read_set
 from jumpgate.dataflow.substrait.sorts import read_sorts
-from jumpgate.dataflow.substrait.types import Unmapped, read_type
+from jumpgate.dataflow.substrait.types import Unmapped, read_schema
 from jumpgate.dataflow.types import Schema, int32
 
 #: relations on one path from the root; deeper ones are Kept
@@ -133,14 +133,15 @@ class Reader:
         table = self._tables[names[-1]]
         by_name = {f.name: i for i, f in enumerate(table.schema)}
         positions = []
-        said, types = rel.base_schema.names, rel.base_schema.struct.types
-        if types and len(types) != len(said):
-            raise Unmapped(f"table '{names[-1]}': {len(said)} names, {len(types)} types")
+        said: Sequence[str] = rel.base_schema.names
+        typed = read_schema(rel.base_schema) if rel.base_schema.struct.types else None
+        if typed is not None:  # else the plan leaves the types to the table
+            said = typed.names
         for i, name in enumerate(said):
             if name not in by_name:
                 raise Unmapped(f"table '{names[-1]}' has no column '{name}'")
             have = table.schema[by_name[name]].type
-            want = read_type(types[i]) if types else have  # a plan may leave the types to the table
+            want = typed[i].type if typed is not None else have
             if not have.same(want):
                 raise Unmapped(f"column '{name}' is {have.name} in the files, {want.name} in the plan")
             positions.append(by_name[name])

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import datetime
 import decimal as pydecimal
+from collections.abc import Iterable, Iterator
 
 from substrait.algebra_pb2 import Expression as Rex
-from substrait.type_pb2 import Type
+from substrait.type_pb2 import NamedStruct, Type
 
 from jumpgate.dataflow.casts import from_unscaled, of_day, unscaled
 from jumpgate.dataflow.expressions import Literal, Value
 from jumpgate.dataflow.types import (
     DataType,
+    Field,
+    Schema,
     binary,
     bool_,
     date,
     decimal,
     float32,
     float64,
+    list_,
+    map_,
     string,
+    struct,
     time,
     timestamp,
     timestamp_ns,
@@ -44,6 +50,7 @@ _PRECISE = {
     ("precision_timestamp_tz", NANOSECONDS): timestamptz_ns(),
 }
 DECIMAL_BYTES = 16
+_UNEQUAL = "a read's names and types do not belong together"
 
 _SIMPLE = {
     "bool": bool_,
@@ -66,6 +73,9 @@ NAMES = {name: type.kind for name, type in _SIMPLE.items()} | {
     "precision_time": f"time (precision {MICROSECONDS})",
     "precision_timestamp": f"timestamp (precision {MICROSECONDS}), timestamp_ns ({NANOSECONDS})",
     "precision_timestamp_tz": f"timestamptz(UTC) (precision {MICROSECONDS}), timestamptz_ns(UTC) ({NANOSECONDS})",
+    "struct": "struct (of columns: its fields' names are the plan's)",
+    "list": "list",
+    "map": "map",
 }
 _NAMES = {type.kind: name for name, type in _SIMPLE.items() if name != "varchar"}
 
@@ -74,8 +84,8 @@ class Unmapped(Exception):
     """Something that no dataflow says; the text is the reason."""
 
 
-def read_type(type: Type) -> DataType:
-    """The DataType; raises Unmapped."""
+def read_type(type: Type, names: Iterator[str] | None = None) -> DataType:
+    """The DataType; raises Unmapped. names: of the fields of structs, depth first; None where the plan has none."""
     kind = type.WhichOneof("kind")
     if kind is None:
         raise Unmapped("a type is missing")
@@ -92,7 +102,47 @@ def read_type(type: Type) -> DataType:
             raise Unmapped(str(error)) from None
     if (kind, getattr(body, "precision", 0)) in _PRECISE:
         return _PRECISE[kind, body.precision].with_nullable(nullable)
-    raise Unmapped(f"there is no type {kind}")
+    try:
+        if kind == "struct" and names is not None:
+            return struct(*(_field(part, names) for part in body.types), nullable=nullable)
+        if kind == "list":
+            return list_(read_type(body.type, names), nullable)
+        if kind == "map":
+            return map_(read_type(body.key, names), read_type(body.value, names), nullable)
+    except ValueError as error:
+        raise Unmapped(str(error)) from None
+    raise Unmapped("a struct whose fields have no names" if kind == "struct" else f"there is no type {kind}")
+
+
+def read_schema(schema: NamedStruct) -> Schema:
+    """The columns, of which names come depth first: a struct's, then those of its fields. Raises Unmapped."""
+    names = iter(schema.names)
+    fields = tuple(_field(type, names) for type in schema.struct.types)
+    if next(names, None) is not None:
+        raise Unmapped(_UNEQUAL)
+    return Schema(fields)
+
+
+def _field(type: Type, names: Iterator[str]) -> Field:
+    name = next(names, None)
+    if name is None:
+        raise Unmapped(_UNEQUAL)
+    return Field(name, read_type(type, names))
+
+
+def depth_first(fields: Iterable[Field]) -> Iterator[str]:
+    """The names of columns as a plan has them: only structs name their parts."""
+    for field in fields:
+        yield field.name
+        yield from _names_in(field.type)
+
+
+def _names_in(type: DataType) -> Iterator[str]:
+    if type.kind == "struct":
+        yield from depth_first(type.parts)
+    else:
+        for part in type.parts:
+            yield from _names_in(part.type)
 
 
 def write_type(type: DataType) -> Type:
@@ -103,6 +153,8 @@ def write_type(type: DataType) -> Type:
     if type.kind == "decimal":
         body = found.decimal
         body.precision, body.scale = type.precision, type.scale
+    elif type.is_nested:
+        body = _write_nested(found, type)
     elif type.kind not in _NAMES:
         name, precision = _precise(type)
         body = getattr(found, name)
@@ -111,6 +163,19 @@ def write_type(type: DataType) -> Type:
         body = getattr(found, _NAMES[type.kind])
     body.nullability = Type.NULLABILITY_NULLABLE if type.nullable else Type.NULLABILITY_REQUIRED
     return found
+
+
+def _write_nested(target: Type, type: DataType) -> Type.Struct | Type.List | Type.Map:
+    parts = [write_type(part.type) for part in type.parts]
+    if type.kind == "struct":
+        target.struct.types.extend(parts)
+        return target.struct
+    if type.kind == "list":
+        target.list.type.CopyFrom(parts[0])
+        return target.list
+    target.map.key.CopyFrom(parts[0])
+    target.map.value.CopyFrom(parts[1])
+    return target.map
 
 
 def _precise(type: DataType) -> tuple[str, int]:

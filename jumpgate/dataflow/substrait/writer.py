@@ -20,11 +20,11 @@ from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import NamedStruct, Type
 
 from jumpgate.dataflow import operators as op
-from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal
+from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import find
 from jumpgate.dataflow.substrait.files import TEXT, write_text
-from jumpgate.dataflow.substrait.types import write_literal, write_type
+from jumpgate.dataflow.substrait.types import depth_first, write_literal, write_type
 from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.errors import InvalidDataflow
 
@@ -51,7 +51,7 @@ class _Writer:
         plan.version.minor_number, plan.version.producer = MINOR_VERSION, "jumpgate"
         relation = plan.relations.add().root
         relation.input.CopyFrom(self.rel(root))
-        relation.names.extend(root.schema.names)
+        relation.names.extend(depth_first(root.schema))
         urns = {URN: 1}
         for full_name, anchor in self._anchors.items():
             urn, _, name = full_name.rpartition(":")
@@ -190,6 +190,9 @@ class _Writer:
             case ColumnRef(index=index):
                 rex.selection.direct_reference.struct_field.field = index
                 rex.selection.root_reference.SetInParent()
+            case Member(input=value, number=number):
+                rex.selection.direct_reference.struct_field.field = number
+                rex.selection.expression.CopyFrom(self.expression(value))
             case Literal():
                 rex.literal.CopyFrom(write_literal(expression))
             case Cast(input=value, type=type, on_failure=on_failure):
@@ -315,7 +318,7 @@ def _fetch(input: Rel, count: int | None, offset: int) -> Rel:
 
 
 def named_struct(schema: Schema) -> NamedStruct:
-    found = NamedStruct(names=schema.names)
+    found = NamedStruct(names=depth_first(schema))
     found.struct.nullability = Type.NULLABILITY_REQUIRED
     found.struct.types.extend(write_type(f.type) for f in schema)
     return found
