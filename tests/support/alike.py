@@ -24,9 +24,10 @@ def unlike(found: pa.Table, expected: pa.Table, ordered: bool = False, types: bo
     """
     found, expected = plain(found), plain(expected)
     if types:
-        have, want = ([f"{f.name}: {f.type}" for f in t.schema] for t in (found, expected))
-        if have != want:
-            return f"columns are {have}, expected {want}"
+        have, want = ([(f.name, f.type) for f in t.schema] for t in (found, expected))
+        if have != want:  # Arrow's types are equal whatever they call the items of a list
+            shown = [[f"{name}: {type}" for name, type in columns] for columns in (have, want)]
+            return f"columns are {shown[0]}, expected {shown[1]}"
     elif found.num_columns != expected.num_columns:
         return f"{found.num_columns} columns, expected {expected.num_columns}"
     ours, theirs = rows(found), rows(expected)

@@ -14,50 +14,42 @@ Texts name the tables `[t]` and `[u]`, which support.awkward describes; whoever 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tests.support.awkward import LITERALS
+from tests.support.awkward import LITERALS, VALUES
+from tests.support.random_words import (
+    COLUMNS,
+    COMPARISONS,
+    COMPUTED,
+    EXTREMES,
+    FRAMED,
+    FRAMES,
+    KEYS,
+    MEASURES,
+    OF_ROWS,
+    OWN,
+    PASSED,
+    PLACED,
+    PREDICATES,
+)
 
-COLUMNS = {
-    "number": ("i", "id"),
-    "big": ("big",),
-    "float": ("f",),
-    "money": ("m",),
-    "decimal": ("d",),
-    "text": ("s",),
-    "day": ("w",),
-    "time": ("ts",),
-    "truth": ("b",),
-}
-COMPARED = tuple(kind for kind in COLUMNS if kind != "truth")
-COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
-#: window functions that look at the order alone, and those that look at the rows of a frame
-PLACED = (
-    "row_number()", "rank()", "dense_rank()", "ntile(3)", "percent_rank()", "cume_dist()", "lag(t.s)", "lead(t.s, 2)",
-    "lag(t.i, 1, 7)", "lead(t.f, 3)", "lag(t.d)",
-)  # fmt: skip
-FRAMED = (
-    "count(*)", "count(t.s)", "sum(t.i)", "avg(t.i)", "min(t.w)", "max(t.f)", "min(t.f)", "sum(t.f)", "avg(t.f)",
-    "sum(t.m)", "max(t.s)", "first_value(t.m)", "last_value(t.ts)", "first_value(t.f)", "nth_value(t.i, 2)",
-    "count(DISTINCT t.s)", "sum(t.i) FILTER (WHERE t.b)", "max(t.d)",
-)  # fmt: skip
-FRAMES = (
-    "", "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
-    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
-    "ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING", "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-    "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
-)  # fmt: skip
-KEYS = ("i", "s", "w", "m", "big", "b", "f", "d", "ts")
+_OF_T = re.compile(r"\bt\.(\w+)")
+_MARK = re.compile(r"([#$@])(\w*)|&ids|\?")
 
 
 class Shape:
-    """Makes SQL at random; literals are places that `fill` gives values."""
+    """Makes SQL at random of tables with these columns; literals are places that `fill` gives values."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, columns: Collection[str]) -> None:
         self.random = random.Random(seed)
         self._seed = seed
         self._kinds: list[str] = []
+        self._columns = frozenset(columns) | {"id"}
+        self.kinds = tuple(kind for kind, names in COLUMNS.items() if self._columns.issuperset(names))
+        self.compared = tuple(kind for kind in self.kinds if kind not in (*PASSED, "truth"))
+        self.keys = tuple(key for key in KEYS if key in self._columns)
 
     def pick(self, *options: str) -> str:
         return self.random.choice(options)
@@ -72,12 +64,41 @@ class Shape:
         chance = random.Random(f"{self._seed} {number}")
         return [chance.choice(LITERALS[kind]) for kind in self._kinds]
 
+    def known(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Those of the texts that name only columns that there are."""
+        return tuple(
+            text
+            for text in texts
+            if self._columns.issuperset(_OF_T.findall(text))
+            and all(kind in self.kinds for mark, kind in _MARK.findall(text) if mark == "#" and kind != "any")
+        )
+
+    def made(self, sides: Sequence[str], texts: Sequence[str], inner: str = "", filter: str = "") -> str:
+        """One of the texts, its marks (support.random_words) filled in."""
+
+        def fill(mark: re.Match[str]) -> str:
+            match mark[1], mark[2]:
+                case "#", "any":
+                    return self.column(sides, self.pick(*self.compared))
+                case "#", kind:
+                    return self.column(sides, kind)
+                case "$", kind:
+                    return self.place(kind)
+                case "@", "":
+                    return inner
+                case "@", kind:
+                    return self.term(sides, kind, 2)
+            return filter if mark[0] == "?" else ", ".join(f"{side}.id" for side in sides)
+
+        text = self.pick(*self.known(texts))
+        return _MARK.sub(fill, text if "?" in text or not filter else f"{text}?")
+
     def column(self, sides: Sequence[str], kind: str) -> str:
         return f"{self.pick(*sides)}.{self.pick(*COLUMNS[kind])}"
 
     def term(self, sides: Sequence[str], kind: str, depth: int) -> str:
         """An expression that fails on no row."""
-        shape = self.random.randrange(8) if depth else 0
+        shape = self.random.randrange(8) if depth and kind not in PASSED else 0
         if shape <= 2:
             return self.column(sides, kind)
         inner = self.term(sides, kind, depth - 1)
@@ -87,7 +108,7 @@ class Shape:
             when = f"CASE WHEN {self.predicate(sides, depth - 1)} THEN {self.column(sides, kind)}"
             return f"{when} {self.pick('', f'WHEN {self.predicate(sides, depth - 1)} THEN NULL ')}ELSE {inner} END"
         if shape == 5:
-            base = self.pick(*COMPARED)
+            base = self.pick(*self.compared)
             first, second = self.place(base), self.place(base)
             return (
                 f"CASE {self.column(sides, base)} WHEN {first} THEN {inner} WHEN {second} THEN {self.place(kind)} END"
@@ -95,55 +116,15 @@ class Shape:
         if shape == 6 and kind != "truth":
             call = self.pick("greatest", "least", "nullif")
             return f"{call}({inner}, {self.pick(self.column(sides, kind), self.place(kind))})"
-        return self._computed(sides, kind, inner)
-
-    def _computed(self, sides: Sequence[str], kind: str, inner: str) -> str:
-        if kind == "number":
-            other = self.column(sides, "number")
-            return self.pick(
-                f"({inner} {self.pick('+', '-', '*')} {self.pick(other, self.place('small'))})",
-                f"abs({inner})",
-                f"length({self.column(sides, 'text')})",
-                f"strpos({self.column(sides, 'text')}, {self.place('text')})",
-                f"CAST(extract({self.pick('year', 'month', 'day')} FROM {self.column(sides, 'day')}) AS INTEGER)",
-                f"CAST({self.column(sides, 'truth')} AS INTEGER)",
-            )
-        if kind == "money":
-            return self.pick(
-                f"({inner} {self.pick('+', '-')} {self.place('money')})",
-                f"CAST({inner} * {self.place('money')} AS DECIMAL(20, 2))",
-                f"round({inner}, 1)",
-                f"abs({inner})",
-            )
-        if kind == "decimal":
-            return self.pick(f"CAST({inner} AS DECIMAL(38, 5))", f"abs({inner})", f"(- {inner})")
-        if kind == "float":
-            other = self.pick(self.place("float"), self.column(sides, "float"), self.column(sides, "number"))
-            divisor = self.pick(self.place("finite"), self.column(sides, "number"))  # no -0.0, which has a sign there
-            return self.pick(f"({inner} {self.pick('+', '-', '*')} {other})", f"({inner} / {divisor})")
-        if kind == "text":
-            return self.pick(
-                f"substring({inner}, 1, 2)",
-                f"({inner} || {self.place('text')})",
-                f"trim({inner})",
-                f"{self.pick('upper', 'lower', 'reverse')}({inner})",
-                f"{self.pick('left', 'right')}({inner}, 2)",
-                f"replace({inner}, {self.place('letter')}, {self.place('text')})",
-                f"CAST({self.column(sides, self.pick('number', 'day', 'big', 'money'))} AS VARCHAR)",
-            )
-        if kind == "day":
-            return f"CAST({self.column(sides, 'time')} AS DATE)"
-        if kind == "time":
-            return f"date_trunc('{self.pick('year', 'month', 'day', 'hour')}', {inner})"
-        return inner
+        return self.made(sides, COMPUTED.get(kind, ("@",)), inner)
 
     def predicate(self, sides: Sequence[str], depth: int = 2) -> str:
-        kind = self.pick(*COMPARED)
+        kind = self.pick(*self.compared)
         shape = self.random.randrange(12 if depth else 5)
         left = self.term(sides, kind, max(depth - 1, 0))
         match shape:
             case 0 | 1:
-                return f"{left} {self.pick(*COMPARISONS)} {self.place(kind)}"
+                return f"({left} {self.pick(*COMPARISONS)} {self.place(kind)})"
             case 2:
                 return f"{left} IS {self.pick('', 'NOT ')}NULL"
             case 3:
@@ -158,17 +139,13 @@ class Shape:
                 return f"NOT ({self.predicate(sides, depth - 1)})"
             case 10:
                 return f"{left} BETWEEN {self.place(kind)} AND {self.place(kind)}"
-        return self.pick(
-            f"{self.column(sides, 'text')} {self.pick('', 'NOT ')}LIKE {self.place('pattern')}",
-            f"{self.term(sides, 'text', 1)} ILIKE {self.place('pattern')}",
-            f"{left} {self.pick('=', '<', '>=')} {self.column(sides, kind)}",
-            f"{self.column(sides, 'number')} {self.pick('=', '<')} {self.column(sides, self.pick('float', 'money'))}",
-            f"{self.column(sides, 'number')} % {self.place('divisor')} = {self.place('number')}",
-        )
+        if self.random.randrange(5) == 0:
+            return f"{left} {self.pick('=', '<', '>=')} {self.column(sides, kind)}"
+        return self.made(sides, PREDICATES)
 
     def source(self) -> tuple[str, str, tuple[str, ...]]:
         """FROM, the same with sides exchanged (or as it is), and the names of its sides."""
-        key = self.pick(*KEYS)
+        key = self.pick(*self.keys)
         on = f"ON t.{key} = u.{key}"
         more = f"{on} AND t.id {self.pick('<', '<>')} u.id"
         match self.random.randrange(10):
@@ -186,7 +163,7 @@ class Shape:
                 on = f"ON t.{key} {self.pick('<', '>=', '<>', 'IS NOT DISTINCT FROM')} u.{key}"
                 return f"[t] t JOIN [u] u {on}", f"[u] u JOIN [t] t {on}", ("t", "u")
             case 6:
-                inner = f"SELECT v.{key} AS i, v.f, v.s FROM [u] v WHERE v.i = t.i AND {self.predicate(('v',), 1)}"
+                inner = f"SELECT v.{key} AS x, v.f, v.s FROM [u] v WHERE v.i = t.i AND {self.predicate(('v',), 1)}"
                 return f"[t] t CROSS JOIN LATERAL ({inner}) l", f"[t] t CROSS JOIN LATERAL ({inner}) l", ("t",)
         return "[t] t", "[t] t", ("t",)
 
@@ -206,9 +183,9 @@ class Law:
         return (self.whole, *self.parts, *([self.exchanged] if self.exchanged else []))
 
 
-def law(seed: int, number: int) -> Law:
-    """The shape of that seed with the `number`-th choice of literals."""
-    shape = Shape(seed)
+def law(seed: int, number: int, columns: Collection[str] = VALUES.keys()) -> Law:
+    """The shape of that seed over these columns with the `number`-th choice of literals."""
+    shape = Shape(seed, columns)
     found = _law(shape)
     literals = shape.literals(number)
     whole, *parts = (text.format(*literals) for text in (found.whole, *found.parts))
@@ -221,7 +198,7 @@ def _law(shape: Shape) -> Law:
     split = (p, f"NOT ({p})", f"({p}) IS NULL")
     match shape.random.randrange(8):
         case 0 | 1:
-            kinds = [shape.pick(*COLUMNS) for _ in range(shape.random.randint(1, 3))]
+            kinds = [shape.pick(*shape.kinds) for _ in range(shape.random.randint(1, 3))]
             shown = ", ".join(f"{shape.term(sides, k, 1)} AS c{i}" for i, k in enumerate(kinds))
             parts = tuple(f"SELECT {shown} FROM {source} WHERE {q}" for q in split)
             again = f"SELECT {shown} FROM {exchanged}" if exchanged != source else ""
@@ -230,7 +207,7 @@ def _law(shape: Shape) -> Law:
             projected = f"SELECT sum(CASE WHEN {p} THEN 1 ELSE 0 END) AS n FROM {source}"
             return Law(projected, (f"SELECT count(*) AS n FROM {source} WHERE {p}",), adds=True)
         case 3:
-            counted = shape.column(sides, shape.pick(*COLUMNS))
+            counted = shape.column(sides, shape.pick(*shape.kinds))
             measure = shape.pick("count(*)", f"count({counted})", "sum(t.i)", "sum(t.m)")
             parts = tuple(f"SELECT {measure} AS n FROM {source} WHERE {q}" for q in split)
             return Law(f"SELECT {measure} AS n FROM {source}", parts, adds=True)
@@ -239,10 +216,10 @@ def _law(shape: Shape) -> Law:
 
 def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
     """A query of which no law but the plan space's is known."""
-    key, other = (shape.column(sides, shape.pick(*COLUMNS)) for _ in range(2))
+    key, other = (shape.column(sides, shape.pick(*shape.kinds)) for _ in range(2))
     of_t = shape.predicate(("t",), 1)
-    c = shape.pick(*KEYS)
-    match shape.random.randrange(13):
+    c = shape.pick(*shape.keys)
+    match shape.random.randrange(14):
         case 0:
             return f"SELECT {key} AS k, {_measures(shape, sides)} FROM {source} WHERE {p} GROUP BY {key}"
         case 1:
@@ -251,7 +228,7 @@ def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
         case 2:
             return f"SELECT DISTINCT {key} AS k, {other} AS o FROM {source} WHERE {p}"
         case 3:
-            order = f"t.{shape.pick(*KEYS)}{shape.pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST')}"
+            order = f"t.{shape.pick(*shape.keys)}{shape.pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST')}"
             limit = f"LIMIT {shape.pick('5', '3 OFFSET 2', '0')}"
             return f"SELECT t.id, t.s, t.d FROM [t] t WHERE {of_t} ORDER BY {order}, t.id {limit}"
         case 4 | 5:
@@ -263,7 +240,7 @@ def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
         case 7 | 8:
             return f"SELECT t.id, {_windowed(shape)} AS v, {_windowed(shape)} AS x FROM [t] t WHERE {of_t}"
         case 9:
-            keys = shape.random.sample([f"{sides[0]}.{name}" for name in KEYS], 2)
+            keys = shape.random.sample([f"{sides[0]}.{name}" for name in shape.keys], 2)
             named = ", ".join(keys)
             sets = shape.pick(
                 f"ROLLUP ({named})", f"CUBE ({named})", f"GROUPING SETS (({named}), ({keys[1]}), ())",
@@ -273,8 +250,11 @@ def _query(shape: Shape, source: str, sides: Sequence[str], p: str) -> str:
             return f"SELECT {shown} FROM {source} WHERE {p} GROUP BY {sets}"
         case 10:
             return f"SELECT {_measures(shape, sides)} FROM {source} WHERE {p}"
+        case 11:
+            shown = f"t.s AS k, {_measure(shape, ('t',), OF_ROWS)} AS x, {_measure(shape, ('t',), OF_ROWS)} AS y"
+            return f"SELECT {shown} FROM {source} WHERE {p} GROUP BY t.s"
     operation, more = (shape.pick("UNION ALL", "UNION", "EXCEPT", "INTERSECT") for _ in range(2))
-    d = shape.pick(*KEYS)
+    d = shape.pick(*(key for key in shape.keys if key != c))
     first = f"SELECT t.{c} AS c, t.{d} AS d FROM [t] t WHERE {of_t}"
     both = f"{first} {operation} SELECT u.{c}, u.{d} FROM [u] u"
     return shape.pick(both, f"({both}) {more} SELECT t.{c}, t.{d} FROM [t] t WHERE {shape.predicate(('t',), 1)}")
@@ -303,26 +283,21 @@ def _windowed(shape: Shape) -> str:
     partition = shape.pick("", *(f"PARTITION BY t.{key} " for key in ("s", "b", "i", "f")))
     turn = shape.pick("", " DESC", " NULLS FIRST")
     if shape.random.randrange(3) == 0:
-        return f"{shape.pick(*PLACED)} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn}, t.id)"
+        return f"{shape.pick(*shape.known(PLACED))} OVER ({partition}ORDER BY t.{shape.pick(*shape.keys)}{turn}, t.id)"
     if shape.random.randrange(4) == 0:  # ties are peers
         function = shape.pick("rank()", "dense_rank()", "count(*)", "sum(t.i)", "max(t.f)", "percent_rank()")
-        return f"{function} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn})"
+        return f"{function} OVER ({partition}ORDER BY t.{shape.pick(*shape.keys)}{turn})"
     frame = shape.pick(*FRAMES)
-    return f"{shape.pick(*FRAMED)} OVER ({partition}ORDER BY t.{shape.pick(*KEYS)}{turn}, t.id {frame})"
+    return (
+        f"{shape.pick(*shape.known(FRAMED))} OVER ({partition}ORDER BY t.{shape.pick(*shape.keys)}{turn}, t.id {frame})"
+    )
 
 
 def _measures(shape: Shape, sides: Sequence[str], count: int = 3) -> str:
-    return ", ".join(f"{_measure(shape, sides)} AS m{i}" for i in range(count))
+    kinds = [shape.random.choice((EXTREMES, OWN)), *[MEASURES] * (count - 1)]
+    return ", ".join(f"{_measure(shape, sides, kind)} AS m{i}" for i, kind in enumerate(kinds))
 
 
-def _measure(shape: Shape, sides: Sequence[str]) -> str:
-    any_one = shape.column(sides, shape.pick(*COMPARED))
-    measure = shape.pick(
-        "count(*)", f"count(DISTINCT {any_one})", "sum(t.i)", "avg(t.i)", "sum(t.m)", "avg(t.f)", "sum(t.f)",
-        f"min({any_one})", f"max({any_one})", f"max({shape.term(sides, 'float', 2)})", "stddev(t.i)",
-        f"{shape.pick('sum', 'avg')}(DISTINCT t.i)", f"{shape.pick('sum', 'avg', 'min')}(DISTINCT t.f)",
-        "sum(DISTINCT t.m)", "bool_and(t.b)", "bool_or(t.b)", f"count({any_one})",
-    )  # fmt: skip
-    if shape.random.randrange(3) == 0:
-        measure += f" FILTER (WHERE {shape.predicate(sides, 1)})"
-    return measure
+def _measure(shape: Shape, sides: Sequence[str], texts: Sequence[str]) -> str:
+    condition = f" FILTER (WHERE {shape.predicate(sides, 1)})" if shape.random.randrange(3) == 0 else ""
+    return shape.made(sides, texts, filter=condition)

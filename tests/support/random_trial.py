@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ from tests.support.random_sql import Law
 if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
-#: of so many texts, one also runs with offload = never, and one with auto
-NEVER_EACH, AUTO_EACH = 4, 8
+#: of so many texts, one also runs with that value of `offload`
+OTHER_ROADS = {"never": 4, "auto": 8}
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,13 @@ class Failure:
 
 
 class Trial:
-    """Registers the tables as t_json, u_json, t_csv …; `asked` counts texts."""
+    """Registers the tables as t_json, u_json, t_csv …; `asked` counts texts, of a shape those that differ."""
 
     def __init__(self, connection: Connection, folder: Path) -> None:
         self._connection = connection
         self._references: dict[str, Reference] = {}
         self._judges: dict[str, Judge] = {}
+        self._answers: dict[str, pa.Table | None] = {}  # to the shape's texts so far
         self.asked = 0
         for format in formats():
             found = {}
@@ -59,35 +60,47 @@ class Trial:
     def run(self, count: int, seed: int = 0, fills: int = 4) -> Iterator[Failure]:
         """Asks at least `count` texts; each shape is asked about one format, with `fills` choices of literals, which
         share its compiled programs."""
-        end, known = self.asked + count, tuple(formats())
+        end = self.asked + count
         while self.asked < end:
-            for number in range(fills):
-                yield from self.check(seed, number, known[seed % len(known)])
+            yield from self.shape(seed, fills)
             seed += 1
+
+    def shape(self, seed: int, fills: int) -> Iterator[Failure]:
+        """Asks all texts of one shape."""
+        known = tuple(formats())
+        self._answers.clear()
+        for number in range(fills):
+            yield from self.check(seed, number, known[seed % len(known)])
 
     def check(self, seed: int, number: int, format: str) -> Iterator[Failure]:
         """Everything that must hold of one law."""
-        law = random_sql.law(seed, number)
-        answers: list[pa.Table] = []
+        law = random_sql.law(seed, number, awkward.columns(format))
         for text in law.texts:
-            named = text.replace("[t]", f"t_{format}").replace("[u]", f"u_{format}")
-            self.asked += 1
-            roads = ["always"]
-            roads += ["never"] if self.asked % NEVER_EACH == 0 else []
-            roads += ["auto"] if self.asked % AUTO_EACH == 0 else []
-            expected = self._expected(named, format)
-            first: pa.Table | None = None
-            for road in roads:
-                found, wrong = self._answer(named, road, format, expected)
-                if not wrong and found is not None and first is not None and (other := unlike(found, first)):
-                    wrong = f"not as always: {other}"
-                if wrong:
-                    yield Failure(seed, number, format, named, road, wrong)
-                if road == "always" and found is not None:
-                    first = found
-                    answers.append(found)
+            if text not in self._answers:
+                for road, wrong in self.ask(text, format):
+                    yield Failure(seed, number, format, _named(text, format), road, wrong)
+        answers = [answer for text in law.texts if (answer := self._answers[text]) is not None]
         if len(answers) == len(law.texts) and (wrong := broken(law, answers)):
             yield Failure(seed, number, format, law.whole, "always", wrong)
+
+    def ask(self, text: str, format: str, roads: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+        """Roads on which a text has a wrong answer, and what is wrong; keeps the answer of `always`. roads: beside that
+        one, instead of some in turn."""
+        named = _named(text, format)
+        self._answers[text] = None
+        self.asked += 1
+        if not roads:
+            roads = [road for road, each in OTHER_ROADS.items() if self.asked % each == 0]
+        expected = self._expected(named, format)
+        for road in ("always", *roads):
+            found, wrong = self._answer(named, road, format, expected)
+            first = self._answers[text]
+            if road == "always":
+                self._answers[text] = found
+            elif not wrong and found is not None and first is not None and (other := unlike(found, first)):
+                wrong = f"not as always: {other}"
+            if wrong:
+                yield road, wrong
 
     def _expected(self, text: str, format: str) -> Answer | None:
         """What plain DataFusion answers; None if it does not."""
@@ -111,6 +124,10 @@ class Trial:
         if wrong is None:
             return (None, "") if expected is not None else (found, judged or "")
         return found, "" if judged == "" else wrong
+
+
+def _named(text: str, format: str) -> str:
+    return text.replace("[t]", f"t_{format}").replace("[u]", f"u_{format}")
 
 
 def broken(law: Law, answers: list[pa.Table]) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jumpgate.dataflow.formats import formats
-from jumpgate.dataflow.types import DataType, Field, Schema, duration, timestamp_of
+from jumpgate.dataflow.formats import Format, formats
+from jumpgate.dataflow.types import DataType, Field, Schema, duration, list_, struct, timestamp_of
 
 #: beside the formats: a table that is not a file
 ARROW = "arrow"
@@ -32,6 +32,7 @@ _PLAIN = {
     pa.string_view(): pa.string(),
     pa.large_string(): pa.string(),
     pa.binary_view(): pa.binary(),
+    pa.large_binary(): pa.binary(),
     pa.float16(): pa.float32(),
 }
 
@@ -45,7 +46,8 @@ class Source:
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The same table in types that Jumpgate keeps: no views, large strings, dictionaries and floats of 16 bits."""
+    """The same table in types that Jumpgate keeps: no views, large strings and lists, dictionaries and floats of 16
+    bits; parts of nested types may be NULL."""
     for index, column in enumerate(table.schema):
         wanted = _plain_type(column.type)
         if wanted != column.type:
@@ -56,6 +58,12 @@ def plain(table: pa.Table) -> pa.Table:
 def _plain_type(type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type):
         return _plain_type(type.value_type)
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        return pa.list_(_plain_type(type.value_type))
+    if pa.types.is_struct(type):
+        return pa.struct([(part.name, _plain_type(part.type)) for part in type])
+    if pa.types.is_map(type):
+        return pa.map_(_plain_type(type.key_type), _plain_type(type.item_type))
     return _PLAIN.get(type, type)
 
 
@@ -67,7 +75,18 @@ def jumpgate_type(type: pa.DataType) -> DataType | None:
         return timestamp_of(type.unit, type.tz)
     if pa.types.is_duration(type):
         return duration(type.unit)
+    if pa.types.is_struct(type) or pa.types.is_list(type):
+        return _nested_type(type)
     return next((DataType(kind) for kind, matches in _KINDS.items() if matches(type)), None)
+
+
+def _nested_type(type: pa.DataType) -> DataType | None:
+    parts = list(type) if pa.types.is_struct(type) else [type.value_field]
+    known = [(p.name, jumpgate_type(p.type)) for p in parts if p.nullable]
+    fields = [Field(name, t) for name, t in known if t is not None and t.kind != "duration"]  # no number in Python
+    if not parts or len({f.name for f in fields}) < len(parts):
+        return None
+    return list_(fields[0].type) if pa.types.is_list(type) else struct(*fields)
 
 
 def schema_of(table: pa.Table) -> Schema | None:
@@ -86,8 +105,15 @@ def can_hold(format: str, table: pa.Table) -> bool:
         return True
     schema, found = schema_of(table), formats()[format]
     if schema is None:  # what Jumpgate has no type for is read by DataFusion alone
-        return not found.converted and bool(table.num_columns)
-    return not any(f.type.kind in found.lacks for f in schema)
+        in_seconds = any(pa.types.is_time32(t) and t.unit == "s" for t in table.schema.types)  # Parquet has no such
+        return not found.converted and bool(table.num_columns) and not in_seconds
+    return all(_can_hold(found, f.type) for f in schema)
+
+
+def _can_hold(format: Format, type: DataType) -> bool:
+    if type.is_nested and not format.nested:
+        return False
+    return type.kind not in format.lacks and all(_can_hold(format, part.type) for part in type.parts)
 
 
 def write(table: pa.Table, path: Path, format: str) -> Source:
@@ -97,7 +123,9 @@ def write(table: pa.Table, path: Path, format: str) -> Source:
     found = formats()[format]
     found.write(table, path)
     options: dict[str, Any] = {"format": format, **found.written_options}
-    return Source(path, options if found.self_describing else {**options, "schema": schema_of(table)})
+    schema = schema_of(table)
+    declared = schema is not None and any(f.type.kind.endswith("_ns") for f in schema)  # ORC files do not say so
+    return Source(path, {**options, "schema": schema} if declared or not found.self_describing else options)
 
 
 def reversed_rows(table: pa.Table) -> pa.Table:
