@@ -201,6 +201,8 @@ def test_every_invariant_names_the_tests_that_hold_it() -> None:
         held = part.partition("Held by ")[2]
         names = re.findall(r"`(?:(\w+/test_\w+)(?:::)?)?(test_\w+)?`", held)
         assert names, part
+        for name in re.findall(r"`(\w+Test)`", held):
+            assert list((ROOT / "clients" / "jvm" / "src" / "test").rglob(f"{name}.java")), f"there is no {name}"
         text = ""
         for file, name in names:
             if file:
