@@ -245,7 +245,7 @@ MUTANTS: tuple[Mutant, ...] = (
     _engine("averages are whole numbers", "measure", _measure("avg", lambda _, c: pc.floor(c))),
     _engine("min and max are swapped", "measure", _swapped_measure),
     _engine("the group of NULL is lost", "aggregate", _keys_without_nulls),
-    _engine("an aggregate of no rows is no row", "aggregate", _nothing_of_nothing),
+    _engine("an aggregate of no rows is not a row", "aggregate", _nothing_of_nothing),
     _engine("the last batch is lost", "collected", _batches(lambda found: found[:-1])),
     _engine("the first batch comes twice", "collected", _batches(lambda found: found[:1] + found)),
     _engine(

@@ -281,7 +281,7 @@ def _parquet_range(groups: list[Any], leaf: int, type_: DataType) -> Range:
 
 
 def _bounds(statistics: Any, type_: DataType) -> tuple[Any, Any]:
-    """Minimum and maximum of one row group, both None where they are not told, or are no bounds."""
+    """Minimum and maximum of one row group, both None where they are not told, or are not bounds."""
     try:
         if statistics is None or not statistics.has_min_max:
             return None, None

@@ -71,7 +71,9 @@ class PartitionedSource final : public Source {
   PartitionedSource(const FileSourceOptions& options, Make make) : options_(options), make_(make) {}
 
   Status open() override;
-  void narrow(int column, int64_t low, int64_t high) override { narrowed_.push_back({column, low, high}); }
+  void add_runtime_filter(int column, int64_t low, int64_t high) override {
+    runtime_filters_.push_back({column, low, high});
+  }
   std::unique_ptr<SourceWorker> worker() override { return std::make_unique<PartitionedWorker>(this); }
   int64_t morsels_left() override { return inner_ ? inner_->morsels_left() : 0; }
   void cancel() override {
@@ -80,7 +82,7 @@ class PartitionedSource final : public Source {
 
  private:
   friend class PartitionedWorker;
-  struct Narrowed {
+  struct RuntimeFilter {
     int column;
     int64_t low, high;
   };
@@ -101,7 +103,7 @@ class PartitionedSource final : public Source {
 
   const FileSourceOptions options_;
   const Make make_;
-  std::vector<Narrowed> narrowed_;
+  std::vector<RuntimeFilter> runtime_filters_;
   std::vector<int> inner_column_;           // of each wanted column: which of the inner source's, or -1
   std::vector<std::vector<Value>> values_;  // of each file that is read: of each wanted column, if a partition has it
   std::unique_ptr<Source> inner_;           // null: no file is left to read
@@ -135,7 +137,7 @@ Status PartitionedSource::values_of(const std::string& path, std::vector<Value>*
 
 // Whether a file with these values may have rows that satisfy the bounds and have partners in the joins to come.
 bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vector<Value>& values) const {
-  auto whole = [&](int c, int64_t* out) {  // of the types that narrow() knows
+  auto whole = [&](int c, int64_t* out) {  // of the types that runtime filters know
     const ColumnSpec& column = options_.columns[c];
     const int width = text::width_of(column.type);
     if (column.type == JG_BOOL || column.type == JG_F32 || column.type == JG_F64 || width > 8) return false;
@@ -159,7 +161,7 @@ bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vec
     }
     if (!bounds.may_match(c, range)) return false;
   }
-  for (const auto& [c, low, high] : narrowed_) {
+  for (const auto& [c, low, high] : runtime_filters_) {
     int64_t number;
     if (inner_column_[c] >= 0) continue;
     if (!values[c] || (whole(c, &number) && (number < low || number > high))) return false;
@@ -219,8 +221,8 @@ Status PartitionedSource::open() {
   counters.pruned_bytes = pruned_bytes_;
   if (inner.files.empty()) return {};
   JG_RETURN_IF_ERROR(make_(inner, &inner_));
-  for (const auto& [c, low, high] : narrowed_) {
-    if (inner_column_[c] >= 0) inner_->narrow(inner_column_[c], low, high);
+  for (const auto& [c, low, high] : runtime_filters_) {
+    if (inner_column_[c] >= 0) inner_->add_runtime_filter(inner_column_[c], low, high);
   }
   return inner_->open();
 }

@@ -175,7 +175,7 @@ class _Worker:
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # the last words of libraries that abort are no message to a person
+                # the last words of libraries that abort are not messages for people
                 stderr=None if debug.level() else subprocess.DEVNULL,
                 start_new_session=True,  # an interrupt at the terminal is the client's to handle
                 env={

@@ -81,7 +81,7 @@ def distinct_of(present: Sequence[Any], rows: float) -> float:
     """How many values `rows` values have of which these are a sample: those that occur once or twice in it tell how
     many do not (Chao: Nonparametric Estimation of the Number of Classes in a Population, Scand. J. Statistics, 1984).
 
-    A run of one value counts as one row: rows that lie together are no random sample.
+    A run of one value counts as one row: rows that lie together are not a random sample.
     """
     if len(present) >= rows:
         return float(len(set(present)))

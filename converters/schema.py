@@ -77,7 +77,7 @@ class _Numbers:
         self.point = self.exponent = False
 
     def add(self, text: str) -> bool:
-        """False: it is no number."""
+        """False: it is not a number."""
         if len(text) <= 15 and text.isascii() and text.isdigit():
             self.digits = max(self.digits, len(text))
             return True
@@ -186,7 +186,7 @@ def _refuse(constant: str) -> None:
 
 
 def _check_surrogates(line: str, row: Any) -> None:
-    """Raises ValueError for an escaped half of a surrogate pair, which is no character."""
+    """Raises ValueError for an escaped half of a surrogate pair, which is not a character."""
     if "\\ud" in line.lower() and re.search("[\ud800-\udfff]", json.dumps(row, ensure_ascii=False)):
         raise ValueError("half of a surrogate pair (\\ud800 to \\udfff)")
 

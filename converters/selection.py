@@ -165,7 +165,7 @@ def _arrow(type: DataType) -> pa.DataType:
 def _pattern(kernel: Callable[..., Any]) -> Callable[..., Any]:
     def call(values: Any, pattern: pa.Scalar) -> Any:
         if not isinstance(pattern, pa.Scalar) or pattern.as_py() is None:
-            raise _Unknown("a pattern that is no literal")
+            raise _Unknown("a pattern that is not a literal")
         return kernel(values, pattern=pattern.as_py())
 
     return call

@@ -11,7 +11,7 @@ import sys
 
 
 def level() -> int:
-    """$JUMPGATE_DEBUG, 0 where it is no number."""
+    """$JUMPGATE_DEBUG, 0 where it is not a number."""
     value = os.environ.get("JUMPGATE_DEBUG", "")
     return int(value) if value.isascii() and value.isdigit() else 0
 

@@ -19,6 +19,7 @@ class JumpgateError(Exception):
         self.fields = {k: v for k, v in fields.items() if v is not None}
 
     def to_dict(self) -> dict[str, object]:
+        """Code, message and fields, as they travel between processes (`from_dict`)."""
         return {"code": self.code, "message": self.message, "fields": {k: str(v) for k, v in self.fields.items()}}
 
 
@@ -48,7 +49,7 @@ class DataError(JumpgateError):
 
 
 class FileUnreadable(DataError):
-    """A file is missing, may not be read or written, or is no regular file. Fields: file."""
+    """A file is missing, may not be read or written, or is not a regular file. Fields: file."""
 
     code = "io"
 

@@ -42,7 +42,7 @@ class InterfaceError(Error):
 
 
 class DatabaseError(Error):
-    pass
+    """What went wrong beyond the module: in the service, an accelerator, or DataFusion."""
 
 
 class DataError(DatabaseError):
@@ -62,7 +62,7 @@ class InternalError(DatabaseError):
 
 
 class ProgrammingError(DatabaseError):
-    """The text is no query over the registered tables."""
+    """The text is not a query over the registered tables."""
 
 
 class NotSupportedError(DatabaseError):
@@ -113,14 +113,17 @@ Date, Time, Timestamp, Binary = datetime.date, datetime.time, datetime.datetime,
 
 
 def DateFromTicks(ticks: float) -> datetime.date:  # noqa: N802
+    """The local date of so many seconds since 1970."""
     return Date(*time.localtime(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> datetime.time:  # noqa: N802
+    """The local time of day of so many seconds since 1970."""
     return Time(*time.localtime(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802
+    """The local date and time of so many seconds since 1970."""
     return Timestamp(*time.localtime(ticks)[:6])
 
 
@@ -155,6 +158,7 @@ class Connection:
         self._closed = False
 
     def cursor(self) -> Cursor:
+        """A new cursor. Raises InterfaceError once the connection is closed."""
         self._check()
         return Cursor(self)
 
@@ -167,6 +171,7 @@ class Connection:
         self._check()
 
     def rollback(self) -> None:
+        """Raises NotSupportedError."""
         self._check()
         raise NotSupportedError("Jumpgate has no transactions to roll back")
 
@@ -238,6 +243,7 @@ class Cursor:
         raise NotSupportedError("executemany is for writing; Jumpgate only reads")
 
     def fetchone(self) -> Row | None:
+        """The next row, or None after the last. Raises the job's error, of the module's classes."""
         with _translated():
             row = next(self._open_rows(), None)
         if row is None:
@@ -257,6 +263,7 @@ class Cursor:
         return found
 
     def fetchall(self) -> list[Row]:
+        """All rows that are left. Raises the job's error, of the module's classes."""
         return list(self)
 
     def fetch_arrow_table(self) -> pa.Table:

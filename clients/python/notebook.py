@@ -7,6 +7,8 @@ from html import escape
 
 import pyarrow as pa
 
+from jumpgate.words import counted
+
 #: of a result, in a notebook
 ROWS_SHOWN = 10
 COLUMNS_SHOWN = 40
@@ -38,9 +40,9 @@ def rows(table: pa.Table, more: bool, note: str = "") -> str:
         "<tr>" + "".join(f"<td{right[i]}>{_cell(row[i])}</td>" for i in columns) + "</tr>"
         for row in _rows(table, columns)
     )
-    count = "1 row" if table.num_rows == 1 else f"{table.num_rows} rows"
+    count = counted(table.num_rows, "row")
     remarks = [f"the first {count}" if more else count]
-    remarks += [f"{hidden} more columns"] if hidden else []
+    remarks += [counted(hidden, "more column")] if hidden else []
     remarks += [note] if note else []
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape('; '.join(remarks))}</p>"
 

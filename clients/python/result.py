@@ -172,12 +172,14 @@ class Result:
         return f"<p>job {self.job} {state}; to_arrow() takes its result</p>{columns}"
 
     def to_polars(self) -> polars.DataFrame:
+        """The whole result as a polars DataFrame. Raises NotInstalled without polars, and what `to_arrow` raises."""
         with extras.explained():
             import polars
 
         return polars.DataFrame(polars.from_arrow(self.to_arrow()))
 
     def to_pandas(self) -> pandas.DataFrame:
+        """The whole result as a pandas DataFrame. Raises NotInstalled without pandas, and what `to_arrow` raises."""
         with extras.explained():
             return self.to_arrow().to_pandas()
 

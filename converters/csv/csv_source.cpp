@@ -165,7 +165,7 @@ class CsvWorker : public SourceWorker {
     return fields == layout_->fields || (ragged_ && fields < layout_->fields);
   }
 
-  // An empty line is no row, except where it is the one field of a row.
+  // An empty line is not a row, except where it is the one field of a row.
   bool is_blank(const Records& records, int record) const {
     if (records.fields(record) != 1 || layout_->fields == 1) return false;
     const int32_t start = records.ends()[records.first(record)] + 1, end = records.ends()[records.first(record) + 1];
@@ -264,7 +264,7 @@ class CsvWorker : public SourceWorker {
     return input_->at_line(overflow ? "overflow" : "schema", offset,
                            "column '" + spec.name + "' holds " +
                                (v.empty() ? "nothing" : std::string(v.substr(0, 60))) + ", which is " +
-                               (overflow ? "out of the range of " : "no ") + text::name_of(spec.type),
+                               (overflow ? "out of the range of " : "not of type ") + text::name_of(spec.type),
                            spec.name);
   }
 

@@ -488,7 +488,8 @@ class JsonWorker : public SourceWorker {
     const bool overflow = parsed == Parse::kOverflow;
     return chunks_.input().at_line(overflow ? "overflow" : "schema", offset,
                                    "column '" + spec.name + "' holds " + value + where + ", which is " +
-                                       (overflow ? "out of the range of " : "no ") + columnar::type_name(*part),
+                                       (overflow ? "out of the range of " : "not of type ") +
+                                       columnar::type_name(*part),
                                    spec.name);
   }
 

@@ -118,10 +118,10 @@ def _table(footer: bytes, path: str) -> tuple[int, list[tuple[str, DataType]]]:
     if sorted(children) != list(range(1, len(types))) or any(
         child <= parent for parent, type_ in enumerate(types) for child in type_.children
     ):
-        raise _Damaged("its types are no tree")
+        raise _Damaged("its types do not make a tree")
     root = types[0]
     if root.kind != STRUCT:
-        raise _Refused("it is no table: its rows are single values, not a struct of columns")
+        raise _Refused("it is not a table: its rows are single values, not a struct of columns")
     if len(root.names) != len(root.children):
         raise _Damaged("its columns and their names differ in number")
     return rows, [(n, _column(types, c)) for n, c in zip(root.names, root.children, strict=True)]

@@ -52,7 +52,7 @@ bool may_match(const Bounds& bounds, const std::vector<ColumnRange>& ranges) {
 class OrcSource final : public Source {
  public:
   explicit OrcSource(const FileSourceOptions& options) : options_(options) {}
-  void narrow(int column, int64_t low, int64_t high) override {
+  void add_runtime_filter(int column, int64_t low, int64_t high) override {
     partners_.push_back({column, "ge", std::to_string(low)});
     partners_.push_back({column, "le", std::to_string(high)});
   }

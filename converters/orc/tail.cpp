@@ -185,7 +185,7 @@ OrcTail read_orc_tail(InputFile& file) {
   }
   if (tail.types.empty()) malformed("its footer has no types");
   if (tail.types[0].kind != OrcKind::kStruct)
-    throw ReadError("schema", "it is no table: its rows are single values, not a struct of columns");
+    throw ReadError("schema", "it is not a table: its rows are single values, not a struct of columns");
   if (tail.types[0].names.size() != tail.types[0].children.size())
     malformed("its columns and their names differ in number");
   for (int id : tail.types[0].children) {

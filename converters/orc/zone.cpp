@@ -186,7 +186,7 @@ Zone Zone::find(const std::string& name) {
       return zone;
     }
   }
-  if (!is_name(name)) unknown(name, "which is no name of one.");
+  if (!is_name(name)) unknown(name, "which is not the name of one.");
   const char* chosen = std::getenv("TZDIR");
   for (std::string folder : {chosen ? chosen : "", "/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/etc/zoneinfo"}) {
     std::string bytes = folder.empty() ? "" : read_file(folder + "/" + name);

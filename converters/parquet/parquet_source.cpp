@@ -15,7 +15,7 @@ constexpr int64_t kMorselRowsMin = 65536;
 class ParquetSource final : public Source {
  public:
   explicit ParquetSource(const FileSourceOptions& options) : options_(options) {}
-  void narrow(int column, int64_t low, int64_t high) override {
+  void add_runtime_filter(int column, int64_t low, int64_t high) override {
     partners_.push_back({column, "ge", std::to_string(low)});
     partners_.push_back({column, "le", std::to_string(high)});
   }

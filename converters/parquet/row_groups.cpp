@@ -123,7 +123,7 @@ ColumnRange range_of(const parquet::ColumnChunkMetaData& chunk, const parquet::C
     range.all_null = statistics->HasNullCount() && statistics->null_count() == chunk.num_values();
     if (statistics->HasMinMax() && ordered(column)) set_min_max(*statistics, column, wanted, &range);
   } catch (const parquet::ParquetException&) {
-    return {};  // bounds that are no values of the column's type
+    return {};  // bounds that are not values of the column's type
   }
   drop_unless_ascending(&range.integers);
   drop_unless_ascending(&range.floats);

@@ -30,7 +30,7 @@ std::unique_ptr<Stream> decoded(std::unique_ptr<Stream> from, const std::string&
 // is left alone.
 std::unique_ptr<Stream> lines_of_array(std::unique_ptr<Stream> from);
 
-// The first byte that is no blank and no byte order mark, or 0.
+// The first byte that is not a blank and no byte order mark, or 0.
 char first_letter(std::string_view text);
 
 }  // namespace jg::text

@@ -204,7 +204,7 @@ inline Parse to_timestamp_ns(std::string_view v, int64_t* out) {
   return ns != *out ? Parse::kOverflow : Parse::kOk;
 }
 
-// HH:MM:SS, and up to six digits of a fraction that are no zeros.
+// HH:MM:SS, and up to six digits of a fraction that are not zeros.
 inline Parse to_time(std::string_view v, int64_t* out) {
   while (!v.empty() && v.back() == ' ') v.remove_suffix(1);
   while (!v.empty() && v.front() == ' ') v.remove_prefix(1);

@@ -11,7 +11,7 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError
 from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.schemas import TABLES
-from jumpgate.words import size
+from jumpgate.words import counted, size
 
 
 @click.group("data")
@@ -47,6 +47,6 @@ def tpcds(
         )
     elif written:
         total = sum(file.stat().st_size for file in written)
-        print(f"wrote {len(written)} files, {size(total)}, to {directory}")
+        print(f"wrote {counted(len(written), 'file')}, {size(total)}, to {directory}")
     else:
         print(f"{directory} is complete; --force writes it anew")

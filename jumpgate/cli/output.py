@@ -50,7 +50,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A progress bar on stderr for steps that report (what, done, total); plain silence where it is no terminal."""
+    """A progress bar on stderr for steps that report (what, done, total); plain silence where it is not a terminal."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

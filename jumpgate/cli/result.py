@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jumpgate.cli import output
 from jumpgate.errors import ConfigError, FileUnreadable
+from jumpgate.words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,6 @@ def show(table: pa.Table) -> None:
     rows = [["NULL" if value is None else value for value in row] for row in zip(*columns, strict=True)]
     output.print_table("", table.column_names, rows, right=numbers)
     if table.num_rows > ROWS_SHOWN:
-        print(f"… {table.num_rows - ROWS_SHOWN} more rows; --output FILE saves them all")
+        print(f"… {counted(table.num_rows - ROWS_SHOWN, 'more row')}; --output FILE saves them all")
     else:
-        print(f"{table.num_rows} rows")
+        print(counted(table.num_rows, "row"))

@@ -11,6 +11,7 @@ import click
 from jumpgate.cli import output, result
 from jumpgate.cli.load import load
 from jumpgate.cli.options import file_argument, job_options, json_option, progress_option
+from jumpgate.words import counted
 
 
 @click.command("run")
@@ -48,6 +49,6 @@ def command(file: Path, target: Path | None, explained: bool, as_json: bool, **o
         rows = {"file": str(target)} if target else {"result": table.to_pylist()}
         output.print_json({"job": answer.job, "columns": table.column_names, "rows": table.num_rows, **rows})
     elif target is not None:
-        print(f"wrote {table.num_rows} rows to {target}")
+        print(f"wrote {counted(table.num_rows, 'row')} to {target}")
     else:
         result.show(table)

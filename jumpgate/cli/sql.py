@@ -12,6 +12,7 @@ from jumpgate.cli import output, result
 from jumpgate.cli.options import job_options, json_option, progress_option
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
+from jumpgate.words import counted
 
 
 @click.command("sql")
@@ -77,7 +78,7 @@ def command(
             {"columns": table.column_names, "types": list(map(str, table.schema.types)), "rows": table.num_rows, **rows}
         )
     elif target is not None:
-        print(f"wrote {table.num_rows} rows to {target}")
+        print(f"wrote {counted(table.num_rows, 'row')} to {target}")
     else:
         result.show(table)
 

@@ -1,6 +1,6 @@
 """Calls of functions → C++: by the text of their declaration (`Function.cpp`), or by a writer here.
 
-A writer gets the values of the arguments that are no shape, and the condition that one of them is NULL. Those of LAZY
+A writer gets the values of the arguments beside the shape, and the condition that one of them is NULL. Those of LAZY
 write the arguments themselves, where their outcome is open.
 """
 

@@ -344,8 +344,6 @@ class Program:
     ends: list[int] = field(default_factory=list)
     #: functions of installed packages that the program calls: C++ of the call and C++ beside it, by name
     installed: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: filled by render: not part of what the program is
-    sites: list[str] = field(default_factory=list, compare=False)
 
     def parameter(self, param: dict[str, Any]) -> int:
         """Adds one; each literal has a slot of its own, so that equal literals do not make another shape."""

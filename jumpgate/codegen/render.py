@@ -105,23 +105,36 @@ class Loop:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-def render(program: Program, dialect: Dialect) -> str:
-    """The C++ source. Fills `program.sites` with the texts of expressions that can fail, for error messages."""
-    return (
+@dataclass(frozen=True)
+class Rendered:
+    """The C++ source, and the expressions that can fail, by the number with which the program names them in errors."""
+
+    text: str
+    fallible: tuple[str, ...]
+
+
+def render(program: Program, dialect: Dialect) -> Rendered:
+    """The program in C++. A shape without a template raises InternalError."""
+    fallible: list[str] = []
+    text = (
         environment()
         .get_template("program.cpp.j2")
         .render(
             version=__version__,
             installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
             tables=[_table(t, program) for t in program.tables],
-            pipelines=[PipelineRenderer(program, p, dialect).context() for p in program.pipelines],
+            pipelines=[PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines],
         )
     )
+    return Rendered(text, tuple(fallible))
 
 
 class PipelineRenderer:
-    def __init__(self, program: Program, pipeline: Pipeline, dialect: Dialect) -> None:
-        self.program, self.pipeline, self.dialect = program, pipeline, dialect
+    """One pipeline as its template needs it; expressions that can fail are added to `fallible`, whose indexes are
+    their numbers."""
+
+    def __init__(self, program: Program, pipeline: Pipeline, dialect: Dialect, fallible: list[str]) -> None:
+        self.program, self.pipeline, self.dialect, self.fallible = program, pipeline, dialect, fallible
         self.loaded: set[int] = set()
         self.early: tuple[bool, ...] = ()
         if pipeline.source[0] == "files":
@@ -201,8 +214,8 @@ class PipelineRenderer:
         return ExpressionWriter(self.dialect, self._site)
 
     def _site(self, e: Expression) -> int:
-        self.program.sites.append(str(e))
-        return len(self.program.sites) - 1
+        self.fallible.append(str(e))
+        return len(self.fallible) - 1
 
     def _loop(self, kind: str, live: Live, after: Live, writer: ExpressionWriter, **data: Any) -> Loop:
         """Late columns that this loop is the first to need are loaded before it, for the rows that are left."""

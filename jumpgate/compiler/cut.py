@@ -13,6 +13,7 @@ from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
 from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.words import counted
 
 #: the edge to the client
 RESULT = "result"
@@ -150,7 +151,10 @@ def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -
         senders[instance.device] = senders.get(instance.device, 0) + sum(producers[e] for e in instance.inputs)
     for device, count in senders.items():
         if count > device.offer.ports:
-            raise DeviceFull(device, f"{count} instances would send to it, it has {device.offer.ports:g} ports")
+            raise DeviceFull(
+                device,
+                f"{counted(count, 'instance')} would send to it; it has {counted(f'{device.offer.ports:g}', 'port')}",
+            )
 
 
 def _load(fragments: list[Fragment]) -> dict[Device, int]:

@@ -165,7 +165,7 @@ class _Parallel:
     def _partitioned(
         self, node: Join, left: Operator, left_spread: Spread, right: Operator, right_spread: Spread, site: Site
     ) -> tuple[Operator, Spread]:
-        """Both sides by a hash of the keys; keys that are no columns are computed before the exchange."""
+        """Both sides by a hash of the keys; keys that are not columns are computed before the exchange."""
         width, right_width = len(left.schema), len(right.schema)
         left, left_keys = _with_columns(left, node.left_keys)
         right, right_keys = _with_columns(right, node.right_keys)
@@ -271,7 +271,7 @@ def _through(node: Operator, spread: Spread) -> Spread:
 
 
 def _with_columns(node: Operator, expressions: tuple[Expression, ...]) -> tuple[Operator, tuple[int, ...]]:
-    """`node` with a column for each expression (appended where it is no column yet), and their positions."""
+    """`node` with a column for each expression (appended where it is not a column yet), and their positions."""
     positions: list[int] = []
     added: list[Expression] = []
     width = len(node.schema)

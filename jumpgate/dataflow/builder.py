@@ -59,6 +59,7 @@ class Dataflow:
 
     @property
     def schema(self) -> Schema:
+        """Names and types of its columns."""
         return self.root.schema
 
     def __repr__(self) -> str:
@@ -323,7 +324,7 @@ def _named_columns(
 def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | None:
     if not isinstance(measure, Aggregation):
         what = describe(measure) if isinstance(measure, Unresolved) else repr(measure)
-        scope.problem(f"{what} in aggregate is no measure; use sum_, count, avg, min_, max_, stddev or another")
+        scope.problem(f"{what} in aggregate is not a measure; use sum_, count, avg, min_, max_, stddev or another")
         return None
     if name is None:
         scope.problem(f"{measure.function} in aggregate has no name; write name={measure.function}(…) or .alias(name)")
@@ -356,7 +357,7 @@ def _option(value: object, type: DataType) -> Literal:
         return Literal(type.with_nullable(False), float(value))
     if type.kind == "string" and isinstance(value, str):
         return Literal(type.with_nullable(False), value)
-    raise TypeMismatch(f"{value!r} is no {type.name}")
+    raise TypeMismatch(f"{value!r} is not of type {type.name}")
 
 
 def _project(root: Operator, pairs: Sequence[tuple[str, Expression]]) -> Project:

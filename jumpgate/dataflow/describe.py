@@ -23,9 +23,9 @@ _SQL = """\
 ## In SQL
 
 Where a query is computed does not change a value: a function of SQL is offloaded only if it is one of these, and
-stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are no literals, functions of 32-bit
-floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of nanoseconds,
-`array_agg`, `approx_*`, first_value, last_value and string_agg without an order.
+stays with DataFusion otherwise. Among what stays: `initcap`, `cbrt`, patterns that are not literals, functions of
+32-bit floats that are computed in 32 bits, `log` and `/` of decimals, `date_trunc` to milliseconds, intervals of
+nanoseconds, `array_agg`, `approx_*`, first_value, last_value and string_agg without an order.
 
 Regular expressions (`~`, `~*` and their negations, `regexp_like`, `regexp_count`, `regexp_instr`, `regexp_replace`) are
 Rust's. Offloaded are literal patterns of literals, escapes, classes, groups, alternatives, repetitions, lazy ones too,

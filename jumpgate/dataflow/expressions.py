@@ -116,7 +116,7 @@ class Member(Expression):
 
     @staticmethod
     def of(input: Expression, name: str) -> Member | None:
-        """The field of that name; None if `input` is no struct that has one."""
+        """The field of that name; None if `input` is not a struct that has one."""
         names = [p.name for p in input.type.parts] if input.type.kind == "struct" else []
         if name not in names:
             return None

@@ -28,7 +28,7 @@ FileStates = Mapping[str, FileState]
 
 
 def file_state(path: str) -> FileState:
-    """Raises FileUnreadable for what is missing, or is no regular file: reading a pipe or a device might never end."""
+    """Raises FileUnreadable for what is missing, or not a regular file: reading a pipe or a device might never end."""
     try:
         status = os.stat(path)
     except (OSError, ValueError) as e:

@@ -55,7 +55,7 @@ def _expand(name: str, format: Format | None) -> list[str]:
         raise FileUnreadable("read: the path is empty", file=name)
     path = os.path.abspath(os.path.expanduser(_local(name)))
     if "\0" in path:
-        raise FileUnreadable(f"read: {name!r} is no path: it contains a NUL character", file=name)
+        raise FileUnreadable(f"read: {name!r} is not a path: it contains a NUL character", file=name)
     if os.path.isdir(path):
         return _in_directory(path, format)
     if os.path.lexists(path) or not has_magic(path):

@@ -89,6 +89,8 @@ class Sample:
 
 
 class Writer(Protocol):
+    """What writes one file of a format, for tests, benchmarks and `jumpgate calibrate`."""
+
     def __call__(self, table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:
         """Writes an Arrow table, or what has `to_batches`, as one file; `part_rows`: of each part of it that can be
         skipped, where there are such; `variant`: one of the ways in which the format can be written."""
@@ -150,6 +152,7 @@ class Format:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
+        """The format's own options, and those of every format."""
         return (*self.options, PARTITIONS)
 
     def canonical(self, options: Mapping[str, str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ def ilike_literals(pattern: Value, escape: Value = None) -> None:
     if not str(pattern).isascii():
         raise TypeMismatch("ilike: the pattern may only have ASCII characters")
     if escape is not None and (str(escape).isalpha() or not str(escape).isascii()):
-        raise TypeMismatch("ilike: the escape is an ASCII character that is no letter")
+        raise TypeMismatch("ilike: the escape is an ASCII character that is not a letter")
     reference.like_literals("ilike", pattern, escape)
 
 

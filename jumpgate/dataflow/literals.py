@@ -92,7 +92,7 @@ def natural_type(value: Value | datetime.timedelta) -> DataType:
 
 def _smallest_decimal(value: pydecimal.Decimal) -> DataType:
     if not value.is_finite():
-        raise TypeMismatch(f"{value} is no decimal")
+        raise TypeMismatch(f"{value} is not a decimal")
     if value.adjusted() >= 38 or len(value.as_tuple().digits) > 76:
         raise TypeMismatch(f"{value} has more than 38 digits")
     number, scale = scaled(value)

@@ -25,15 +25,20 @@ PHASES = ("full", "partial", "final")
 
 @dataclass(frozen=True)
 class Operator:
+    """A node of a plan: what it computes, over its inputs. Immutable; equal by content."""
+
     @property
     def inputs(self) -> tuple[Operator, ...]:
+        """The operators below it, left to right."""
         return ()
 
     @property
     def schema(self) -> Schema:
+        """Names and types of the columns that it hands on."""
         raise TypeError(f"{type(self).__name__} has no schema")
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
+        """The same operator over other inputs, as many as it has."""
         return self
 
     @property
@@ -51,6 +56,8 @@ class Operator:
 
 @dataclass(frozen=True)
 class Unary(Operator):
+    """An operator of one input, whose columns it hands on unless it says otherwise."""
+
     input: Operator
 
     @property
@@ -95,6 +102,8 @@ class Filter(Unary):
 
 @dataclass(frozen=True)
 class Project(Unary):
+    """Computes columns, and names them."""
+
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
 
@@ -137,6 +146,7 @@ class Join(Operator):
 
     @property
     def probe(self) -> Operator:
+        """The input whose rows look for partners in the other one's table."""
         return self.right if self.builds_left else self.left
 
     def with_inputs(self, inputs: tuple[Operator, ...]) -> Operator:
@@ -166,6 +176,8 @@ def cross(left: Operator, right: Operator) -> Join:
 
 @dataclass(frozen=True)
 class SortKey:
+    """What rows are sorted by: an expression, its direction, and where its NULLs go."""
+
     expression: Expression
     descending: bool = False
     nulls_first: bool = False
@@ -195,6 +207,7 @@ class Measure:
 
     @property
     def declaration(self) -> AggregateFunction:
+        """What its function is."""
         return AGGREGATES[self.function]
 
     @property
@@ -204,6 +217,7 @@ class Measure:
 
     @property
     def options(self) -> tuple[Literal, ...]:
+        """The literals behind its arguments."""
         return tuple(a for a in self.arguments[self.declaration.arity :] if isinstance(a, Literal))
 
     @property

@@ -64,7 +64,7 @@ def _below(folder: str, parts: list[str]) -> Iterator[str]:
 
 
 def walk(folder: str, hidden: bool = True) -> Iterator[str]:
-    """What is in a folder and those below it and is no folder; unless `hidden`, without names that begin with . or _.
+    """What is in a folder and those below it, folders apart; unless `hidden`, without names that begin with . or _.
 
     Raises OSError for a folder that cannot be listed.
     """

@@ -516,7 +516,7 @@ def _read_value(m: pb.Literal, type: DataType, where: str) -> Value:
 
 def _read_decimal(text: str, where: str) -> pydecimal.Decimal:
     if len(text) > 80 or not text.isascii() or set(text) - set("+-.0123456789"):
-        raise _malformed(where, f"{text[:80]!r} is no decimal")
+        raise _malformed(where, f"{text[:80]!r} is not a decimal")
     return _checked(lambda: pydecimal.Decimal(text), where)
 
 

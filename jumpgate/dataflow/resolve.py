@@ -107,7 +107,7 @@ class Scope:
                 return self._in(expression)
             case UnresolvedMember():
                 return self._member(expression)
-        raise TypeMismatch(f"{expression!r} is no expression")
+        raise TypeMismatch(f"{expression!r} is not an expression")
 
     def _call(self, call: UnresolvedCall) -> Expression | None:
         try:

@@ -99,6 +99,7 @@ class DataType:
             raise ValueError(f"a type of more than {NESTING_MAX} levels")
 
     def with_nullable(self, nullable: bool) -> DataType:
+        """The same type, with or without NULLs."""
         return self if self.nullable == nullable else replace(self, nullable=nullable)
 
     def same(self, other: DataType) -> bool:
@@ -107,10 +108,12 @@ class DataType:
 
     @property
     def is_opaque(self) -> bool:
+        """Whether Jumpgate knows nothing of its values: such columns can be passed over, not read."""
         return self.kind == OPAQUE
 
     @property
     def is_zoned(self) -> bool:
+        """Whether it is a moment, with a time zone in which people see it."""
         return self.kind in ZONED
 
     @property
@@ -120,6 +123,7 @@ class DataType:
 
     @property
     def is_nested(self) -> bool:
+        """Whether it is a struct, a list or a map."""
         return self.kind in NESTED
 
     @cached_property
@@ -129,14 +133,17 @@ class DataType:
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is one of the integers of 8 to 64 bits."""
         return self.kind in INTEGERS
 
     @property
     def is_float(self) -> bool:
+        """Whether it is float32 or float64."""
         return self.kind in FLOATS
 
     @property
     def is_numeric(self) -> bool:
+        """Whether it is an integer, a float or a decimal."""
         return self.is_integer or self.is_float or self.kind == "decimal"
 
     @property
@@ -186,6 +193,7 @@ class DataType:
 
 
 def decimal(precision: int, scale: int = 0, nullable: bool = True) -> DataType:
+    """Exact numbers of `precision` digits, `scale` of them behind the point. Raises ValueError beyond 38 digits."""
     return DataType("decimal", precision, scale, nullable)
 
 
@@ -197,14 +205,17 @@ def timestamp_of(unit: str, zone: str | None) -> DataType:
 
 
 def timestamptz(zone: str = "UTC", nullable: bool = True) -> DataType:
+    """Moments in microseconds, seen in a time zone. Raises ValueError for a zone that has no name."""
     return DataType("timestamptz", nullable=nullable, zone=zone)
 
 
 def timestamptz_ns(zone: str = "UTC", nullable: bool = True) -> DataType:
+    """Moments in nanoseconds, seen in a time zone. Raises ValueError for a zone that has no name."""
     return DataType("timestamptz_ns", nullable=nullable, zone=zone)
 
 
 def duration(unit: str = "us", nullable: bool = True) -> DataType:
+    """Spans of time, counted in `unit`: s, ms, us or ns. Raises ValueError for another unit."""
     return DataType("duration", nullable=nullable, unit=unit)
 
 
@@ -215,10 +226,12 @@ def struct(*fields: Field, nullable: bool = True) -> DataType:
 
 
 def list_(element: DataType, nullable: bool = True) -> DataType:
+    """Lists of one type, whose elements become nullable."""
     return DataType("list", nullable=nullable, parts=(Field("element", element.with_nullable(True)),))
 
 
 def map_(key: DataType, value: DataType, nullable: bool = True) -> DataType:
+    """Maps from keys, which are never NULL, to values, which become nullable."""
     parts = (Field("key", key.with_nullable(False)), Field("value", value.with_nullable(True)))
     return DataType("map", nullable=nullable, parts=parts)
 
@@ -312,6 +325,7 @@ class Schema:
 
     @staticmethod
     def of(**types: DataType) -> Schema:
+        """`Schema.of(a=int64, b=string)`."""
         return Schema(tuple(Field(n, t) for n, t in types.items()))
 
     def __len__(self) -> int:
@@ -325,6 +339,7 @@ class Schema:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The columns' names, in order; they may repeat."""
         return tuple(f.name for f in self.fields)
 
     @cached_property
@@ -337,9 +352,11 @@ class Schema:
 
     @cached_property
     def types(self) -> tuple[DataType, ...]:
+        """The columns' types, in order."""
         return tuple(f.type for f in self.fields)
 
     def select(self, indices: tuple[int, ...]) -> Schema:
+        """The columns at these positions, in that order."""
         return Schema(tuple(self.fields[i] for i in indices))
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ class Unresolved:
 
     @property
     def parts(self) -> tuple[Unresolved, ...]:
+        """The expressions of which it is made."""
         return ()
 
     def __post_init__(self) -> None:
@@ -105,9 +106,11 @@ class Unresolved:
         return call("negate", self)
 
     def is_null(self) -> Unresolved:
+        """Whether there is no value; never NULL itself."""
         return call("is_null", self)
 
     def is_not_null(self) -> Unresolved:
+        """Whether there is a value; never NULL itself."""
         return call("is_not_null", self)
 
     def between(self, low: object, high: object) -> Unresolved:
@@ -139,14 +142,18 @@ class Unresolved:
         return Alias(self, name)
 
     def desc(self, nulls_first: bool = False) -> Order:
+        """As a sort key, the greatest first; NULLs last unless `nulls_first`."""
         return Order(self, True, nulls_first)
 
     def asc(self, nulls_first: bool = False) -> Order:
+        """As a sort key, the least first; NULLs last unless `nulls_first`."""
         return Order(self, False, nulls_first)
 
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedColumn(Unresolved):
+    """A column by its name."""
+
     name: str
 
 
@@ -159,6 +166,8 @@ class UnresolvedLiteral(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedCall(Unresolved):
+    """A scalar function of expressions."""
+
     function: str
     args: tuple[Unresolved, ...]
 
@@ -169,6 +178,8 @@ class UnresolvedCall(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedCast(Unresolved):
+    """A value as another type: `cast` fails where it does not fit, `try_cast` gives NULL."""
+
     input: Unresolved
     type: DataType
     on_failure: str
@@ -200,6 +211,8 @@ class UnresolvedCase(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedIn(Unresolved):
+    """Whether a value is one of some plain values."""
+
     input: Unresolved
     options: tuple[Value, ...]
 
@@ -210,6 +223,8 @@ class UnresolvedIn(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class UnresolvedMember(Unresolved):
+    """A field of a struct."""
+
     input: Unresolved
     name: str
 
@@ -220,6 +235,8 @@ class UnresolvedMember(Unresolved):
 
 @dataclass(frozen=True, eq=False)
 class Alias(Unresolved):
+    """An expression under a name of its own."""
+
     input: Unresolved
     name: str
 
@@ -245,6 +262,7 @@ class When:
     before: tuple[Unresolved, ...] = ()
 
     def then(self, value: object) -> UnresolvedCase:
+        """The value where the condition is true; `when` and `otherwise` go on from there."""
         return UnresolvedCase(
             (*self.before, as_expression(self.condition), as_expression(value)), UnresolvedLiteral(None)
         )
@@ -261,6 +279,7 @@ class Aggregation:
     name: str | None = None
 
     def alias(self, name: str) -> Aggregation:
+        """The same measure under that name."""
         return replace(self, name=name)
 
 

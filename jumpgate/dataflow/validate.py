@@ -169,7 +169,9 @@ def _read(node: Read) -> list[str]:
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
     if not format.opaque:
         found += [
-            f"a column of a {format.title} file is no {f.type.name}" for f in node.file_schema if f.type.is_opaque
+            f"a column of a {format.title} file cannot be of type {f.type.name}"
+            for f in node.file_schema
+            if f.type.is_opaque
         ]
     if not format.nested:
         nested = [f for f in node.file_schema if f.type.is_nested]

@@ -277,6 +277,7 @@ class JobPlan:
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
     def edge(self, id: str) -> Edge:
+        """The edge with that id. Raises StopIteration if there is none, which is a mistake of ours."""
         return next(e for e in self.edges if e.id == id)
 
 

@@ -63,6 +63,7 @@ class Registry:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The accelerators' names, in the order of registration."""
         return tuple(self._ncas)
 
     def __contains__(self, name: str) -> bool:

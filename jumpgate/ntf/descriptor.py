@@ -112,7 +112,7 @@ class Descriptor:
             f"packed {'yes' if self.packed else 'no'}",
             f"alignment {self.alignment}",
         )
-        fields = (f"field {i} {_type_text(f.type)} {_quote(f.name)}" for i, f in enumerate(self.schema))
+        fields = (f"field {i} {type_text(f.type)} {_quote(f.name)}" for i, f in enumerate(self.schema))
         return "".join(f"{line}\n" for line in (*head, *fields))
 
     @classmethod
@@ -141,6 +141,7 @@ class Descriptor:
         return first_difference(self.text(), other.text())
 
     def to_proto(self) -> ntf_pb2.NetworkTupleFormat:
+        """The message of jumpgate/v1/ntf.proto, text and fingerprint included."""
         from jumpgate.v1 import dataflow_pb2, ntf_pb2
 
         fields = [
@@ -210,5 +211,6 @@ def _quote(name: str) -> str:
     return quote(name, safe="", errors="surrogatepass")
 
 
-def _type_text(type: DataType) -> str:
+def type_text(type: DataType) -> str:
+    """A type as canonical texts have it: `decimal(7,2)?`."""
     return str(type).replace(" ", "")

@@ -47,7 +47,7 @@ def decode(column: pa.BinaryArray, type: DataType) -> pa.Array:
     try:
         return _array(type, places.of_valid())
     except (IndexError, ValueError, pa.ArrowException) as error:
-        raise ProtocolError(f"bytes that are no {type.name}: {error}") from None
+        raise ProtocolError(f"bytes that do not make a {type.name}: {error}") from None
 
 
 @dataclass(frozen=True)

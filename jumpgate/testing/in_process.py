@@ -44,6 +44,7 @@ class InProcess:
         self._drivers: dict[str, Driver] = {}
 
     def close(self) -> None:
+        """Closes the drivers that were reached."""
         for driver in self._drivers.values():
             self._loop.run_until_complete(driver.close())
         self._loop.close()

@@ -79,6 +79,7 @@ class FakeHost:
         self.kill()
 
     def kill(self) -> None:
+        """Ends all its instances."""
         for instance in self.instances:
             instance.alive = False
 
@@ -106,6 +107,7 @@ class FakeHosts:
 
 @contextlib.asynccontextmanager
 async def fake_hosts(devices: Sequence[Device]) -> AsyncIterator[FakeHosts]:
+    """Made-up hosts of all devices; drivers that were reached are closed in the end."""
     hosts = FakeHosts(devices)
     try:
         yield hosts
@@ -149,6 +151,7 @@ class LocalRig:
         self.close()
 
     def close(self) -> None:
+        """Removes the files that it made."""
         self._folder.cleanup()
 
     def directed(self) -> Iterator[Case]:

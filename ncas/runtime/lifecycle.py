@@ -21,6 +21,7 @@ from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, Job
 from jumpgate.nca.lifecycle import peers
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.addresses import LOOPBACK, joined
+from jumpgate.ntf.descriptor import type_text
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
@@ -71,7 +72,7 @@ class SoftwareLifecycle:
         program, dialect, key = self._lower(instance)
         path = await host.has_artifact(key)
         if path is None:
-            source = await asyncio.to_thread(render, program, dialect)
+            source = (await asyncio.to_thread(render, program, dialect)).text
             path = await host.compile(instance.fragment, source, key)
         return Artifact(path, program, dialect, await _readers(program, host))
 
@@ -122,13 +123,11 @@ async def _readers(program: Program, host: Host) -> dict[str, str]:
 
 
 def explained(error: errors.ComputeError, artifact: Artifact | None) -> errors.JumpgateError:
-    """The error with the expression's text in place of its number: sites are numbered as the program is rendered."""
+    """The error with the expression's text in place of its number."""
     site = error.fields.pop("site", None)
     if artifact is None or site is None or int(str(site)) < 0:
         return error
-    artifact.program.sites.clear()
-    render(artifact.program, artifact.dialect)
-    expression = artifact.program.sites[int(str(site))]
+    expression = render(artifact.program, artifact.dialect).fallible[int(str(site))]
     return type(error)(f"{error.message}, in {expression}", expression=expression, **error.fields)
 
 
@@ -243,8 +242,6 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
         "index": index,
         "ntf": edge.ntf.text(),
         "fingerprint": edge.ntf.fingerprint(),
-        "layout": edge.ntf.layout,
-        "columns": columns(edge.ntf.schema),
         "timeout_ms": context.timeout_ms,
     }
 
@@ -270,13 +267,11 @@ def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) ->
 
 
 def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
+    """COLUMN of ARCHITECTURE.md for each field."""
     return [
         {
             "name": f.name,
-            "type": f.type.kind,
-            "precision": f.type.precision,
-            "scale": f.type.scale,
-            "nullable": f.type.nullable,
+            "type": f.type.kind + "?" * f.type.nullable if f.type.is_nested else type_text(f.type),
             **({"parts": columns(f.type.parts)} if f.type.is_nested else {}),
             **({"path": f.path} if f.path else {}),
         }

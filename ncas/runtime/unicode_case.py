@@ -1,4 +1,4 @@
-"""Writes src/unicode_case.h, upper and lower case of every code point as DataFusion has them:
+"""Writes src/functions/unicode_case.h, upper and lower case of every code point as DataFusion has them:
 
 python -m jumpgate.ncas.runtime.unicode_case
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-HEADER = Path(__file__).parent / "src" / "unicode_case.h"
+HEADER = Path(__file__).parent / "src" / "functions" / "unicode_case.h"
 _SURROGATES = range(0xD800, 0xE000)
 _TEXT = """\
 // Upper and lower case of code points beyond ASCII. Written by ncas/runtime/unicode_case.py; do not edit.

@@ -58,8 +58,8 @@ class SwitchAggregate(SwitchNCA):
 
 def _refusal(node: Aggregate, dialect: Dialect) -> Unsupported | None:
     if len(node.keys) != 1:
-        what = f"{len(node.keys)} keys" if node.keys else "no key"
-        return Unsupported(f"the switch groups by one key; there is {what}", "key", "Group by one column.")
+        what = f"here are {len(node.keys)}" if node.keys else "here is none"
+        return Unsupported(f"the switch groups by one key; {what}", "key", "Group by one column.")
     key = node.keys[0].type
     if wide_type(key) is None:
         return Unsupported(

@@ -200,7 +200,6 @@ Status run(bool sends, std::string* ok) {
   edge.partitioning = word("partitioning", "single");
   jg::ntf::Descriptor descriptor;
   JG_RETURN_IF_ERROR(jg::ntf::parse_descriptor(edge.ntf, &descriptor));
-  edge.columns = descriptor.columns;
   options.slots = std::stoi(word("slots", "4"));
   options.window_bits = std::stoi(word("window_bits", "8"));
   if ((options.has_rows = word("tuple", "aggregate") == "prune")) options.words = {64, 32, 32};

@@ -156,7 +156,6 @@ int send(jg::EdgeOptions options, int argc, char** argv) {
   options.peers.assign(argv + 10, argv + argc);
   jg::ntf::Descriptor descriptor;
   Status status = jg::ntf::parse_descriptor(options.ntf, &descriptor);
-  options.columns = descriptor.columns;
   std::unique_ptr<jg::Emitter> emitter;
   if (status.ok()) status = jg::make_edge_emitter(options, &emitter);
   if (status.ok()) status = emitter->open();
@@ -186,7 +185,6 @@ int receive(jg::EdgeOptions options, char** argv) {
   std::unique_ptr<jg::EdgeListener> listener;
   std::unique_ptr<jg::Source> source;
   Status status = jg::ntf::parse_descriptor(options.ntf, &descriptor);
-  options.columns = descriptor.columns;
   if (status.ok()) status = jg::make_edge_listener("127.0.0.1", &listener);
   if (status.ok()) status = listener->add_receiver(options, &source);
   if (status.ok()) status = listener->start();

@@ -45,7 +45,7 @@ def session() -> Iterator[Session]:
 
 def code_of(root: Operator) -> str:
     """The C++ that would be compiled for the dataflow as one fragment."""
-    return render(lower_fragment(Emit(root, "result", Partitioning())), DEFAULT)
+    return render(lower_fragment(Emit(root, "result", Partitioning())), DEFAULT).text
 
 
 def json_file(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:

@@ -227,7 +227,7 @@ def test_nulls_and_empties(tmp_path: Path) -> None:
     assert rows(path, texts) == [tuple(physical(list(row), t.string)) for row in expected]
     path = write(tmp_path / "n.csv", 'a,b\nNA,NA\n1,"NA"\n,\n')
     assert rows(path, two(), options={"null": "NA"}) == [(None, None), (1, b"NA"), (None, b"")]
-    with pytest.raises(SchemaMismatch, match="column 'a' holds nothing, which is no int64"):
+    with pytest.raises(SchemaMismatch, match="column 'a' holds nothing, which is not of type int64"):
         scan(write(tmp_path / "m.csv", "a,b\n,x\n"), two("int64"))
 
 
@@ -274,7 +274,7 @@ def test_ragged_records(tmp_path: Path) -> None:
     with pytest.raises(MalformedData, match="line 2 .*4 fields where 3 are expected"):
         scan(write(tmp_path / "l.csv", "a,b,c\n1,2,3,4\n"), schema, options={"ragged": "null"})
     required = Schema((Field("a", t.int64), Field("b", t.string.with_nullable(False))))
-    with pytest.raises(SchemaMismatch, match="line 3 .*column 'b' holds nothing, which is no string"):
+    with pytest.raises(SchemaMismatch, match="line 3 .*column 'b' holds nothing, which is not of type string"):
         scan(write(tmp_path / "r.csv", "a,b\n1,x\n2\n"), required, options={"ragged": "null"})
 
 

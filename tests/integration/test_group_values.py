@@ -219,7 +219,7 @@ def test_what_makes_no_sense_is_refused(lab: Lab) -> None:
         "corr(s, x) in aggregate needs a number, not string": corr("s", "x"),
         "a quantile is a number from 0 to 1, not 1.5": quantile_cont("x", 1.5),
         "string_agg of int64; cast it to string": string_agg("x", ","),
-        "'half' is no float64": quantile_disc("x", "half"),  # type: ignore[arg-type]
+        "'half' is not of type float64": quantile_disc("x", "half"),  # type: ignore[arg-type]
         "unknown measure 'regr_sloop'; did you mean 'regr_slope'?": regr("sloop", "x", "x"),
     }
     for message, measure in wrong.items():

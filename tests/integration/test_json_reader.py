@@ -176,7 +176,7 @@ def test_wrong_values(tmp_path: Path, type_: str, text: str, error: type[DataErr
 def test_null_where_none_may_be(tmp_path: Path) -> None:
     for text in ('{"a":null}', "{}", '{"b":"x"}'):
         path = write(tmp_path / "t.json", '{"a":1}\n' + text + "\n")
-        with pytest.raises(SchemaMismatch, match="column 'a' holds null, which is no int64"):
+        with pytest.raises(SchemaMismatch, match="column 'a' holds null, which is not of type int64"):
             scan(path, Schema((Field("a", t.int64.with_nullable(False)),)))
 
 
@@ -292,7 +292,7 @@ def test_arrays(tmp_path: Path, text: str, expected: list[Any], packed: bool) ->
         ('[{"a":1}\n\n,\n{"a" 1}]', MalformedData, r"line 4 \(byte 12\): not valid JSON"),
         ('[{"a":1}\n{"a":2}]', MalformedData, "not valid JSON"),
         ('[{"a":1},\n2]', SchemaMismatch, r"line 2 .*: a line must hold one JSON object"),
-        ('[{"a":1},\n{"a":"x"}]', SchemaMismatch, r"line 2 .*column 'a' holds \"x\", which is no int64"),
+        ('[{"a":1},\n{"a":"x"}]', SchemaMismatch, r"line 2 .*column 'a' holds \"x\", which is not of type int64"),
         ('[{"a":1,"b":"\n"}]', MalformedData, "not valid JSON"),
     ],
 )

@@ -358,11 +358,11 @@ def test_json_values_that_are_not_of_the_type_say_where(local: Session, tmp_path
         return error.value.message
 
     assert "line 2" in fails('{"s": {"a": {"b": "x"}}}', "struct<a struct<b int64>>")
-    assert "holds \"x\" in its part 'b', which is no int64" in fails(
+    assert "holds \"x\" in its part 'b', which is not of type int64" in fails(
         '{"s": {"a": {"b": "x"}}}', "struct<a struct<b int64>>"
     )
-    assert "column 's' holds [1], which is no struct" in fails('{"s": [1]}', "struct<a int64>")
-    assert "column 's' holds 1, which is no list" in fails('{"s": 1}', "list<int64>")
+    assert "column 's' holds [1], which is not of type struct" in fails('{"s": [1]}', "struct<a int64>")
+    assert "column 's' holds 1, which is not of type list" in fails('{"s": 1}', "list<int64>")
     assert "not valid JSON" in fails('{"s": {"a": 1,}}', "struct<a int64>")
     assert "not valid JSON" in fails('{"s": [1 2]}', "list<int64>")
     path.write_text('{"s": [1]}\n{"s": ["x"]}\n{"s": [2]}\n')

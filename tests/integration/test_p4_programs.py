@@ -469,7 +469,7 @@ def test_every_set_of_tuples(name: str) -> None:
             assert made.process(frame(DATA, 1, number, rows)) == [answer(Packet(1, number, rows, b"", b""), left)]
 
 
-# ---- what is no tuple ----
+# ---- what is not a tuple ----
 
 
 def test_a_table_entry_chooses_the_algorithm() -> None:

@@ -38,7 +38,7 @@ def rows(connection: Connection, text: str, parameters: Any = ()) -> list[dict[s
 @pytest.mark.parametrize("text", ["show tables", "SHOW /* all */ TABLES ;"])
 def test_tables(connection: Connection, text: str) -> None:
     extra, item = rows(connection, text)
-    assert extra == {"name": "Extra", "source": "Arrow table of 1 rows"}
+    assert extra == {"name": "Extra", "source": "Arrow table of 1 row"}
     assert item["name"] == "item" and item["source"].startswith("parquet ") and Path(item["source"][8:]).is_file()
 
 

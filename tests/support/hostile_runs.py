@@ -1,7 +1,8 @@
 """Asks a connection about hostile files, in a process that may die of it, and says how each went.
 
-Right is an answer that the file can have; typed is one JumpgateError within HANG_S that is no mistake of ours. All else
-is a failure: the client's process ends, hangs, raises something else, or the connection is of no use afterwards.
+Right is an answer that the file can have; typed is one JumpgateError within HANG_S that is not a mistake of
+ours. All else is a failure: the client's process ends, hangs, raises something else, or the connection is of no use
+afterwards.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def main(good: Path) -> None:
     import jumpgate
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # what libraries print is no answer
+    os.dup2(2, 1)  # what libraries print is not an answer
     pyarrow.parquet.write_table(pa.table({"a": [LEAST, LEAST + 1]}), good)
     with jumpgate.connect() as connection:
         connection.register("good", str(good))

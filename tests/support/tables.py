@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from jumpgate.dataflow.formats import Format, formats
 from jumpgate.dataflow.types import DataType, Field, Schema, duration, list_, struct, timestamp_of
 
-#: beside the formats: a table that is no file
+#: beside the formats: a table that is not a file
 ARROW = "arrow"
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "bool": pa.types.is_boolean,

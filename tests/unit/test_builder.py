@@ -302,7 +302,7 @@ MISTAKES = [
     (lambda s, i: s.join(i, left_on="sold", right_on="i_item", suffix=""), "two columns called 'price'"),
     (lambda s, i: s.aggregate(x=sum_("note")), "sum(note) in aggregate needs a number, not string"),
     (lambda s, i: s.aggregate(sum_("sold")), "sum in aggregate has no name; write name=sum(…) or .alias(name)"),
-    (lambda s, i: s.aggregate(x=col("sold")), "sold in aggregate is no measure; use sum_, count"),
+    (lambda s, i: s.aggregate(x=col("sold")), "sold in aggregate is not a measure; use sum_, count"),
     (lambda s, i: s.aggregate(), "aggregate needs keys (by=) or measures"),
     (lambda s, i: s.aggregate(by=["sold"], sold=count()), "two columns called 'sold' in aggregate"),
     (lambda s, i: s.sort(), "sort needs at least one key"),

@@ -124,12 +124,12 @@ def test_every_join_type_compiles(kind: str, tmp_path: Path) -> None:
     left, right = facts(), items()
     residual = functions.bind("lt", (column(FACTS, 0), Literal(int32.with_nullable(False), 5)))
     joined = Join(left, right, kind, (column(FACTS, 1),), (column(ITEMS, 0),), residual)
-    text = render(lower_fragment(Emit(Limit(UnionAll((joined, joined)), 5), "result", Partitioning())), DEFAULT)
+    text = render(lower_fragment(Emit(Limit(UnionAll((joined, joined)), 5), "result", Partitioning())), DEFAULT).text
     compile_only(text, tmp_path)
 
 
 def test_generated_program(golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    text = render(lower_fragment(star()), DEFAULT)
+    text = render(lower_fragment(star()), DEFAULT).text
     golden("codegen/star.cpp", text)
     compile_only(text, tmp_path)
 

@@ -132,7 +132,7 @@ def test_what_a_device_does_not_offer_cannot_be_claimed(flow: Dataflow) -> None:
 def test_more_senders_than_ports_are_planned_without_the_device(flow: Dataflow) -> None:
     assert "boards" in ncas(flow, BOARD.device("b"), hosts=2)[0]
     used, said = ncas(flow, BOARD.device("b"), hosts=3)
-    assert "boards" not in used and "3 instances would send to it, it has 2 ports; planned without it" in said
+    assert "boards" not in used and "3 instances would send to it; it has 2 ports; planned without it" in said
 
 
 def test_money_per_hour_is_part_of_the_cost(flow: Dataflow) -> None:

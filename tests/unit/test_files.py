@@ -1,4 +1,4 @@
-"""The files that a read names: globs, links in circles, URLs, what is no file; columns in the names of folders."""
+"""The files that a read names: globs, links in circles, URLs, what is not a file; columns in the names of folders."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_types(tmp_path: Path, values: list[str], type_: str) -> None:
     csv = "a,b\n" + "".join(f"{v},\n" for v in [*values, ""])
     assert found(tmp_path, "csv", csv) == f"(a: {type_}?, b: string?)"
     if "true" in values and "1" in values or any(v[:2] in (".1", "-.") for v in values):
-        return  # JSON's own 1 is no text, and its numbers have a digit in front
+        return  # JSON's own 1 is not text, and its numbers have a digit in front
     quoted = [f'"{v}"' if v[:1].isalpha() and v not in ("true", "false") or v[4:5] == "-" else v for v in values]
     json = "".join(f'{{"a":{v},"b":null}}\n' for v in [*quoted, "null"])
     assert found(tmp_path, "json", json) == f"(a: {type_}?, b: string?)"

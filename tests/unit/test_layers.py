@@ -51,6 +51,9 @@ P4_LAYERS: dict[str, set[str]] = {
     "": {"compile", "frontend"},
 }
 
+#: what the JVM's client is made of: gRPC and protobuf for the service, ASM for classes that it generates
+JVM_MAY_IMPORT = ("java.", "io.jumpgate.", "io.grpc.", "com.google.", "org.objectweb.asm.", "sun.misc.Unsafe")
+
 
 def headers(folder: Path) -> list[tuple[Path, str]]:
     """(file, what it includes in quotes) of every C++ file below a folder."""
@@ -103,3 +106,12 @@ def test_phases_of_the_p4_compiler_know_earlier_ones() -> None:
             if name.startswith(package + "."):
                 other = name.removeprefix(package + ".").split(".")[0]
                 assert other in P4_LAYERS[part] | {part}, f"{path} imports {name}"
+
+
+def test_the_jvm_client_knows_no_engine() -> None:
+    """Engines that run on the JVM have plug-ins of their own, which import this."""
+    sources = sorted((ROOT / "clients" / "jvm" / "src" / "main").rglob("*.java"))
+    assert sources
+    for path in sources:
+        for name in re.findall(r"^import (?:static )?([\w.]+)", path.read_text(), re.M):
+            assert name.startswith(JVM_MAY_IMPORT), f"{path.relative_to(ROOT)} imports {name}"

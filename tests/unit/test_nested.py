@@ -111,7 +111,7 @@ def test_columns_are_decoded_as_their_values_were_encoded(seed: int) -> None:
     "data", [b"\x07", b"\x02\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff", b"\x02" + bytes(4) + b"\x01\0\0\0" * 2]
 )
 def test_bytes_that_are_no_value_are_an_error(data: bytes) -> None:
-    with pytest.raises(ProtocolError, match="bytes that are no struct<a int32, b string, c list<int8>>"):
+    with pytest.raises(ProtocolError, match="bytes that do not make a struct<a int32, b string, c list<int8>>"):
         nested.decode(pa.array([data]), SAMPLE)
 
 

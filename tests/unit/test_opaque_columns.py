@@ -85,7 +85,7 @@ def test_a_request_that_names_one_is_refused(root: Operator) -> None:
 def test_requests_carry_them() -> None:
     root = Project(READ, (LIST, ColumnRef(t.int64, 0, "a")), ("l", "a"))
     assert proto.decode(proto.encode(root))[0] == root
-    with pytest.raises(InvalidDataflow, match=r"read: a column of a CSV file is no list<int64>"):
+    with pytest.raises(InvalidDataflow, match=r"read: a column of a CSV file cannot be of type list<int64>"):
         proto.decode(proto.encode(Read(("/t.csv",), "csv", SCHEMA, (0,))))
 
 

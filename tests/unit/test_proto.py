@@ -380,7 +380,7 @@ def test_lie(lie: Callable[[pb.Dataflow], None], message: str | None) -> None:
         (pb.Literal(integer=128), "int8", "128 is out of the range of int8"),
         (pb.Literal(decimal="1.234"), "decimal", "1.234 is out of the range of decimal(3, 2)"),
         (pb.Literal(decimal="10"), "decimal", "10 is out of the range of decimal(3, 2)"),
-        (pb.Literal(decimal="1e9"), "decimal", "'1e9' is no decimal"),
+        (pb.Literal(decimal="1e9"), "decimal", "'1e9' is not a decimal"),
         (pb.Literal(decimal="-"), "decimal", "a literal is out of range"),
         (pb.Literal(days=2**30), "date", "a literal is out of range"),
         (pb.Literal(microseconds=2**62), "timestamp", "a literal is out of range"),

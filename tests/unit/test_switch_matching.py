@@ -197,8 +197,8 @@ def test_explain_shows_what_the_program_takes(table: Dataflow) -> None:
 
 
 REFUSED = [
-    ("aggregate", lambda t: t.aggregate(by=["item", "store"], s=sum_("price")), "groups by one key; there is 2 keys"),
-    ("aggregate", lambda t: t.aggregate(s=sum_("price")), "there is no key"),
+    ("aggregate", lambda t: t.aggregate(by=["item", "store"], s=sum_("price")), "groups by one key; here are 2"),
+    ("aggregate", lambda t: t.aggregate(s=sum_("price")), "groups by one key; here is none"),
     ("aggregate", lambda t: t.aggregate(by=["name"], s=sum_("price")), "the key is string"),
     ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("rate")), "is float64; the switch adds up integers"),
     ("aggregate", lambda t: t.aggregate(by=["item"], s=sum_("wide")), r"is decimal\(38, 3\)"),

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +48,16 @@ MAY_KNOW = {
 FREE = {"service", "cli", "testing"}
 #: what `import jumpgate` must not load
 HEAVY = ("grpc", "google.protobuf", "pyarrow", "paramiko", "duckdb", "jinja2", "rich", "click", "simdjson", "cmake")
+
+#: what users and authors of accelerators, formats and functions import: folders of modules, and modules
+PUBLIC = (
+    "clients/python", "clients/python/sql/connection.py", "clients/python/sql/query.py", "jumpgate/__init__.py",
+    "jumpgate/errors.py", "jumpgate/words.py", "jumpgate/nca", "jumpgate/nca/conformance", "jumpgate/ntf/descriptor.py",
+    "jumpgate/testing/check.py", "jumpgate/testing/rig.py", "jumpgate/testing/in_process.py",
+    *(f"jumpgate/dataflow/{name}.py" for name in (
+        "builder", "unresolved", "measures", "types", "function", "formats", "join_types", "layouts", "operators",
+    )),
+)  # fmt: skip
 
 # assembled here, so that this file does not contain what it looks for
 FORBIDDEN = [
@@ -148,7 +158,7 @@ def part_of(name: str) -> str | None:
     return words[1]
 
 
-def test_nobody_knows_whom_he_may_not_know() -> None:
+def test_parts_import_only_what_they_may_know() -> None:
     defects = []
     for name, path in modules():
         part = part_of(name)
@@ -182,6 +192,43 @@ def test_the_installed_kit_is_what_authors_run() -> None:
     for name, path in known.items():
         tree = ast.parse(path.read_text())
         assert not [i for i in imports(tree, name, False) if i.split(".")[0] == "tests"], path
+
+
+def test_every_invariant_names_the_tests_that_hold_it() -> None:
+    parts = [p for p in (ROOT / "ARCHITECTURE.md").read_text().split("\n\n") if "*Invariant:" in p]
+    assert len(parts) > 10
+    for part in parts:
+        held = part.partition("Held by ")[2]
+        names = re.findall(r"`(?:(\w+/test_\w+)(?:::)?)?(test_\w+)?`", held)
+        assert names, part
+        for name in re.findall(r"`(\w+Test)`", held):
+            assert list((ROOT / "clients" / "jvm" / "src" / "test").rglob(f"{name}.java")), f"there is no {name}"
+        text = ""
+        for file, name in names:
+            if file:
+                text = (ROOT / "tests" / f"{file}.py").read_text()
+            assert not name or re.search(rf"^def {name}\(", text, re.M), f"there is no test {file}::{name}"
+
+
+def definitions(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, str | None]]:
+    """(name, docstring) of every public function, class and method."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield prefix + node.name, ast.get_docstring(node)
+            if isinstance(node, ast.ClassDef):
+                yield from definitions(node.body, f"{node.name}.")
+
+
+def test_public_functions_say_what_they_do() -> None:
+    """Of the modules that users and authors import. A method may leave it to the one of another class with its name."""
+    found = {}
+    for place in PUBLIC:
+        for path in [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).glob("*.py")):
+            found |= {(path, name): text for name, text in definitions(ast.parse(path.read_text()).body)}
+    assert len(found) > 300
+    said = {name.partition(".")[2] for (_, name), text in found.items() if text} - {""}
+    silent = [key for key, text in found.items() if not text and key[1].partition(".")[2] not in said]
+    assert not silent, silent
 
 
 def test_compiler_names_no_accelerator() -> None:

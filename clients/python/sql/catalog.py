@@ -17,6 +17,7 @@ from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
 from jumpgate.ntf.codec import arrow_type
+from jumpgate.words import counted
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Table:
     def __str__(self) -> str:
         if self.read is None:
             assert self.data is not None
-            return f"{self.name}: Arrow table of {self.data.num_rows} rows"
+            return f"{self.name}: Arrow table of {counted(self.data.num_rows, 'row')}"
         more = f" and {len(self.read.files) - 1} more" if len(self.read.files) > 1 else ""
         return f"{self.name}: {self.read.format} {self.read.files[0]}{more}"
 

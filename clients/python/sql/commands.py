@@ -33,7 +33,7 @@ _KNOWN = "SHOW TABLES and SHOW COLUMNS FROM table are known, other SHOW is not"
 def answer(
     text: str, connection: Connection, parameters: Sequence[Any] | Mapping[str, Any] = (), offload: str | None = None
 ) -> str | None:
-    """The query whose result answers the command in `text`; None if that is no command but a query.
+    """The query whose result answers the command in `text`; None if that is not a command but a query.
 
     EXPLAIN ANALYZE runs its query at once. Raises InvalidSql for what is neither, and what planning and running raise.
     """

@@ -140,6 +140,7 @@ class Connection:
         return query
 
     def spool_folder(self) -> Path:
+        """Where results of jobs are kept while DataFusion goes on with them; made if it is not there."""
         return cache.folder("spool")
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ _PYTHON = re.compile(r"""PyErr \{ type: .*?, value: \w+\((["'])(.*?)\1\), traceb
 
 
 class InvalidSql(InvalidDataflow):
-    """The text is no query over the registered tables. Fields: line and column (from 1), table, name where known."""
+    """The text is not a query over the registered tables. Fields: line and column (from 1), table, name where known."""
 
     code = "invalid_sql"
 

@@ -266,7 +266,7 @@ def _minus(arguments: Arguments) -> Expression:
 AGGREGATES: Mapping[str, str] = {name: a.name for a in DECLARED.values() for name in a.datafusion} | {
     "last_value": "first_value"
 }
-#: what is no function of the same arguments; before `Function.sql`
+#: what is not a function of the same arguments; before `Function.sql`
 ADAPTERS: Mapping[str, Adapter] = {
     "IsTrue": _compared_with(True, negated=False),
     "IsNotTrue": _compared_with(True, negated=True),

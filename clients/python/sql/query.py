@@ -137,10 +137,12 @@ class Query:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
+        """The whole result as a pandas DataFrame. Raises NotInstalled without pandas, and what `to_arrow` raises."""
         with extras.explained():
             return self.to_arrow().to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
+        """The whole result as a polars DataFrame. Raises NotInstalled without polars, and what `to_arrow` raises."""
         with extras.explained():
             import polars
 

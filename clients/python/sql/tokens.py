@@ -25,7 +25,7 @@ class Token(NamedTuple):
 
     @property
     def keyword(self) -> str:
-        """The word in capitals; empty for whatever is no plain word."""
+        """The word in capitals; empty for whatever is not a plain word."""
         return self.text.upper() if self.kind == "word" else ""
 
     @property

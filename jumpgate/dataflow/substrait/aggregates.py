@@ -147,7 +147,7 @@ def built(
 def _options(known: str, declaration: AggregateDeclaration, found: tuple[Expression, ...]) -> Iterator[Literal]:
     for option, type in zip(found, declaration.options, strict=False):
         if not isinstance(option, Literal) or option.value is None:
-            raise Unmapped(f"{known} with an option that is no literal is not known")
+            raise Unmapped(f"{known} with an option that is not a literal is not known")
         value = option.value
         if type.is_float and isinstance(value, Decimal | int):
             value = float(value)

@@ -1,6 +1,6 @@
 """The compatibility page, docs/substrait.md, from the tables that the reader and writer work by.
 
-python -m jumpgate.dataflow.substrait.describe > docs/substrait.md
+`./dev golden --update-golden` writes it.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class ExpressionReader:
 
     def _arguments(self, name: str, call: Rex.ScalarFunction) -> tuple[Expression, ...]:
         if not all(a.WhichOneof("arg_type") == "value" for a in call.arguments):
-            raise Unmapped(f"{name} has arguments that are no values")
+            raise Unmapped(f"{name} has arguments that are not values")
         found = tuple(self.read(a.value) for a in call.arguments)
         typed = [a.type for a in found if not _is_null(a)]
         return tuple(_as(a, typed[0]) if typed and _is_null(a) else a for a in found)
@@ -263,7 +263,7 @@ _READERS: dict[str, Callable[[ExpressionReader, object], Expression]] = {
     "window_function": ExpressionReader._windows,
     "scalar_function": ExpressionReader._call,
 }
-#: names that are no function of the same arguments, before all others
+#: names that are not a function of the same arguments, before all others
 SPECIAL: dict[str, Callable[[ExpressionReader, str, Rex.ScalarFunction], Expression]] = {
     "and": ExpressionReader._logic,
     "or": ExpressionReader._logic,

@@ -52,7 +52,7 @@ ALL_ROWS = 1 << 62
 
 @dataclass(frozen=True)
 class Kept:
-    """A relation that is no dataflow, and why."""
+    """A relation that is not a dataflow, and why."""
 
     reason: str
 
@@ -351,4 +351,4 @@ def _whole(rel: FetchRel | TopNRel, name: str, default: int) -> int:
                 return min(value, ALL_ROWS)
             if value == -1 and name.startswith("count"):
                 return ALL_ROWS
-    raise Unmapped("the rows of a fetch are no literal number")
+    raise Unmapped("the rows of a fetch are not a literal number")

@@ -206,7 +206,7 @@ def _value(kind: str, literal: Rex.Literal) -> tuple[DataType, Value]:
         if kind in _INTEGERS:
             bits = int(kind[1:])
             if not -(1 << bits - 1) <= value < 1 << bits - 1:
-                raise Unmapped(f"the literal {value} is no {kind}")
+                raise Unmapped(f"the literal {value} is not of type {kind}")
             return _INTEGERS[kind], value
         if kind in _LITERALS:
             return _LITERALS[kind], value

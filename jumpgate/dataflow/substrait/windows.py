@@ -56,7 +56,7 @@ def add_window(
         raise Unmapped(f"window function {name} of distinct values is not known")
     read_options(name, call.options)
     if any(a.WhichOneof("arg_type") != "value" for a in call.arguments):
-        raise Unmapped(f"{name} has arguments that are no values")
+        raise Unmapped(f"{name} has arguments that are not values")
     arguments = tuple(reader.read(a.value) for a in call.arguments)
     function = FUNCTIONS[name]
     if function == "count" and (not arguments or isinstance(arguments[0], Literal) and arguments[0].value is not None):

@@ -65,7 +65,7 @@ def _unsound(nca: NCA, match: Match, node: Operator, device: Device) -> Iterator
     speeds = nca.operators.speeds(device)
     numbers = (*speeds.seconds.values(), speeds.factor, speeds.receive_s, speeds.setup_s, speeds.money)
     if not all(math.isfinite(n) and n >= 0 for n in numbers):
-        yield f"its speeds on {device.name} are no times: {speeds}"
+        yield f"its speeds on {device.name} are not times: {speeds}"
     if strange := sorted(set(speeds.seconds) - set(HOST)):
         yield f"its speeds name work that nobody counts: {', '.join(strange)}"
     descriptor, transport = nca.operators.match_output(match, 1)

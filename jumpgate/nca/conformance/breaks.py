@@ -151,7 +151,7 @@ async def _refused(what: str, call: Awaitable[Any], limit_s: float) -> list[str]
     except TimeoutError:
         return [f"{what} does not return"]
     except Exception as error:
-        return [f"{what} raises {type(error).__name__}, which is no JumpgateError: {error}"]
+        return [f"{what} raises {type(error).__name__}, which is not a JumpgateError: {error}"]
     return [f"{what} is not refused"]
 
 
@@ -174,7 +174,7 @@ async def _ended(running: asyncio.Task[None], limit_s: float) -> list[str]:
     except TimeoutError:
         return ["execute does not return when its instance has ended"]
     except Exception as error:
-        return [f"execute raises {type(error).__name__} when it is ended, which is no JumpgateError: {error}"]
+        return [f"execute raises {type(error).__name__} when it is ended, which is not a JumpgateError: {error}"]
     return []
 
 

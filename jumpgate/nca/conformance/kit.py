@@ -65,9 +65,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
+        """Whether something was compared and broken off, and nothing was found."""
         return not self.findings and self.compared > 0 and self.broken_off > 0
 
     def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
         return {
             "nca": self.nca,
             "passed": self.passed,

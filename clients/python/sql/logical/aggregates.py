@@ -56,7 +56,7 @@ def read_measure(expr: pb.Expr, reader: ExpressionReader, name: str) -> Measure:
     while expr.WhichOneof("kind") == "alias":
         expr = expr.alias.input
     if expr.WhichOneof("kind") != "aggregate":
-        raise Unmapped("a measure that is no aggregate function")
+        raise Unmapped("a measure that is not an aggregate function")
     call = expr.aggregate
     if call.HasField("definition"):
         raise Unmapped(f"function {call.name} is one of the session's")

@@ -70,7 +70,7 @@ Change = Callable[[Message, Types, bool], bool]
 
 def mend(node: Node, plan: pb.Plan, change: Change) -> bool:
     """Lets `change` have each expression of `plan`, which is the node's encoding or a copy of it, or, of nodes whose
-    expressions are no columns, the node's own message."""
+    expressions are not columns, the node's own message."""
     changed = False
     if node.kind:
         types = Types(node)

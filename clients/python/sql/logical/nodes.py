@@ -16,7 +16,7 @@ from jumpgate.dataflow.substrait.types import Unmapped
 
 #: of the messages of plans, the fields that hold inputs, in the order in which DataFusion has them
 _INPUTS = ("input", "left", "right", "inputs")
-#: operators whose names in a display are no words
+#: operators whose names in a display are not words
 _OPERATORS = {"tablescan": "scan", "windowaggr": "window", "subqueryalias": "alias", "emptyrelation": "empty relation"}
 
 

@@ -59,7 +59,7 @@ _JOINS = {
 
 @dataclass(frozen=True)
 class Kept:
-    """A node that is no dataflow, and why."""
+    """A node that is not a dataflow, and why."""
 
     reason: str
 

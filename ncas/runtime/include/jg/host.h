@@ -12,7 +12,7 @@ namespace jg {
 int run_zygote(int control);
 
 // CPU time of this process so far, but for that of the thread that serves the control protocol: asking an instance how
-// it goes is no work of its own.
+// it goes is no separate work.
 int64_t work_cpu_ns();
 
 // Serves the control protocol (ARCHITECTURE.md) on `control` until it closes or `destroy` arrives. Never returns.

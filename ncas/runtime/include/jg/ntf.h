@@ -29,8 +29,8 @@ struct Descriptor {
   std::vector<ColumnSpec> columns;
 };
 Status parse_descriptor(std::string_view text, Descriptor* out);  // "protocol" for any other text
-// The format of an edge; "internal" unless its columns have the memory types that the edge's batches have.
-Status edge_descriptor(const EdgeOptions& options, Descriptor* out);
+// A type as canonical texts have it ("decimal(7,2)?"); false for any other word. Sets all but the column's name.
+bool parse_type(std::string_view word, ColumnSpec* column);
 // "field 3: int32 a here, int64 a there", or "" where the canonical texts are equal.
 std::string first_difference(std::string_view mine, std::string_view theirs);
 

@@ -60,11 +60,11 @@ class SourceWorker {
 class Source {
  public:
   virtual ~Source() = default;
-  virtual Status open() = 0;                                     // once, before any worker; cheap
-  virtual void narrow(int column, int64_t low, int64_t high) {}  // before open: other rows may be skipped
-  virtual std::unique_ptr<SourceWorker> worker() = 0;            // one for each thread
-  virtual int64_t morsels_left() = 0;                            // an estimate: how many more threads would find work
-  virtual void cancel() {}  // makes blocked workers return "cancelled" soon; any thread
+  virtual Status open() = 0;                                                 // once, before any worker; cheap
+  virtual void add_runtime_filter(int column, int64_t low, int64_t high) {}  // before open: other rows may be skipped
+  virtual std::unique_ptr<SourceWorker> worker() = 0;                        // one for each thread
+  virtual int64_t morsels_left() = 0;  // an estimate: how many more threads would find work
+  virtual void cancel() {}             // makes blocked workers return "cancelled" soon; any thread
   Counters counters;
 };
 
@@ -129,13 +129,12 @@ class Emitter {
 // An edge of the plan as one end sees it. `ntf` is the descriptor's canonical text (ntf/descriptor.py), `token` the
 // job's.
 struct EdgeOptions {
-  std::string job, edge, token, ntf, fingerprint, layout;  // layout: columnar | row
-  std::vector<ColumnSpec> columns;
-  int index = 0;                        // of this producer (sender) or consumer (receiver)
-  std::vector<std::string> peers;       // sender: host:port of each consumer, in partition order
-  int producers = 1;                    // receiver: how many connections to expect
-  std::string partitioning = "single";  // single | hash | round_robin | broadcast; hash: peer = hash % peers
-  int timeout_ms = 30000;               // to connect and shake hands
+  std::string job, edge, token, ntf, fingerprint;  // ntf: the canonical text of what travels
+  int index = 0;                                   // of this producer (sender) or consumer (receiver)
+  std::vector<std::string> peers;                  // sender: host:port of each consumer, in partition order
+  int producers = 1;                               // receiver: how many connections to expect
+  std::string partitioning = "single";             // single | hash | round_robin | broadcast; hash: peer = hash % peers
+  int timeout_ms = 30000;                          // to connect and shake hands
 };
 Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out);
 

@@ -6,7 +6,7 @@ namespace jg::datagram {
 
 Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options, BlockFormat* out) {
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
-  JG_RETURN_IF_ERROR(ntf::edge_descriptor(edge, &out->descriptor_));
+  JG_RETURN_IF_ERROR(ntf::parse_descriptor(edge.ntf, &out->descriptor_));
   const auto& columns = out->descriptor_.columns;
   if (options.has_rows) {
     if (options.slots != 1) return mistake("packets carry rows behind one tuple only");

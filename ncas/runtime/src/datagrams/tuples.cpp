@@ -97,7 +97,8 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
   const auto mistake = [&](const std::string& what) { return Status("internal", "edge '" + edge.edge + "': " + what); };
   out->halves_ = own == 3;
   out->slots_ = options.slots;
-  ntf::Descriptor payload;
+  ntf::Descriptor rows, payload;
+  JG_RETURN_IF_ERROR(ntf::parse_descriptor(edge.ntf, &rows));
   if (!options.payload_ntf.empty()) {
     if (!options.has_rows || options.slots != 1)
       return mistake("these tuples carry no rows, or several share a packet");
@@ -107,18 +108,18 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
     out->layout_ = std::make_unique<ntf::RowLayout>(payload);
     out->encoder_ = ntf::make_encoder(payload);
   }
-  if (edge.columns.size() != payload.columns.size() + own) {
+  if (rows.columns.size() != payload.columns.size() + own) {
     return mistake("its columns are not those of its packets");
   }
   out->payload_columns_ = static_cast<int>(payload.columns.size());
   for (size_t c = 0; c < payload.columns.size(); c++) {
-    if (edge.columns[c].type != payload.columns[c].type) return mistake("its columns are not those of the rows");
+    if (rows.columns[c].type != payload.columns[c].type) return mistake("its columns are not those of the rows");
   }
-  for (size_t c = payload.columns.size(); c < edge.columns.size(); c++) {
+  for (size_t c = payload.columns.size(); c < rows.columns.size(); c++) {
     const int bits = options.words[out->types_.size()];
-    out->types_.push_back(edge.columns[c].type);
-    if (!is_wide_integer(edge.columns[c].type)) return mistake("tuples hold integers of at most 64 bits");
-    if (bits == 32 && edge.columns[c].type != JG_I32) return mistake("a word of 32 bits is an int32");
+    out->types_.push_back(rows.columns[c].type);
+    if (!is_wide_integer(rows.columns[c].type)) return mistake("tuples hold integers of at most 64 bits");
+    if (bits == 32 && rows.columns[c].type != JG_I32) return mistake("a word of 32 bits is an int32");
   }
   return {};
 }

@@ -337,7 +337,7 @@ std::unique_ptr<EmitterWorker> EdgeEmitter::worker() { return std::make_unique<E
 
 Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out) {
   ntf::Descriptor descriptor;
-  JG_RETURN_IF_ERROR(ntf::edge_descriptor(options, &descriptor));
+  JG_RETURN_IF_ERROR(ntf::parse_descriptor(options.ntf, &descriptor));
   Partitioning partitioning = Partitioning::SINGLE;
   if (options.partitioning == "hash")
     partitioning = Partitioning::HASH;

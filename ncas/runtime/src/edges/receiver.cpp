@@ -99,7 +99,7 @@ uint8_t* FrameBuffer::reserve(size_t size) {
 
 Status EdgeReceiver::make(const EdgeOptions& options, std::shared_ptr<EdgeReceiver>* out) {
   std::shared_ptr<EdgeReceiver> receiver(new EdgeReceiver(options));
-  JG_RETURN_IF_ERROR(ntf::edge_descriptor(options, &receiver->descriptor_));
+  JG_RETURN_IF_ERROR(ntf::parse_descriptor(options.ntf, &receiver->descriptor_));
   receiver->poll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   if (!receiver->poll_.is_open()) return {"internal", "cannot create an epoll: " + errno_text(errno)};
   JG_RETURN_IF_ERROR(make_wake(&receiver->wake_));

@@ -5,56 +5,38 @@
 
 #include "base/config_json.h"
 #include "executor/channels.h"
+#include "jg/ntf.h"
 
 namespace jg {
 namespace config_json {
 namespace {
 
-JgType type_of(const std::string& name, int precision) {
-  static constexpr std::pair<const char*, JgType> kTypes[] = {{"bool", JG_BOOL},
-                                                              {"int8", JG_I8},
-                                                              {"int16", JG_I16},
-                                                              {"int32", JG_I32},
-                                                              {"int64", JG_I64},
-                                                              {"float32", JG_F32},
-                                                              {"float64", JG_F64},
-                                                              {"date", JG_DATE},
-                                                              {"timestamp", JG_TIMESTAMP},
-                                                              {"string", JG_STRING},
-                                                              {"binary", JG_BINARY},
-                                                              {"time", JG_TIME},
-                                                              {"timestamp_ns", JG_TIMESTAMP_NS},
-                                                              {"timestamptz", JG_TIMESTAMP},
-                                                              {"timestamptz_ns", JG_TIMESTAMP_NS},
-                                                              {"duration", JG_I64}};
-  if (name == "decimal") return precision <= 18 ? JG_DEC64 : JG_DEC128;
-  for (auto [n, t] : kTypes)
-    if (name == n) return t;
-  throw Bad{"unknown type " + name};
+std::vector<ColumnSpec> columns(element e, const char* name);
+
+ColumnSpec column(element e) {
+  static constexpr std::pair<std::string_view, Nesting> kNested[] = {
+      {"struct", Nesting::kStruct}, {"list", Nesting::kList}, {"map", Nesting::kMap}};
+  ColumnSpec spec;
+  spec.name = text(e, "name");
+  const std::string type = text(e, "type");
+  const auto plain = [&type](std::string_view name) {
+    return type == name || (type.starts_with(name) && type.substr(name.size()) == "?");
+  };
+  for (auto [name, nesting] : kNested) {
+    if (!plain(name)) continue;
+    spec.nesting = nesting;
+    spec.parts = columns(e, "parts");
+  }
+  if (!ntf::parse_type(spec.nesting == Nesting::kNone ? type : type.ends_with('?') ? "binary?" : "binary", &spec))
+    throw Bad{"unknown type " + type};
+  element path;
+  if (!e["path"].get(path)) spec.path = texts(e, "path");
+  return spec;
 }
 
 std::vector<ColumnSpec> columns(element e, const char* name) {
-  static constexpr std::pair<const char*, Nesting> kNested[] = {
-      {"struct", Nesting::kStruct}, {"list", Nesting::kList}, {"map", Nesting::kMap}};
   std::vector<ColumnSpec> out;
-  for (element c : list(e, name)) {
-    ColumnSpec spec;
-    spec.name = text(c, "name");
-    spec.precision = static_cast<int>(number(c, "precision"));
-    spec.scale = static_cast<int>(number(c, "scale"));
-    spec.nullable = flag(c, "nullable", true);
-    std::string type = text(c, "type");
-    for (auto [name, nesting] : kNested) {
-      if (type != name) continue;
-      type = "binary";
-      spec.nesting = nesting;
-      spec.parts = columns(c, "parts");
-    }
-    spec.type = type_of(type, spec.precision);
-    element path;
-    if (!c["path"].get(path)) spec.path = texts(c, "path");
-    out.push_back(std::move(spec));
-  }
+  for (element c : list(e, name)) out.push_back(column(c));
   return out;
 }
 
@@ -130,8 +112,6 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   o.edge = text(e, "edge");
   o.ntf = text(e, "ntf");
   o.fingerprint = text(e, "fingerprint");
-  o.layout = text(e, "layout");
-  o.columns = columns(e, "columns");
   o.index = static_cast<int>(number_or(e, "index", 0));
   o.producers = static_cast<int>(number_or(e, "producers", 1));
   o.partitioning = text_or(e, "partitioning", "single");

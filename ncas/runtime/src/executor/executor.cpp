@@ -25,7 +25,7 @@
 namespace jg {
 namespace {
 
-constexpr int64_t NARROWING_ROWS_MAX = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
+constexpr int64_t RUNTIME_FILTER_ROWS_MAX = 1 << 20;  // of a join build whose range is worth to find: some milliseconds
 
 int64_t now_ns(clockid_t clock = CLOCK_REALTIME) {
   timespec t;
@@ -113,7 +113,7 @@ class Executor : public Instance {
   Status load_artifact();
   Status build();
   void connect_works();
-  void narrow(PipelineWork* pipeline);
+  void push_runtime_filters(PipelineWork* pipeline);
   void worker(int thread);
   Work* claim();
 
@@ -380,17 +380,17 @@ Work* Executor::claim() {
 }
 
 // Tells the source which values have partners in the joins to come.
-void Executor::narrow(PipelineWork* pipeline) {
+void Executor::push_runtime_filters(PipelineWork* pipeline) {
   const JgPipelineInfo& info = program->pipelines[pipeline->id];
   for (int i = 0; i < info.filter_count; i++) {
     const JgJoinFilter& f = info.filters[i];
-    if (joins[f.table]->count > NARROWING_ROWS_MAX) continue;
+    if (joins[f.table]->count > RUNTIME_FILTER_ROWS_MAX) continue;
     int64_t low, high;
     f.range(joins[f.table]->rows, joins[f.table]->count, &low, &high);
     if (low > high)
       pipeline->enough = true;
     else
-      sources[config.pipelines[pipeline->id].source]->narrow(f.column, low, high);
+      sources[config.pipelines[pipeline->id].source]->add_runtime_filter(f.column, low, high);
   }
 }
 
@@ -409,7 +409,7 @@ void Executor::worker(int thread) {
       const auto& c = config.pipelines[pipeline->id];
       if (c.source_kind == "files" || c.source_kind == "edge") {
         lock.unlock();
-        narrow(pipeline);
+        push_runtime_filters(pipeline);
         status = pipeline->files.begin();
         if (status.ok()) status = sources[c.source]->open();
         lock.lock();

@@ -1,4 +1,5 @@
-// Upper and lower case. The oracle is jumpgate/dataflow/bodies.py; code points are mapped as unicode_case.h has them.
+// Upper and lower case. The oracle is jumpgate/dataflow/reference.py; code points are mapped as unicode_case.h has
+// them.
 #include <algorithm>
 #include <iterator>
 

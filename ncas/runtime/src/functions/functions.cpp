@@ -1,4 +1,4 @@
-// Scalar functions that generated programs call instead of containing. The oracle is jumpgate/dataflow/bodies.py.
+// Scalar functions that generated programs call instead of containing. The oracle is jumpgate/dataflow/reference.py.
 #include <charconv>
 #include <cmath>
 #include <cstdio>

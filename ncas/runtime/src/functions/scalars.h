@@ -1,6 +1,7 @@
 // What scalar functions share: code points of UTF-8, and the calendar.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include "jg/kernel.h"
@@ -49,25 +50,25 @@ inline int put_code_point(char* p, uint32_t code) {
   return n;
 }
 
-// Days since 1970-01-01 of a proleptic Gregorian date (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-inline int64_t days_of(int64_t y, int m, int d) {
-  y -= m <= 2;
-  const int64_t era = (y >= 0 ? y : y - 399) / 400;
-  const int64_t yoe = y - era * 400;
-  const int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-  return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+
+// std::chrono's calendar has years up to 32767; it repeats after 400 years, so that any number of days will do.
+constexpr int64_t kEraYears = 400, kEraDays = 146097;
+
+// Days since 1970-01-01 of a proleptic Gregorian date.
+inline int64_t days_of(int64_t year, int month, int day) {
+  const int64_t era = floor_div(year, kEraYears);
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(year - era * kEraYears)},
+                                         std::chrono::month(month), std::chrono::day(day)};
+  return std::chrono::sys_days{date}.time_since_epoch().count() + era * kEraDays;
 }
 
 inline void civil_of(int64_t days, int64_t* year, int* month, int* day) {
-  days += 719468;
-  const int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-  const int64_t doe = days - era * 146097;
-  const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-  const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-  const int64_t mp = (5 * doy + 2) / 153;
-  *day = static_cast<int>(doy - (153 * mp + 2) / 5 + 1);
-  *month = static_cast<int>(mp < 10 ? mp + 3 : mp - 9);
-  *year = yoe + era * 400 + (*month <= 2);
+  const int64_t era = floor_div(days, kEraDays);
+  const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days - era * kEraDays}}};
+  *year = static_cast<int>(date.year()) + era * kEraYears;
+  *month = static_cast<int>(static_cast<unsigned>(date.month()));
+  *day = static_cast<int>(static_cast<unsigned>(date.day()));
 }
 
 }  // namespace jg

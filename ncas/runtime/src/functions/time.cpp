@@ -10,8 +10,6 @@ constexpr int64_t kDay = 86400000000, kFirstDay = -719162, kLastDay = 2932896;  
 
 bool in_range(int64_t days) { return days >= kFirstDay && days <= kLastDay; }
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
 // Monday is 0.
 int64_t weekday(int64_t days) { return ((days + 3) % 7 + 7) % 7; }
 

@@ -31,53 +31,6 @@ std::optional<int> number(std::string_view word) {
   return value;
 }
 
-bool parse_type(std::string_view word, ColumnSpec* column) {
-  static constexpr std::pair<std::string_view, JgType> KINDS[] = {
-      {"bool", JG_BOOL},
-      {"int8", JG_I8},
-      {"int16", JG_I16},
-      {"int32", JG_I32},
-      {"int64", JG_I64},
-      {"float32", JG_F32},
-      {"float64", JG_F64},
-      {"date", JG_DATE},
-      {"timestamp", JG_TIMESTAMP},
-      {"string", JG_STRING},
-      {"binary", JG_BINARY},
-      {"time", JG_TIME},
-      {"timestamp_ns", JG_TIMESTAMP_NS},
-  };
-  static constexpr std::pair<std::string_view, JgType> OF_A_ZONE_OR_UNIT[] = {
-      {"timestamptz(", JG_TIMESTAMP}, {"timestamptz_ns(", JG_TIMESTAMP_NS}, {"duration(", JG_I64}};
-
-  column->nullable = word.ends_with('?');
-  if (column->nullable) word.remove_suffix(1);
-  if (word.starts_with("decimal(") && word.ends_with(')')) {
-    word = word.substr(8, word.size() - 9);
-    const size_t comma = std::min(word.find(','), word.size());
-    const auto precision = number(word.substr(0, comma));
-    const auto scale = number(word.substr(std::min(comma + 1, word.size())));
-    if (!precision || !scale || *precision < 1 || *precision > 38 || *scale > *precision) return false;
-    column->precision = *precision;
-    column->scale = *scale;
-    column->type = *precision <= 18 ? JG_DEC64 : JG_DEC128;
-    return true;
-  }
-  for (const auto& [name, type] : OF_A_ZONE_OR_UNIT) {
-    if (word.starts_with(name) && word.ends_with(')') && word.size() > name.size() + 1) {
-      column->type = type;
-      return true;
-    }
-  }
-  for (const auto& [name, type] : KINDS) {
-    if (word == name) {
-      column->type = type;
-      return true;
-    }
-  }
-  return false;
-}
-
 int hex(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; }
 
 std::string unquote(std::string_view word) {
@@ -128,6 +81,53 @@ Status malformed(std::string_view line) {
 
 }  // namespace
 
+bool parse_type(std::string_view word, ColumnSpec* column) {
+  static constexpr std::pair<std::string_view, JgType> KINDS[] = {
+      {"bool", JG_BOOL},
+      {"int8", JG_I8},
+      {"int16", JG_I16},
+      {"int32", JG_I32},
+      {"int64", JG_I64},
+      {"float32", JG_F32},
+      {"float64", JG_F64},
+      {"date", JG_DATE},
+      {"timestamp", JG_TIMESTAMP},
+      {"string", JG_STRING},
+      {"binary", JG_BINARY},
+      {"time", JG_TIME},
+      {"timestamp_ns", JG_TIMESTAMP_NS},
+  };
+  static constexpr std::pair<std::string_view, JgType> OF_A_ZONE_OR_UNIT[] = {
+      {"timestamptz(", JG_TIMESTAMP}, {"timestamptz_ns(", JG_TIMESTAMP_NS}, {"duration(", JG_I64}};
+
+  column->nullable = word.ends_with('?');
+  if (column->nullable) word.remove_suffix(1);
+  if (word.starts_with("decimal(") && word.ends_with(')')) {
+    word = word.substr(8, word.size() - 9);
+    const size_t comma = std::min(word.find(','), word.size());
+    const auto precision = number(word.substr(0, comma));
+    const auto scale = number(word.substr(std::min(comma + 1, word.size())));
+    if (!precision || !scale || *precision < 1 || *precision > 38 || *scale > *precision) return false;
+    column->precision = *precision;
+    column->scale = *scale;
+    column->type = *precision <= 18 ? JG_DEC64 : JG_DEC128;
+    return true;
+  }
+  for (const auto& [name, type] : OF_A_ZONE_OR_UNIT) {
+    if (word.starts_with(name) && word.ends_with(')') && word.size() > name.size() + 1) {
+      column->type = type;
+      return true;
+    }
+  }
+  for (const auto& [name, type] : KINDS) {
+    if (word == name) {
+      column->type = type;
+      return true;
+    }
+  }
+  return false;
+}
+
 Status parse_descriptor(std::string_view text, Descriptor* out) {
   *out = {};
   if (!text.ends_with('\n')) return {"protocol", "the text of an NTF descriptor is cut"};
@@ -169,14 +169,6 @@ Status parse_descriptor(std::string_view text, Descriptor* out) {
     out->columns.push_back(std::move(column));
   }
   return {};
-}
-
-Status edge_descriptor(const EdgeOptions& options, Descriptor* out) {
-  JG_RETURN_IF_ERROR(parse_descriptor(options.ntf, out));
-  bool same = out->columns.size() == options.columns.size();
-  for (size_t i = 0; same && i < options.columns.size(); i++) same = out->columns[i].type == options.columns[i].type;
-  if (same) return {};
-  return {"internal", "edge '" + options.edge + "': its columns are not those of its tuple format"};
 }
 
 std::string first_difference(std::string_view mine, std::string_view theirs) {

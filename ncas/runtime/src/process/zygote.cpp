@@ -75,7 +75,7 @@ void reap(int control, std::set<pid_t>* children) {
   ::_exit(127);
 }
 
-// `request`: a name, and after a NUL the command to run if the instance is no fork of ours.
+// `request`: a name, and after a NUL the command to run if the instance is not a fork of ours.
 void spawn(int control, int signals, const std::string& request, int descriptor, std::set<pid_t>* children) {
   const pid_t zygote = ::getpid();
   const size_t name_end = std::min(request.find('\0'), request.size());

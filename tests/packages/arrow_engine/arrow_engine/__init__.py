@@ -38,7 +38,7 @@ def index(expression: Expression) -> int:
 
 
 class ArrowEngine:
-    """Groups and sorts in pyarrow: whole columns that are no floats."""
+    """Groups and sorts in pyarrow: whole columns that are not floats."""
 
     name = "arrow_engine"
 

@@ -33,7 +33,7 @@ def send(connection: socket.socket, message: Message) -> None:
 
 
 def receive(connection: socket.socket) -> Message:
-    """Raises EOFError when the other end is gone, ValueError for what is no message."""
+    """Raises EOFError when the other end is gone, ValueError for what is not a message."""
     magic, what, number, size = HEADER.unpack(_exactly(connection, HEADER.size))
     if magic != MAGIC:
         raise ValueError(f"{magic!r} begins no message of a card")
