@@ -1,25 +1,76 @@
 """A look into files for planning: as schema.infer_schema and statistics.estimate, but in a process of its own.
 
 What was found is kept by the files' states (path, size, time, inode), also that a file cannot be read; only what is new
-is asked of the prober.
+is asked of the prober, and what a plan will need (`look`) all at once.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from jumpgate.converters.prober import prober
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.file_state import FileState, file_state
-from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.dataflow.operators import Filter, Operator, Read
+from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
 from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
-#: schemas, files and columns of files that are kept
-SCHEMAS_MAX, FILES_MAX, COLUMNS_MAX, SELECTIONS_MAX = 1000, 100_000, 10_000, 10_000
+#: answers that are kept
+ANSWERS_MAX = 100_000
+#: the answer where a file cannot be read: reading the data will say why
+NOTHING: Mapping[str, Any] = {"estimate": Statistics(), "column": ColumnStatistics(), "selection": None}
 
 Options = tuple[tuple[str, str], ...]
+
+
+class _Question(NamedTuple):
+    """A verb of the worker's (probe_worker.VERBS) with its arguments, and the states of the files that it is about."""
+
+    verb: str
+    files: tuple[str, ...]
+    states: tuple[FileState, ...]
+    arguments: tuple[Any, ...]
+
+
+class _Answers:
+    """Those given last. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[_Question, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, question: _Question) -> bool:
+        return question in self._kept
+
+    def keep(self, question: _Question, answer: Any) -> None:
+        with self._lock:
+            self._kept[question] = answer
+            if len(self._kept) > ANSWERS_MAX:
+                self._kept.popitem(last=False)
+
+    def to(self, question: _Question) -> Any:
+        """What is known, or what the prober says now. Raises JumpgateError."""
+        with self._lock:
+            if question in self._kept:
+                self._kept.move_to_end(question)
+                return self._kept[question]
+        try:
+            answer = prober.ask(question.verb, question.files, *question.arguments)
+        except (MalformedData, MemoryLimit):
+            if question.verb not in NOTHING:
+                raise
+            answer = NOTHING[question.verb]
+        self.keep(question, answer)
+        return answer
+
+
+_answers = _Answers()
 
 
 def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]) -> Schema:
@@ -27,70 +78,108 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
 
     Raises as that does; MalformedData, which names the file, if a file ended the process that read it.
     """
-    return _schema(files, tuple(map(file_state, files)), format, tuple(sorted(options.items())))
-
-
-def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
-    """Rows and bytes of all files together, see statistics.estimate; unknown where a file cannot be read."""
-    rows, size = 0.0, 0.0
-    largest: tuple[str, FileState] | None = None
-    for file in files:
-        try:
-            state = file_state(file)
-            known = _size(file, state, format, options)
-        except JumpgateError:
-            return Statistics()
-        if known.rows is None or known.bytes is None:
-            return Statistics()
-        rows, size = rows + known.rows, size + known.bytes
-        if largest is None or state.size > largest[1].size:
-            largest = file, state
-    if largest is None:
-        return Statistics(rows, size)
-    column = functools.partial(_column_or_nothing, *largest, format, options, rows)
-    select = functools.partial(_selection_or_nothing, files, tuple(map(file_state, files)), format, options)
-    return Statistics(rows, size, column, select)
-
-
-@functools.lru_cache(SCHEMAS_MAX)
-def _schema(files: tuple[str, ...], _states: tuple[FileState, ...], format: str, options: Options) -> Schema:
-    found = prober.ask("schema", files, format, dict(options))
+    states = tuple(map(file_state, files))
+    found = _answers.to(_Question("schema", files, states, (format, tuple(sorted(options.items())))))
     assert isinstance(found, Schema)
     return found
 
 
-@functools.lru_cache(FILES_MAX)
-def _size(file: str, _state: FileState, format: str, options: Options) -> Statistics:
+def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
+    """Rows and bytes of all files together, see statistics.estimate; unknown where a file cannot be read."""
     try:
-        found = prober.ask("estimate", (file,), format, options)
-    except (MalformedData, MemoryLimit):
-        return Statistics()
-    assert isinstance(found, Statistics)
-    return found
-
-
-def _column_or_nothing(
-    file: str, state: FileState, format: str, options: Options, rows: float, name: str, type: DataType
-) -> ColumnStatistics:
-    try:
-        return _column(file, state, format, options, rows, name, type)
+        states = tuple(map(file_state, files))
+        known = [_answers.to(question) for question in _sizes(files, states, format, options)]
     except JumpgateError:
-        return ColumnStatistics()
+        return Statistics()
+    if any(k.rows is None or k.bytes is None for k in known):
+        return Statistics()
+    of = (files, states, format, options)
+    return Statistics(
+        sum((k.rows for k in known), 0.0),
+        sum((k.bytes for k in known), 0.0),
+        functools.partial(_column, *of),
+        functools.partial(_selection, *of),
+    )
 
 
-@functools.lru_cache(COLUMNS_MAX)
+def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
+    """Asks at once what is not known yet of Reads, or Filters over Reads, and of columns of them together: what
+    `estimate` and its answers' functions will be asked. What cannot be answered is left to these."""
+    wanted: dict[_Question, None] = {}
+    for node, names in questions:
+        try:
+            wanted |= dict.fromkeys(_about(node, names))
+        except JumpgateError:
+            continue
+    missing = [question for question in wanted if question not in _answers]
+    if len(missing) < 2:
+        return
+    answers = prober.ask_all([(q.verb, q.files, q.arguments) for q in missing])
+    for question, answer in zip(missing, answers or (), strict=False):
+        if not isinstance(answer, JumpgateError):
+            _answers.keep(question, answer)
+
+
+def _about(node: Operator, names: tuple[str, ...]) -> Iterator[_Question]:
+    read = node.input if isinstance(node, Filter) else node
+    assert isinstance(read, Read)
+    of = (read.files, tuple(map(file_state, read.files)), read.format, read.options)
+    yield from _sizes(*of)
+    if isinstance(node, Filter):
+        yield _tried(*of, node, names)
+    else:
+        for name in names:
+            yield _values(*of, name, read.schema[read.schema.names.index(name)].type)
+
+
+def _sizes(files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options) -> Iterator[_Question]:
+    """One for each file: what is read together differs from request to request."""
+    for file, state in zip(files, states, strict=True):
+        yield _Question("estimate", (file,), (state,), (format, options))
+
+
+def _values(
+    files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options, name: str, type: DataType
+) -> _Question:
+    return _Question("column", files, states, (format, options, name, type))
+
+
+def _tried(
+    files: tuple[str, ...],
+    states: tuple[FileState, ...],
+    format: str,
+    options: Options,
+    filter: Filter,
+    names: tuple[str, ...],
+) -> _Question:
+    """The same for any filter of these conditions, whatever other columns its Read has."""
+    schema = filter.input.schema
+    used = sorted(filter.predicate.columns())
+    where = {index: ColumnRef(schema[index].type, place) for place, index in enumerate(used)}
+    predicate = filter.predicate.remap(where.__getitem__)
+    dataflow = _encoded(format, Schema(tuple(schema[index] for index in used)), predicate)
+    columns: tuple[Field, ...] = tuple(schema[schema.names.index(name)] for name in names)
+    return _Question("selection", files, states, (format, options, dataflow, columns))
+
+
+@functools.lru_cache(maxsize=1000)
+def _encoded(format: str, schema: Schema, predicate: Expression) -> bytes:
+    read = Read(("/",), format, schema, tuple(range(len(schema))))
+    return proto.encode(Filter(read, predicate)).SerializeToString(deterministic=True)
+
+
 def _column(
-    file: str, _state: FileState, format: str, options: Options, rows: float, name: str, type: DataType
+    files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options, name: str, type: DataType
 ) -> ColumnStatistics:
     try:
-        found = prober.ask("column", (file,), format, options, rows, name, type)
-    except (MalformedData, MemoryLimit):
+        found = _answers.to(_values(files, states, format, options, name, type))
+    except JumpgateError:
         return ColumnStatistics()
     assert isinstance(found, ColumnStatistics)
     return found
 
 
-def _selection_or_nothing(
+def _selection(
     files: tuple[str, ...],
     states: tuple[FileState, ...],
     format: str,
@@ -98,27 +187,10 @@ def _selection_or_nothing(
     filter: Operator,
     names: tuple[str, ...],
 ) -> Selection | None:
-    from jumpgate.dataflow import proto
-
+    assert isinstance(filter, Filter)
     try:
-        dataflow = proto.encode(filter).SerializeToString(deterministic=True)
-        return _selection(files, states, format, options, dataflow, names)
+        found = _answers.to(_tried(files, states, format, options, filter, names))
     except JumpgateError:
-        return None
-
-
-@functools.lru_cache(SELECTIONS_MAX)
-def _selection(
-    files: tuple[str, ...],
-    _states: tuple[FileState, ...],
-    format: str,
-    options: Options,
-    dataflow: bytes,
-    names: tuple[str, ...],
-) -> Selection | None:
-    try:
-        found = prober.ask("selection", files, format, options, dataflow, names)
-    except (MalformedData, MemoryLimit):
         return None
     assert found is None or isinstance(found, Selection)
     return found

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.converters import probe_wire as wire
-from jumpgate.converters import samples, schema, selection, statistics
+from jumpgate.converters import schema, selection, statistics
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
@@ -28,9 +28,9 @@ MEMORY_BYTES_MAX = 2 << 30
 
 #: what can be asked; the first argument is the names of the files
 VERBS: Mapping[str, Callable[..., Any]] = {
-    "schema": schema.infer_schema,
+    "schema": lambda files, format, options: schema.infer_schema(files, format, dict(options)),
     "estimate": statistics.estimate,
-    "column": samples.column_statistics,
+    "column": statistics.column,
     "selection": selection.selection,
 }
 
@@ -43,10 +43,10 @@ def main(descriptor: int) -> None:
     wire.send(connection, {"ready": os.getpid()})
     with contextlib.suppress(EOFError, ConnectionError):
         while True:
-            verb, files, arguments, limit_s = wire.receive(connection)
+            questions, limit_s = wire.receive(connection)
             with _bounded(connection, limit_s):
-                answer = _answer(verb, files, arguments)
-            _tell(connection, answer)
+                answers = [_answer(*question) for question in questions]
+            _tell(connection, answers)
     os._exit(0)
 
 
@@ -97,11 +97,12 @@ def _answer(verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> di
     return {"error": {**error.to_dict(), "fields": fields}}
 
 
-def _tell(connection: socket.socket, answer: dict[str, Any]) -> None:
+def _tell(connection: socket.socket, answers: list[dict[str, Any]]) -> None:
     try:
-        wire.send(connection, answer)
+        wire.send(connection, answers)
     except (TypeError, ProtocolError) as e:
-        wire.send(connection, {"error": InternalError(f"what a look into files found cannot be told: {e}").to_dict()})
+        error = InternalError(f"what a look into files found cannot be told: {e}").to_dict()
+        wire.send(connection, [{"error": error}] * len(answers))
 
 
 def _named(files: tuple[str, ...]) -> str:

@@ -14,12 +14,15 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jumpgate import debug
 from jumpgate.converters import probe_wire as wire
 from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, ProtocolError, Unreachable, from_dict
+
+#: a verb (probe_worker.VERBS), files, what else the verb wants
+Question = tuple[str, tuple[str, ...], tuple[Any, ...]]
 
 #: requests that are answered at the same time; others wait
 WORKERS_MAX = 4
@@ -102,26 +105,35 @@ class Prober:
         """
         limit_s = self._limit_s + LIMIT_FILE_S * len(files)
         try:
-            return self._ask(limit_s, verb, files, arguments)
+            (answer,) = self._ask(limit_s, (verb, files, arguments))
         except _Died as death:
             if len(files) == 1:
                 raise _error_of(death, verb, files[0], limit_s) from None
+        else:
+            if isinstance(answer, JumpgateError):
+                raise answer
+            return answer
         for file in files:  # which of them was it?
             try:
-                self._ask(limit_s, verb, (file,), arguments)
+                self._ask(limit_s, (verb, (file,), arguments))
             except _Died as death:
                 raise _error_of(death, verb, file, limit_s) from None
-            except JumpgateError:
-                continue
         raise MalformedData(f"one of {len(files)} files, '{files[0]}' the first, ended the process that read them")
 
-    def _ask(self, limit_s: float, verb: str, files: tuple[str, ...], arguments: tuple[Any, ...]) -> Any:
+    def ask_all(self, questions: Sequence[Question]) -> list[Any] | None:
+        """What a worker answers to each, or the JumpgateError that it found; None if one of them ended it: asked one by
+        one, `ask` says which. Raises Unreachable."""
+        files = {file for _, of_one, _ in questions for file in of_one}
+        try:
+            return self._ask(self._limit_s + LIMIT_FILE_S * len(files), *questions)
+        except _Died:
+            return None
+
+    def _ask(self, limit_s: float, *questions: Question) -> list[Any]:
+        """Values, and errors that the worker found."""
         with self._lent() as worker:
-            answer = worker.ask([verb, files, arguments, limit_s], limit_s + PATIENCE_S)
-        if "error" not in answer:
-            return answer["ok"]
-        error = from_dict(answer["error"])
-        raise error
+            answers = worker.ask([questions, limit_s], limit_s + PATIENCE_S)
+        return [from_dict(answer["error"]) if "error" in answer else answer["ok"] for answer in answers]
 
     @contextlib.contextmanager
     def _lent(self) -> Iterator[_Worker]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,7 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, conjuncts
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Filter, Read
-from jumpgate.dataflow.types import DataType
+from jumpgate.dataflow.types import DataType, Field
 from jumpgate.errors import JumpgateError
 from jumpgate.nca.interface import ColumnStatistics, Selection
 
@@ -32,80 +32,95 @@ class _Unknown(Exception):
 
 
 def selection(
-    files: Sequence[str], format: str, options: Options, dataflow: bytes, names: tuple[str, ...] = ()
+    files: Sequence[str], format: str, options: Options, dataflow: bytes, fields: tuple[Field, ...] = ()
 ) -> Selection | None:
-    """Of a dataflow that is a Filter over a Read of the files: how many rows it chooses, and what is known of the
-    values of the columns `names` together. None where the files cannot be looked at.
+    """Of a dataflow that is a Filter over a Read of such files: how many rows it chooses, and what is known of the
+    values of the columns `fields` together. None where the files cannot be looked at.
     """
-    root, _ = proto.from_bytes(dataflow)
-    if not isinstance(root, Filter) or not isinstance(root.input, Read):
-        return None
     try:
         largest = max(files, key=os.path.getsize)
         status = os.stat(largest)
         total = estimate(tuple(files), format, options).rows or 0.0
-        found = _Sample(largest, status.st_mtime_ns, status.st_size, format, options, root.input, total)
-        return _selection(found, root, names, len(files) == 1)
+        sample = _Sample((largest, status.st_mtime_ns, status.st_size, format, options))
+        return _selection(sample, dataflow, fields, total, len(files) == 1)
     except (OSError, TypeError, ValueError, ArithmeticError, LookupError, pa.ArrowException, JumpgateError):
         return None
 
 
-def _selection(sample: _Sample, root: Filter, names: tuple[str, ...], alone: bool) -> Selection | None:
+def _selection(
+    sample: _Sample, dataflow: bytes, fields: tuple[Field, ...], total: float, alone: bool
+) -> Selection | None:
+    chosen, left, rows, whole = _chosen(sample, dataflow)
+    columns = []
+    for field in fields:
+        values, whole = sample.column(field)
+        rows = len(values)
+        columns.append(values)
+    if chosen is None:
+        return None
+    if isinstance(chosen, pa.Scalar):  # of literals alone
+        chosen = pa.array([chosen.as_py()] * rows, pa.bool_())
+    count = pc.sum(chosen).as_py() or 0
+    if whole and not left:
+        columns = [column.filter(pc.fill_null(chosen, False)) for column in columns]
+    column = ColumnStatistics()
+    if len(columns) == 1:
+        column = statistics_of(columns[0].to_pylist(), fields[0].type, float(count) if whole else total)
+    elif columns:
+        tuples = [*zip(*(c.to_pylist() for c in columns), strict=True)]
+        column = ColumnStatistics(distinct_of(tuples, float(len(tuples)) if whole else total))
+    return Selection(rows, count, whole and alone, left, column)
+
+
+@functools.lru_cache(maxsize=64)
+def _chosen(sample: _Sample, dataflow: bytes) -> tuple[Any, tuple[int, ...], int, bool]:
+    """What the conditions that can be tried make of the sample (None: none can), the numbers of the others, how many
+    rows were tried, and whether these are all."""
+    root, _ = proto.from_bytes(dataflow)
+    if not isinstance(root, Filter) or not isinstance(root.input, Read):
+        raise ValueError("not a Filter over a Read")
+    trial = _Trial(sample, root.input)
     chosen: Any = None
     left: list[int] = []
     for number, term in enumerate(conjuncts(root.predicate)):
         try:
-            found = sample.evaluate(term)
+            found = trial.evaluate(term)
         except (_Unknown, pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             left.append(number)
             continue
         chosen = found if chosen is None else pc.and_kleene(chosen, found)
-    if chosen is None:
-        return None
-    columns = [sample.column(name) for name in names]
-    if isinstance(chosen, pa.Scalar):  # of literals alone
-        chosen = pa.array([chosen.as_py()] * sample.rows, pa.bool_())
-    count = pc.sum(chosen).as_py() or 0
-    all_of_them = sample.whole and alone
-    if sample.whole and not left:
-        columns = [column.filter(pc.fill_null(chosen, False)) for column in columns]
-    column = ColumnStatistics()
-    if len(columns) == 1:
-        column = statistics_of(
-            columns[0].to_pylist(), sample.type_of(names[0]), float(count) if sample.whole else sample.total
-        )
-    elif columns:
-        tuples = [*zip(*(c.to_pylist() for c in columns), strict=True)]
-        column = ColumnStatistics(distinct_of(tuples, float(len(tuples)) if sample.whole else sample.total))
-    return Selection(sample.rows, count, all_of_them, tuple(left), column)
+    return chosen, tuple(left), trial.rows, trial.whole
 
 
-class _Sample:
-    """Rows of one file, column by column; the same rows of each."""
+class _Sample(NamedTuple):
+    """Rows of one file, column by column; the same rows of each. `file` is a file, its time of change, its size,
+    format and options."""
 
-    def __init__(
-        self, file: str, modified_ns: int, size: int, format: str, options: Options, read: Read, total: float
-    ) -> None:
-        self._of = (file, modified_ns, size, format, options)
+    file: tuple[str, int, int, str, Options]
+
+    def column(self, field: Field) -> tuple[Any, bool]:
+        """Values, and whether these are all. Raises LookupError where there are none."""
+        found, whole = _column(*self.file, field.name, field.type)
+        if not len(found):
+            raise LookupError(field.name)
+        return found, whole
+
+
+class _Trial:
+    """Evaluates expressions over a sample."""
+
+    def __init__(self, sample: _Sample, read: Read) -> None:
+        self._sample = sample
         self._read = read
         self.rows, self.whole = 0, False
-        self.total = total  # rows of all files
-
-    def type_of(self, name: str) -> DataType:
-        return self._read.schema[self._read.schema.names.index(name)].type
-
-    def column(self, name: str) -> Any:
-        found, self.whole = _column(*self._of, name, self.type_of(name))
-        self.rows = len(found)
-        if not self.rows:
-            raise LookupError(name)
-        return found
 
     def evaluate(self, e: Expression) -> Any:
         """An Arrow array or scalar. Raises _Unknown, and Arrow's errors."""
         match e:
             case ColumnRef():
-                return self.column(self._read.schema.names[e.index])
+                found, self.whole = self._sample.column(self._read.schema[e.index])
+                self.rows = len(found)
+                return found
             case Literal():
                 return pa.scalar(e.value)
             case Cast():

@@ -7,8 +7,9 @@ import os
 
 from jumpgate.converters.samples import column_statistics
 from jumpgate.dataflow.formats import formats
+from jumpgate.dataflow.types import DataType
 from jumpgate.errors import JumpgateError
-from jumpgate.nca.interface import Statistics
+from jumpgate.nca.interface import ColumnStatistics, Statistics
 
 
 def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...] = ()) -> Statistics:
@@ -25,6 +26,14 @@ def estimate(files: tuple[str, ...], format: str, options: tuple[tuple[str, str]
             return Statistics()
         size += status.st_size
     return Statistics(rows, size, functools.partial(column_statistics, files, format, options, rows))
+
+
+def column(
+    files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...], name: str, type: DataType
+) -> ColumnStatistics:
+    """Of a column of all files together, see samples.column_statistics."""
+    known = estimate(files, format, options)
+    return ColumnStatistics() if known.column is None else known.column(name, type)
 
 
 @functools.lru_cache(maxsize=100_000)

@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from jumpgate import debug, extras
 from jumpgate.client import notebook
-from jumpgate.errors import Cancelled, CapacityExceeded, InvalidDataflow, JumpgateError
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from jumpgate.client.progress import Follower
 
 #: how long a stream that broke off waits for the service to say why
 CAUSE_WAIT_S = 5.0
@@ -36,19 +38,25 @@ class Stream(Protocol):
 class Execution:
     """The running job as the service reports it: takes its events on a thread of its own, from the first to the last.
 
-    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data.
+    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data. `follower`
+    sees the events, too.
     """
 
-    def __init__(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
+    def __init__(
+        self, call: Iterable[Any], stop: Callable[[JumpgateError], None], follower: Follower | None = None
+    ) -> None:
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
+        self.follower = follower
         threading.Thread(target=self._follow, args=(call, stop), name="jumpgate-events", daemon=True).start()
 
     def _follow(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
         try:
             for event in call:
                 self.events.append(event)
+                if self.follower is not None:
+                    self.follower.see(event)
                 if event.state == "done":  # the service then takes the job down; nobody need wait for that
                     self.ended.set()
         except JumpgateError as error:
@@ -64,7 +72,8 @@ class Result:
 
     Batches are handed out as they arrive; iterating ends normally only after every producer's end frame matched *and*
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
-    Where a device was full before anything came, `again` runs the dataflow without it: `job` is then that one.
+    Where it failed before anything came, `again` may run the dataflow anew (without a device that was full, say): `job`
+    is then that one.
     """
 
     def __init__(
@@ -75,7 +84,7 @@ class Result:
         execution: Execution,
         cancel: Callable[[], None],
         restore: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
-        again: Callable[[str], Result] | None = None,
+        again: Callable[[JumpgateError], Result | None] | None = None,
     ) -> None:
         """`restore` makes batches of `schema` of what the stream delivers."""
         self.job = job
@@ -94,6 +103,11 @@ class Result:
         return tuple(self._execution.events)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
+        """What iterating gives. watched: the job's progress is shown to the end, not only until the first batch: for
+        those who do nothing with a batch but keep it."""
         if self._table is not None:
             yield from self._table.to_batches()
             return
@@ -103,29 +117,36 @@ class Result:
         delivered = 0
         while True:
             failure: JumpgateError | None = None
+            follower = self._execution.follower
             try:
+                if follower is not None:
+                    follower.wait()
                 for received in self._stream:
                     batch = received if self._restore is None else self._restore(received)
                     if delivered == 0 and debug.level() >= 5:
                         debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
                     delivered += 1
+                    if follower is not None and not watched:
+                        follower.rest()
                     yield batch
                 self._execution.ended.wait()
             except JumpgateError as broken:
                 self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
                 failure = broken
             finally:
+                if follower is not None:
+                    follower.rest()
                 self._release()
             failure = self._execution.error or failure
             if failure is None:
                 return
-            full = failure.fields.get("device") if isinstance(failure, CapacityExceeded) else None
-            if delivered or full is None or self._again is None:
+            other = None if delivered or self._again is None else self._again(failure)
+            if other is None:
                 raise failure from None
-            self._begin_again(self._again(str(full)))
+            self._begin_again(other)
 
     def _begin_again(self, other: Result) -> None:
-        """Goes on as a run of the same dataflow without the device that was full."""
+        """Goes on as another run of the same dataflow."""
         self.job, self._stream, self._execution = other.job, other._stream, other._execution
         self._again, self._release = other._again, other._release
         self._other = other  # which would cancel its job if it were dropped
@@ -133,7 +154,7 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """The whole result; raises the job's error if it failed."""
         if self._table is None:
-            self._table = pa.Table.from_batches(list(self), self.schema)
+            self._table = pa.Table.from_batches(list(self.batches(watched=True)), self.schema)
         return self._table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -12,6 +12,7 @@ from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.figures import figures
+from jumpgate.compiler.look_ahead import look_ahead
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.member_columns import member_columns
 from jumpgate.compiler.normalise import normalise
@@ -36,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     normalise,
     push_filters,
     anti_joins,
+    look_ahead,
     order_joins,
     prune_columns,
     map_operators,
@@ -55,7 +57,8 @@ def compile_dataflow(
     everything that no accelerator takes, ConfigError without devices.
     """
     options = options or CompileOptions()
-    refused: list[tuple[str, str]] = []
+    refused = [(name, "it turned out to be full; planned without it") for name in options.without]
+    devices = [device for device in devices if device.name not in options.without]
     while True:
         try:
             return _compile(root, devices, registry, options, refused)

@@ -145,10 +145,10 @@ class Estimator:
 
     def origin(self, node: Operator, key: Expression) -> tuple[Operator, Expression]:
         """The lowest node of which `key` is a column, and that column."""
-        *_, last = self._path(node, key)
+        *_, last = self.path(node, key)
         return last
 
-    def _path(self, node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
+    def path(self, node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
         """The nodes from `node` down to the one in which `key` originates, each with what the key is there."""
         while True:
             while isinstance(key, Cast):
@@ -291,7 +291,7 @@ class Estimator:
             Call(bool_, "ge", (key, Literal(key.type, round(limits.low)))),
             Call(bool_, "le", (key, Literal(key.type, round(limits.high)))),
         ]
-        chain = next((n for n, _ in self._path(side, mine) if isinstance(n, Filter)), None)
+        chain = next((n for n, _ in self.path(side, mine) if isinstance(n, Filter)), None)
         if chain is not None and chain.input is origin:
             terms += conjuncts(chain.predicate)
         found = self._select(Filter(origin, conjunction(tuple(terms))), origin, (origin.schema.names[column.index],))
@@ -454,28 +454,39 @@ class Estimator:
     def _groups(self, node: Operator, keys: tuple[Expression, ...]) -> float:
         """How many values the keys have together: of columns of one table no more than it has rows."""
         rows = self.rows(node)
-        by_table: dict[int, list[Expression]] = {}
-        for key in keys:
-            by_table.setdefault(id(self.origin(node, key)[0]), []).append(key)
         groups = 1.0
-        for of_table in by_table.values():
-            groups *= self._together(node, of_table, rows)
+        for table, of_table in self.by_table(node, keys):
+            groups *= self._together(node, table, of_table, rows)
         if groups <= 0 or rows <= 0:
             return max(min(groups, rows), 0.0)
         # so many of the groups that could be are there, if rows fall into them at random
         return max(1.0, min(rows, groups * -math.expm1(-rows / groups)))
 
-    def _together(self, node: Operator, keys: list[Expression], rows: float) -> float:
+    def by_table(self, node: Operator, keys: tuple[Expression, ...]) -> list[tuple[Operator, list[Expression]]]:
+        """The keys by the node in which they originate."""
+        found: dict[int, tuple[Operator, list[Expression]]] = {}
+        for key in keys:
+            origin, _ = self.origin(node, key)
+            found.setdefault(id(origin), (origin, []))[1].append(key)
+        return [*found.values()]
+
+    def names(self, node: Operator, table: Operator, keys: list[Expression]) -> tuple[str, ...]:
+        """Of the file's columns that the keys are; () if they are not, or if it is one."""
+        columns = [self.origin(node, key)[1] for key in keys]
+        if not isinstance(table, Read) or len(keys) < 2 or not all(isinstance(c, ColumnRef) for c in columns):
+            return ()
+        return tuple(sorted({table.schema.names[c.index] for c in columns if isinstance(c, ColumnRef)}))
+
+    def _together(self, node: Operator, table: Operator, keys: list[Expression], rows: float) -> float:
         """How many values the keys have together that are of one table."""
         left = min(self._left_of(node, key) for key in keys)
         product = 1.0
         for key in keys:
             distinct = self.column(node, key).distinct
             product *= min(left, rows) if distinct is None else distinct
-        table, columns = self.origin(node, keys[0])[0], [self.origin(node, key)[1] for key in keys]
-        if isinstance(table, Read) and len(keys) > 1 and all(isinstance(c, ColumnRef) for c in columns):
-            names = tuple(sorted({table.schema.names[c.index] for c in columns if isinstance(c, ColumnRef)}))
-            found = self._select(Filter(table, Literal(bool_, True)), table, names)
+        if names := self.names(node, table, keys):
+            assert isinstance(table, Read)
+            found = self._select(whole(table), table, names)
             if found is not None and found.column.distinct is not None:
                 product = min(product, remaining(found.column.distinct, self.rows(table), left))
         return min(product, left)
@@ -484,7 +495,7 @@ class Estimator:
         """How many rows of the key's table there may be among those of `node`: no more than anywhere on the way."""
         least = math.inf
         above: Operator | None = None
-        for place, _ in self._path(node, key):
+        for place, _ in self.path(node, key):
             if isinstance(above, Join) and _keeps_matched_alone(above):
                 least = min(least, self._partners(above, place))
             least, above = min(least, self.rows(place)), place
@@ -509,6 +520,11 @@ class Estimator:
         if node.match.completeness is not Completeness.PRUNE or result is None:
             return result
         return _pruned(self.of(pruned_leaf(node.match.operators)).rows, result)
+
+
+def whole(read: Read) -> Filter:
+    """All of its rows, for questions about several columns together."""
+    return Filter(read, Literal(bool_, True))
 
 
 def _keeps_matched_alone(node: Join) -> bool:

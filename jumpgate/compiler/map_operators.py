@@ -12,7 +12,7 @@ from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
 from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of
 
@@ -66,12 +66,12 @@ def map_operators(plan: Plan) -> Plan:
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """Hosts that differ in nothing but name and size form one pool, other devices where they name the same `pool`."""
+    """All hosts form one pool, wherever they are; other devices where they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
         key: object = device.name
         if device.kind == "host":
-            key = (device.kind, device.properties)
+            key = device.kind
         elif device.pool:
             key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
@@ -127,7 +127,7 @@ class _Mapper:
             if nca.name in excluded:
                 continue
             for devices in self.classes:
-                for answer in each(nca.operators.match_operations(node, devices[0], self.options.dialect)):
+                for answer in each(self._asked(nca, node, devices[0])):
                     if isinstance(answer, Unsupported):
                         self._refuse(node, nca, devices[0], answer)
                     elif (no := _beyond_limits(answer, devices[0]) or malformed(answer, node)) is not None:
@@ -139,6 +139,13 @@ class _Mapper:
             self._unmatched[id(node)] = node
             for child in node.inputs:
                 self.alternatives(child)
+
+    def _asked(self, nca: NCA, node: Operator, device: Device) -> Answer:
+        by_estimates = getattr(nca.operators, "match_estimated", None)
+        if by_estimates is None:
+            return nca.operators.match_operations(node, device, self.options.dialect)
+        answer: Answer = by_estimates(node, device, self.options.dialect, self.estimator)
+        return answer
 
     def _refuse(self, node: Operator, nca: NCA, device: Device, answer: Unsupported) -> None:
         self._answers.setdefault(id(node), []).append((f"'{nca.name}' on {device.name}", answer))
@@ -252,10 +259,9 @@ class _Mapper:
             answers = self._answers.get(id(node), [])
             said = "; ".join(f"{who}: {a.reason}" for who, a in answers)
             remedies = list(dict.fromkeys(a.remedy for _, a in answers if a.remedy))
-            way_out = " ".join(remedies) or "Add an accelerator that offers it, or leave this operator to the client."
-            problems.append(
-                f"cannot place {short(node)}: {said or f'none of {len(self.ncas)} NCAs offers {node.kind}'}. {way_out}"
-            )
+            way_out = " ".join(remedies) or "Add an accelerator that does, or leave this operator to the client."
+            nobody = f"no accelerator ({', '.join(self.nca_by_name) or 'there is none'}) offers {node.kind}"
+            problems.append(f"cannot place {short(node)}: {said or nobody}. {way_out}")
         if not problems:
             edges = "; ".join(f"{what}: {why}" for what, why in self.refused)
             problems.append(f"cannot place {short(root)}: no two NCAs agree on an edge ({edges}). Add a software host.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: (files, format, options) → what is known about them without reading data; None where nothing is
 StatisticsFunction = Callable[[tuple[str, ...], str, tuple[tuple[str, str], ...]], Statistics]
+#: Reads and Filters over Reads, each with columns of which something will be asked together
+LookFunction = Callable[[Iterable[tuple[Operator, tuple[str, ...]]]], None]
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,10 @@ class CompileOptions:
     speeds: seconds of a host's core for a unit of work as they were measured (jumpgate.nca.speeds), in place of the
     built-in ones. seconds_per_money: what a unit of money is worth; 0 = money is free.
     endpoints: where the client listens (host:port per partition), used when the request does not say.
-    statistics: what is known about files; None = nothing. beam: alternatives kept for each operator.
-    prefer: NCAs that are used wherever they match, whatever it costs. trace: keep the plan after each pass for explain.
+    statistics: what is known about files; None = nothing. look: told what they will be asked, to look it up at once.
+    beam: alternatives kept for each operator.
+    prefer: NCAs that are used wherever they match, whatever it costs. without: devices that are not used, as they
+    turned out to be too small. trace: keep the plan after each pass for explain.
     """
 
     parallelism: int = 0
@@ -43,8 +47,10 @@ class CompileOptions:
     dialect: Dialect = field(default_factory=Dialect)
     endpoints: tuple[str, ...] = ()
     statistics: StatisticsFunction | None = None
+    look: LookFunction | None = None
     beam: int = 4
     prefer: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     trace: bool = False
 
 

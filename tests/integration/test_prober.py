@@ -18,14 +18,18 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from jumpgate.client import connect, count, read
+from jumpgate.client import col, connect, count, read
+from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.converters import probe, probe_wire, probe_worker
-from jumpgate.converters.prober import WORKERS_MAX, Prober, prober
+from jumpgate.converters.prober import WORKERS_MAX, Prober, Question, prober
 from jumpgate.dataflow import types as t
+from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, ProtocolError
 from jumpgate.nca.interface import ColumnStatistics, Statistics
+from jumpgate.nca.registry import default_registry
 from jumpgate.testing.leaks import nothing_left, wait_until
+from tests.support.plans import host
 
 
 def parquet(path: Path, values: list[int]) -> str:
@@ -42,7 +46,8 @@ def aborting(path: Path) -> str:
 @pytest.fixture
 def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     prober.close()
-    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "jumpgate.testing.fragile_worker")
+    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "tests.support.fragile_worker")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     yield
     prober.close()
 
@@ -184,6 +189,64 @@ def test_what_is_known_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert probe.estimate((file,), "parquet").rows == 1.0
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many questions each round trip to a worker held."""
+    found: list[int] = []
+
+    def ask(self: Prober, limit_s: float, *questions: Question) -> list[object]:
+        found.append(len(questions))
+        return original(self, limit_s, *questions)
+
+    original = Prober._ask
+    monkeypatch.setattr(Prober, "_ask", ask)
+    return found
+
+
+@pytest.mark.parametrize("format", ["json", "parquet"])
+def test_a_plan_asks_once_and_never_again(format: str, tmp_path: Path, asked: list[int]) -> None:
+    left, right = tmp_path / f"left.{format}", tmp_path / f"right.{format}"
+    if format == "json":
+        left.write_text('{"id": 1, "a": 2, "b": 3}\n' * 2)
+        right.write_text('{"id": 1, "name": "one"}\n')
+    else:
+        pyarrow.parquet.write_table(pa.table({"id": [1, 1], "a": [2, 2], "b": [3, 3]}), left)
+        pyarrow.parquet.write_table(pa.table({"id": [1], "name": ["one"]}), right)
+    root = (
+        read(left, schema={"id": "int64", "a": "int64", "b": "int64"})
+        .filter(col("a") > 0)
+        .join(read(right, schema={"id": "int64", "name": "string"}).filter(col("name") != ""), on="id")
+        .aggregate(by=["name", "b"], rows=count())
+        .root
+    )
+    options = CompileOptions(statistics=probe.estimate, look=probe.look)
+    plan = compile_dataflow(root, (host("a"),), default_registry(), options)
+    assert len(asked) == 1 and asked[0] > 5
+    assert plan.figures.operators[plan.instances[0].fragment, 0].rows > 0
+    compile_dataflow(root, (host("a"),), default_registry(), options)
+    assert len(asked) == 1
+
+
+def test_questions_that_end_a_worker_together_are_asked_one_by_one(fragile: None, tmp_path: Path) -> None:
+    good, bad = parquet(tmp_path / "good.parquet", [1, 2]), aborting(tmp_path / "bad.orc")
+    reads = read(good).root, read(bad, schema={"a": "int64", "d": "float64"}).root
+    probe.look((node, node.schema.names) for node in reads)
+    known, damaged = probe.estimate((good,), "parquet"), probe.estimate((bad,), "orc")
+    assert known.rows == 2 and known.column is not None and known.column("a", t.int64).distinct == 2
+    assert damaged.column is not None and damaged.column("d", t.float64) == ColumnStatistics()
+
+
+def test_a_column_in_the_names_of_folders_has_the_values_of_all_files(tmp_path: Path) -> None:
+    for year in range(3):
+        (tmp_path / f"year={year}").mkdir()
+        parquet(tmp_path / f"year={year}" / "part.parquet", [1])
+    root = read(tmp_path).root
+    assert isinstance(root, Read)
+    found = probe.estimate(root.files, root.format, root.options)
+    assert found.rows == 3 and found.column is not None
+    assert found.column("year", t.int64) == ColumnStatistics(3.0, 0.0, 2.0, 0.0)
+
+
 def test_columns_of_a_file_that_ends_its_reader_are_unknown(fragile: None, tmp_path: Path) -> None:
     bad = aborting(tmp_path / "bad.orc")
     found = probe.estimate((bad,), "orc")
@@ -232,8 +295,8 @@ def test_the_wire_carries_what_planning_needs_and_nothing_else() -> None:
 def test_what_the_wire_does_not_carry_is_a_mistake_of_ours() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        probe_worker._tell(ours, {"ok": object()})
-        assert probe_wire.receive(theirs)["error"]["code"] == "internal"
+        probe_worker._tell(ours, [{"ok": object()}, {"ok": 1}])
+        assert [answer["error"]["code"] for answer in probe_wire.receive(theirs)] == ["internal", "internal"]
 
 
 def test_planning_loads_no_reader_into_this_process(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from jumpgate.errors import InvalidDataflow
 from jumpgate.study.suites import SUITES
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import SAID_BY_SUBSTRAIT, Generator
-from jumpgate.testing.shapes import shape
+from tests.support.shapes import shape
 
 SAID = (*SAID_BY_SUBSTRAIT, "window")
 

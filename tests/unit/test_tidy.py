@@ -39,7 +39,8 @@ MAY_KNOW = {
     "tpcds": {"dataflow"},
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},  # to start one; schemas; the cache folder
+    # to start one; schemas; the cache folder; numbers for people
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
     "templates": set(),
     "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }
@@ -59,7 +60,24 @@ FORBIDDEN = [
     )
 ]
 MARKERS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
-TEXT = {".py", ".cpp", ".h", ".j2", ".md", ".toml", ".proto", ".txt", ".json", ".yaml", ".yml", ".cfg", ".sh", ""}
+TEXT = {
+    ".py",
+    ".cpp",
+    ".h",
+    ".j2",
+    ".md",
+    ".toml",
+    ".proto",
+    ".txt",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".cfg",
+    ".sh",
+    "",
+    ".java",
+    ".xml",
+}
 
 
 def files() -> list[Path]:
@@ -81,6 +99,11 @@ def texts() -> Iterator[tuple[Path, str]]:
     for path in files():
         if path.suffix in TEXT and path != Path(__file__):
             yield path.relative_to(ROOT), path.read_text(errors="replace")
+
+
+def may_name_what_it_checks(path: Path) -> bool:
+    """Tests, pages and benchmarks may name one format or type of join; what tests share counts as code."""
+    return path.parts[0] in ("tests", "docs", "bench") and path.parts[:2] != ("tests", "support")
 
 
 def is_generated(path: Path) -> bool:
@@ -114,9 +137,13 @@ def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
 
 
 def part_of(name: str) -> str | None:
-    """`jumpgate.ncas.scan.read` → `ncas`; None for what is not ours, or free for all."""
+    """`jumpgate.ncas.cpp` → `ncas`; None for what is not ours, or free for all."""
     words = name.split(".")
-    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "debug", "extras", "plugins", "__version__"):
+    if (
+        words[0] != "jumpgate"
+        or len(words) < 2
+        or words[1] in ("errors", "debug", "extras", "plugins", "words", "__version__")
+    ):
         return None
     return words[1]
 
@@ -138,6 +165,23 @@ def test_nobody_knows_whom_he_may_not_know() -> None:
 def test_every_part_has_a_rule() -> None:
     parts = {part for name, _ in modules() if (part := part_of(name)) is not None}
     assert parts <= set(MAY_KNOW) | FREE
+
+
+def test_the_installed_kit_is_what_authors_run() -> None:
+    """The rest of what tests share is in tests/support, which nothing that is installed imports."""
+    known = dict(modules())
+    wanted = {"jumpgate.testing", *(f"jumpgate.testing.{name}" for name in ("check", "in_process", "rig"))}
+    found: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        found.add(name)
+        tree = ast.parse(known[name].read_text())
+        used = {n for i in imports(tree, name, False) for n in (i, i.rpartition(".")[0]) if n in known}
+        wanted |= {n for n in used if n.startswith("jumpgate.testing.")} - found
+    assert found == {name for name in known if name.startswith("jumpgate.testing")}
+    for name, path in known.items():
+        tree = ast.parse(path.read_text())
+        assert not [i for i in imports(tree, name, False) if i.split(".")[0] == "tests"], path
 
 
 def test_compiler_names_no_accelerator() -> None:
@@ -171,7 +215,9 @@ def test_text_mentions_no_machine_and_no_registry() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     defects = [
-        str(path) for path, text in texts() if MARKERS.search(text) and path.suffix in (".py", ".cpp", ".h", ".j2")
+        str(path)
+        for path, text in texts()
+        if MARKERS.search(text) and path.suffix in (".py", ".cpp", ".h", ".j2", ".java")
     ]
     assert not defects
 
@@ -180,9 +226,20 @@ def test_files_are_short() -> None:
     long = {
         str(path): lines
         for path, text in texts()
-        if path.suffix in (".py", ".cpp", ".h") and not is_generated(path) and (lines := text.count("\n")) > LINES_MAX
+        if path.suffix in (".py", ".cpp", ".h", ".java")
+        and not is_generated(path)
+        and (lines := text.count("\n")) > LINES_MAX
     }
     assert not long, f"longer than {LINES_MAX} lines; usually these are two ideas: {long}"
+
+
+def test_what_jvm_clients_share_knows_no_engine() -> None:
+    engines = re.compile(
+        r"import (?:static )?(?:org\.apache\.spark|com\.facebook\.presto|io\.trino|scala|org\.apache\.arrow)\b"
+    )
+    for path, text in texts():
+        if path.is_relative_to("clients/jvm"):
+            assert not engines.search(text), path
 
 
 def test_package_list_is_complete() -> None:

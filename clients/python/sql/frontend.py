@@ -41,6 +41,8 @@ _MIXED = re.compile(r"Decimal(?:128)?\((?:[^()]*,)?\d+, ?(?:15|7)\)", re.IGNOREC
 _OF_MEMBERSHIP = ("in list", "non-executable")
 #: in the display of an expression
 _SUBQUERY = "<subquery>"
+#: in a plan, of a subquery that DataFusion could not make a join of
+_CORRELATED = "outer_ref("
 _FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -86,7 +88,7 @@ class Frontend:
     def plan(self, text: str, parameters: Parameters, tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         try:
-            return limits.with_stack(lambda: self._plan(text, parameters, tables))
+            planned = limits.with_stack(lambda: self._plan(text, parameters, tables))
         except InvalidSql as error:
             if "Time64" in error.message:
                 written = functions.times_in_microseconds(text)
@@ -98,6 +100,9 @@ class Frontend:
             if any(said in error.message for said in _OF_MEMBERSHIP):
                 refusals.check(text, [token for token in tokens(text) if token.means])
             raise
+        if _CORRELATED in planned.shown and (written := membership.expand(text, exists=True)) != text:
+            return limits.with_stack(lambda: self._plan(written, parameters, tables))
+        return planned
 
     def frame(
         self, context: datafusion.SessionContext, planned: Planned, parameters: Parameters, tables: Sequence[Table]

@@ -1,0 +1,81 @@
+"""Says ahead what later passes will want to know about files, so that all of it can be looked up at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jumpgate.compiler.estimate import Estimator, whole
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import references, unique
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Read, UnionAll, Window
+
+Question = tuple[Operator, tuple[str, ...]]
+
+
+def look_ahead(plan: Plan) -> Plan:
+    """The plan as it is; `options.look` has been told the files, their filters, and the columns whose values matter:
+    keys of joins, groups and partitions, and what conditions are about."""
+    if plan.options.look is not None:
+        plan.options.look(dict.fromkeys(_Ahead(plan.estimator).questions(plan.root)))
+    return plan
+
+
+class _Ahead:
+    def __init__(self, estimator: Estimator) -> None:
+        self._estimator = estimator
+        self._seen: set[tuple[int, Expression]] = set()
+
+    def questions(self, root: Operator) -> Iterator[Question]:
+        for node in unique(root):
+            if isinstance(node, Read) or (isinstance(node, Filter) and isinstance(node.input, Read)):
+                yield node, ()
+            for input, keys in _keys(node):
+                for key in keys:
+                    yield from self._column(input, key)
+                for table, of_table in self._estimator.by_table(input, keys) if len(keys) > 1 else ():
+                    if isinstance(table, Read) and (names := self._estimator.names(input, table, of_table)):
+                        yield whole(table), names
+
+    def _column(self, node: Operator, key: Expression) -> Iterator[Question]:
+        """What is asked about the files' columns that a key is made of."""
+        above: Operator | None = None
+        for place, expression in self._estimator.path(node, key):
+            if (id(place), expression) in self._seen:
+                return
+            self._seen.add((id(place), expression))
+            match place, expression:
+                case Read(), ColumnRef(index=index):
+                    name = place.schema.names[index]
+                    yield place, (name,)
+                    if isinstance(above, Filter):
+                        yield above, (name,)
+                case UnionAll(), ColumnRef():
+                    for member in place.members:
+                        yield from self._column(member, expression)
+                case Aggregate(), ColumnRef(index=index) if index < len(place.keys):
+                    yield from self._column(place.input, place.keys[index])
+                case _, ColumnRef():
+                    pass
+                case _:
+                    for reference in references(place.schema, sorted(expression.columns())):
+                        yield from self._column(place, reference)
+            above = place
+
+
+def _keys(node: Operator) -> Iterator[tuple[Operator, tuple[Expression, ...]]]:
+    """Expressions whose values the estimate of the node's rows asks about, and of which input they are."""
+    match node:
+        case Filter():
+            for index in sorted(node.predicate.columns()):
+                yield node.input, references(node.input.schema, (index,))
+        case Join():
+            for left, right in zip(node.left_keys, node.right_keys, strict=True):
+                yield node.left, (left,)
+                yield node.right, (right,)
+        case Aggregate():
+            yield node.input, node.keys
+        case Distinct():
+            yield node.input, references(node.input.schema)
+        case Window():
+            yield node.input, node.partition_by
