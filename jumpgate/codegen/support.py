@@ -1,4 +1,4 @@
-"""What the C++ generator cannot do, each with its reason: asked by the software NCAs' operator interfaces."""
+"""What the C++ generator cannot do, each with its reason: asked by the operator interface of ncas/cpp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life-cycle that all software NCAs share: lower, generate, build, and run instances through their host's agent."""
+"""The life-cycle of generated programs: lower, generate, build, and run instances through their host's agent."""
 
 from __future__ import annotations
 

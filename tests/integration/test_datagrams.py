@@ -540,7 +540,7 @@ def test_a_row_that_fits_no_packet_is_an_error(fake: Fake, peers: Peers) -> None
 
 
 def test_instances_send_and_receive_datagrams(aggregates: Line, tmp_path: Path) -> None:
-    """The life-cycle of software NCAs, with an edge over datagrams on both sides of the switch."""
+    """The life-cycle of generated programs, with an edge over datagrams on both sides of the switch."""
     pairs = [*uniform(random.Random(8)), *nulls(random.Random(9))]
     file = tmp_path / "input.parquet"
     pq.write_table(pa.Table.from_batches([batch_of(KEYS, pairs)]), file)
@@ -620,6 +620,6 @@ def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) 
         asyncio.run(allocated(TCP))
 
 
-def test_the_data_path_has_the_channels_that_software_ncas_take() -> None:
+def test_the_data_path_has_the_channels_that_generated_programs_take() -> None:
     text = (runtime_source() / "src" / "executor" / "channels.cpp").read_text()
     assert tuple(re.findall(r'^    \{"(\w+)"', text, re.M)) == CHANNELS
