@@ -25,7 +25,7 @@ from jumpgate import client
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.measures import count, sum_
-from jumpgate.dataflow.named import col
+from jumpgate.dataflow.unresolved import col
 from jumpgate.tpcds import compare
 from jumpgate.tpcds.data import generate, path
 from jumpgate.tpcds.queries import QUERIES, Query

@@ -19,7 +19,7 @@ from bench._measure import Figure, medians, remark, report
 from jumpgate.dataflow.types import DataType, Schema, decimal, int32, int64, string
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
-from jumpgate.testing import cpp
+from tests.support import cpp
 
 HERE = Path(__file__).parent
 ROWS = 20_000_000

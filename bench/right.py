@@ -19,14 +19,14 @@ import click
 
 import jumpgate
 from bench._measure import Figure, remark, report
-from jumpgate.testing import roads_run, sqllogic, sqllogic_run
-from jumpgate.testing.random_trial import Trial
+from tests.support import roads_run, sqllogic, sqllogic_run
+from tests.support.random_trial import Trial
 
 T = TypeVar("T")
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "sql"
 FILES = 1000
 #: texts of one shape
-FILLS = 20
+FILLS = 40
 #: what is remarked of each figure
 SHOWN = 40
 PROGRESS_S = 30.0
@@ -119,7 +119,7 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         return Figure("roads_agree", right / count, 1.0, "higher", compared)
 
     def files() -> Figure:
-        from jumpgate.testing.hostile import files_right_or_typed
+        from tests.support.hostile import files_right_or_typed
 
         share = files_right_or_typed(FILES, bench.seed)
         return Figure("files_right_or_typed", share, 1.0, "higher", f"of {FILES} damaged or awkward files")

@@ -15,8 +15,8 @@ import click
 
 from bench._measure import Figure, remark, report
 from jumpgate.codegen import toolchain
-from jumpgate.testing import cpp
 from jumpgate.tpcds.data import generate, path
+from tests.support import cpp
 
 HERE = Path(__file__).parent
 COLUMNS = ("ss_sold_date_sk", "ss_item_sk", "ss_ext_sales_price")

@@ -32,7 +32,7 @@ from jumpgate.codegen import cache
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import JumpgateError
 from jumpgate.ntf.codec import arrow_schema
-from jumpgate.study import stays, suites
+from jumpgate.study import coverage, suites
 from jumpgate.study.report import Study
 from jumpgate.study.runs import study
 from jumpgate.tpcds.data import generate, path
@@ -116,7 +116,7 @@ class Bench:
         right = 0
         for format in formats():
             connection, oracle = self.engines(suite, format)
-            for outcome in stays.outcomes(connection, suite, oracle, "always"):
+            for outcome in coverage.outcomes(connection, suite, oracle, "always"):
                 right += outcome.verdict == "right"
                 if outcome.verdict != "right":
                     remark(f"  {suite.title} query {outcome.query} from {format}: {outcome.detail}")

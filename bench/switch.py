@@ -35,8 +35,8 @@ from jumpgate.p4.switch import library
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, Switch
 from jumpgate.service import embedded
-from jumpgate.testing import cpp, switch_by_hand
 from jumpgate.tpcds.data import generate, path
+from tests.support import cpp, switch_by_hand
 
 HERE = Path(__file__).parent
 SECONDS = 1.5

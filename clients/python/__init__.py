@@ -41,7 +41,7 @@ from jumpgate.dataflow.measures import (
     variance,
     variance_pop,
 )
-from jumpgate.dataflow.named import col, f, lit, when
+from jumpgate.dataflow.unresolved import col, f, lit, when
 
 if TYPE_CHECKING:
     from jumpgate.client.result import Result

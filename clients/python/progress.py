@@ -12,8 +12,7 @@ import threading
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from jumpgate import debug
-from jumpgate.observe import units
+from jumpgate import debug, words
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -35,11 +34,11 @@ class Progress(NamedTuple):
     left_s: float | None = None
 
     def __str__(self) -> str:
-        read = f"{units.rows(self.rows)} rows, {units.size(self.bytes)} read"
+        read = f"{words.rows(self.rows)} rows, {words.size(self.bytes)} read"
         if self.left_s is None:
             return read
         seconds = max(1, round(self.left_s))
-        return f"{read}, about {f'{seconds} s' if seconds < 100 else units.duration(seconds)} left"
+        return f"{read}, about {f'{seconds} s' if seconds < 100 else words.duration(seconds)} left"
 
 
 class Display(Protocol):

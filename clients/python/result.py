@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jumpgate import debug, extras
 from jumpgate.client import notebook
-from jumpgate.errors import Cancelled, CapacityExceeded, InvalidDataflow, JumpgateError
+from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
     import pandas
@@ -72,7 +72,8 @@ class Result:
 
     Batches are handed out as they arrive; iterating ends normally only after every producer's end frame matched *and*
     the service reported success, else it raises the job's error. A result that is dropped unread cancels its job.
-    Where a device was full before anything came, `again` runs the dataflow without it: `job` is then that one.
+    Where it failed before anything came, `again` may run the dataflow anew (without a device that was full, say): `job`
+    is then that one.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Result:
         execution: Execution,
         cancel: Callable[[], None],
         restore: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
-        again: Callable[[str], Result] | None = None,
+        again: Callable[[JumpgateError], Result | None] | None = None,
     ) -> None:
         """`restore` makes batches of `schema` of what the stream delivers."""
         self.job = job
@@ -139,13 +140,13 @@ class Result:
             failure = self._execution.error or failure
             if failure is None:
                 return
-            full = failure.fields.get("device") if isinstance(failure, CapacityExceeded) else None
-            if delivered or full is None or self._again is None:
+            other = None if delivered or self._again is None else self._again(failure)
+            if other is None:
                 raise failure from None
-            self._begin_again(self._again(str(full)))
+            self._begin_again(other)
 
     def _begin_again(self, other: Result) -> None:
-        """Goes on as a run of the same dataflow without the device that was full."""
+        """Goes on as another run of the same dataflow."""
         self.job, self._stream, self._execution = other.job, other._stream, other._execution
         self._again, self._release = other._again, other._release
         self._other = other  # which would cancel its job if it were dropped

@@ -25,7 +25,18 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator, Send
 from jumpgate.dataflow.types import Schema
-from jumpgate.errors import Cancelled, InvalidDataflow, JumpgateError, ProtocolError, TimedOut, Unreachable, from_dict
+from jumpgate.errors import (
+    Cancelled,
+    CapacityExceeded,
+    InstanceFailed,
+    InvalidDataflow,
+    JumpgateError,
+    ProtocolError,
+    TimedOut,
+    Unreachable,
+    from_dict,
+)
+from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
@@ -43,6 +54,9 @@ _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", 256 << 20),
     ("grpc.max_metadata_size", 1 << 20),  # a typed error travels as metadata
+    ("grpc.keepalive_time_ms", 5000),  # a service that cannot be reached any more is given up after eight seconds
+    ("grpc.keepalive_timeout_ms", 3000),
+    ("grpc.http2.max_pings_without_data", 0),
 )
 #: statuses without a typed error: the network's or gRPC's own
 _STATUSES: dict[grpc.StatusCode, type[JumpgateError]] = {
@@ -79,24 +93,27 @@ class Session:
     """Runs dataflows at one service. Thread-safe; results may be read side by side. A context manager.
 
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
-    where results arrive (it must be reachable from the instances). parallelism: instances per operator (0: one on each
-    host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
-    each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
-    long to wait for a service at `address` that is only starting. progress: whether a job of more than a second shows
-    how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
+    where results arrive (it must be reachable from the instances); None: that by which this machine reaches the
+    service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
+    timeout_ms: of a whole run (0: none). memory_limit_bytes: of each instance's tables (0: what its host can give).
+    prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
+    starting. retries: how often a dataflow is run again whose host was lost before any of its result arrived. progress:
+    whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks and, on
+    stderr, in terminals.
     """
 
     def __init__(
         self,
         address: str | None = None,
         *,
-        host: str = "127.0.0.1",
+        host: str | None = None,
         parallelism: int = 0,
         threads: int = 0,
         timeout_ms: int = 0,
         memory_limit_bytes: int = 0,
         prefer: tuple[str, ...] = (),
         wait_s: float = 0.0,
+        retries: int = 0,
         progress: bool = True,
     ) -> None:
         self._service = None
@@ -106,7 +123,7 @@ class Session:
             self._service = embedded.start()
             address = self._service.address
         self.address = address
-        self._host = host
+        self._host = facing(address) if host is None else host
         self._shows_progress = progress
         self._options = pb.Options(
             parallelism=parallelism,
@@ -124,16 +141,24 @@ class Session:
         self._requests: OrderedDict[tuple[int, Dialect], tuple[Operator, dataflow_pb2.Dataflow]] = OrderedDict()
         self._lock = threading.Lock()
         self._closed = False
+        self._retries = retries
 
     def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
         """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting.
 
         text: what a person wrote, for the job's report.
         """
-        return self._start(_without_send(dataflow.root), dialect or DEFAULT, text, ())
+        root, retries = _without_send(dataflow.root), self._retries
+        while True:
+            try:
+                return self._start(root, dialect or DEFAULT, text, (), retries)
+            except (InstanceFailed, Unreachable) as lost:
+                if not retries or "host" not in lost.fields:
+                    raise
+                retries -= 1
 
-    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...]) -> Result:
-        """One job; another one without the device that turns out to be too small for it."""
+    def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...], retries: int) -> Result:
+        """One job; another one without the device that turns out to be too small for it, or after a host was lost."""
         options = pb.Options()
         options.CopyFrom(self._options)
         options.without.extend(without)
@@ -153,8 +178,12 @@ class Session:
         follower = None if shown is None else Follower(job.job_id, job.explain_json, job.stages, shown)
         execution = Execution(_events(call, self.address), endpoint.close, follower)
 
-        def again(device: str) -> Result:
-            return self._start(root, dialect, text, (*without, device))
+        def again(failure: JumpgateError) -> Result | None:
+            if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
+                return self._start(root, dialect, text, (*without, str(failure.fields["device"])), retries)
+            if retries and isinstance(failure, InstanceFailed | Unreachable) and "host" in failure.fields:
+                return self._start(root, dialect, text, without, retries - 1)
+            return None
 
         schema, restore = _delivered(root.schema, arrow_schema(descriptor.schema))
         result = Result(job.job_id, schema, endpoint, execution, call.cancel, restore, again)

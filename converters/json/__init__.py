@@ -25,6 +25,10 @@ def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{json.dumps(n)}: {_value(v)}' for n, v in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, decimal.Decimal):
         return f"{value:f}"
     if isinstance(value, datetime.date | datetime.time) or (isinstance(value, float) and not math.isfinite(value)):

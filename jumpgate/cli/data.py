@@ -9,9 +9,9 @@ import click
 from jumpgate.cli import output
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError
-from jumpgate.observe.units import size
 from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.schemas import TABLES
+from jumpgate.words import size
 
 
 @click.group("data")

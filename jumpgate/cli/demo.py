@@ -14,10 +14,10 @@ from jumpgate.cli import output, result
 from jumpgate.cli.options import json_option
 from jumpgate.codegen import cache
 from jumpgate.dataflow.formats import formats
-from jumpgate.observe.units import duration
 from jumpgate.tpcds import compare
 from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.queries import QUERIES
+from jumpgate.words import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa

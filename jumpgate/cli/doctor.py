@@ -22,7 +22,7 @@ from jumpgate.errors import BuildError
 from jumpgate.extras import EXTRAS
 from jumpgate.nca.device_kind import DeviceKinds
 from jumpgate.nca.registry import default_registry
-from jumpgate.observe.units import size
+from jumpgate.words import size
 
 MEMORY_BYTES_MIN = 2 << 30
 CACHE_BYTES_MIN = 1 << 30

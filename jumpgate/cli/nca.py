@@ -93,9 +93,19 @@ def show(name: str, as_json: bool) -> None:
               help="Directed dataflows of each operator that run on real processes.")  # fmt: skip
 @click.option("--dataflows", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A Python file of your own: its `dataflows` is a dictionary of names and dataflows.")  # fmt: skip
+@click.option("--format", "of", multiple=True, metavar="FORMAT",
+              help="Formats of the files that random dataflows read; by default all. May be repeated.")  # fmt: skip
 @json_option
 @click.pass_context
-def check(context: click.Context, name: str, cases: int, directed: int, dataflows: Path | None, as_json: bool) -> None:
+def check(
+    context: click.Context,
+    name: str,
+    cases: int,
+    directed: int,
+    dataflows: Path | None,
+    of: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Run the conformance kit: directed and random dataflows against a reference engine, instances that are killed.
 
     Exit code 1 if anything is found.
@@ -107,7 +117,8 @@ def check(context: click.Context, name: str, cases: int, directed: int, dataflow
 
     found = registry()
     own = [] if dataflows is None else [Case(f"{dataflows.name}: {n}", d.root) for n, d in load_dataflows(dataflows)]
-    report = check_nca(found.get(name), found, load(), cases, directed, own)
+    wanted = [formats()[name].name for name in of]
+    report = check_nca(found.get(name), found, load(), cases, directed, own, wanted or None)
     if as_json:
         output.print_json(report.to_dict())
     else:

@@ -83,7 +83,7 @@ def scratch() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def touch(path: Path) -> bool:
+def mark_used(path: Path) -> bool:
     """Marks an entry as just used; False if there is none."""
     try:
         os.utime(path)

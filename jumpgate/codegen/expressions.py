@@ -1,7 +1,7 @@
 """Expressions → C++ statements with exact arithmetic and three-valued logic.
 
 A value is a pair of C++ texts: the value, and the condition under which it is NULL (None: never). Texts are built from
-generated names only; nothing of a request (names, literals) is ever pasted. The oracle is jumpgate/dataflow/bodies.py.
+generated names only; nothing of a request (names, literals) is ever pasted. dataflow/reference.py is the oracle.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def runtime(variant: str | None = None) -> Runtime:
     variant = variant or default_variant()
     if variant not in VARIANTS:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
-    home = runtime_home(variant)
-    if not cache.touch(home):
+    home = _home(variant)
+    if not cache.mark_used(home):
         with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
             if not home.exists():
                 home = _build_runtime(variant)
@@ -93,9 +93,10 @@ def runtime(variant: str | None = None) -> Runtime:
 
 
 def artifact(key: str, variant: str | None = None) -> Path | None:
-    """The built program of that content key, or None. It belongs to the current runtime and marks itself as used."""
+    """The built program of that content key, or None; at once, also while the runtime is built. It belongs to the
+    current runtime and marks itself as used."""
     path = _artifact_path(key, variant)
-    return path if cache.touch(path) else None
+    return path if cache.mark_used(path) else None
 
 
 def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
@@ -106,10 +107,10 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
     `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
     """
     path = _artifact_path(key, variant)
-    if cache.touch(path):
+    if cache.mark_used(path):
         return path
     with cache.locked(f"artifact-{key}"):
-        if not cache.touch(path):
+        if not cache.mark_used(path):
             _compile(name, source, path, variant or default_variant(), runtime(variant).include)
             cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
     with contextlib.suppress(OSError):
@@ -120,7 +121,7 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
 def _artifact_path(key: str, variant: str | None) -> Path:
     if not re.fullmatch(r"[0-9A-Za-z_.-]{1,128}", key):
         raise ValueError(f"not an artifact key: {key!r}")
-    return cache.root() / "artifacts" / runtime(variant).key / f"{key}.so"
+    return cache.root() / "artifacts" / _home(variant or default_variant()).name / f"{key}.so"
 
 
 def _compile(name: str, source: str, target: Path, variant: str, include: Path) -> None:
@@ -188,6 +189,12 @@ def _sources() -> Iterator[tuple[str, Path]]:
         for path in sorted(base.rglob("*")):
             if path.suffix in (".cpp", ".h") or path.name == "CMakeLists.txt":
                 yield f"{package}/{path.relative_to(base)}", path
+
+
+@functools.cache
+def _home(variant: str) -> Path:
+    """The runtime's folder, for the life of this process."""
+    return runtime_home(variant)
 
 
 def runtime_home(variant: str | None = None) -> Path:

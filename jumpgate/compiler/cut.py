@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 
-from jumpgate.compiler.plan import DeviceFull, Exchange, Mapped, Plan, Site
+from jumpgate.compiler.plan import DeviceFull, Exchange, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.layouts import Layout
@@ -168,7 +168,7 @@ def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load:
     return InstancePlan(
         id=fragment.instances[index],
         fragment=f"f{fragment.index}",
-        nca=_owner(plan, fragment),
+        nca=site.nca,
         device=device,
         root=fragment.root,
         index=index,
@@ -180,21 +180,6 @@ def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load:
         stage=stages.of_fragment[fragment.index],
         options=_dialect(plan.options.dialect),
     )
-
-
-def _owner(plan: Plan, fragment: Fragment) -> str:
-    """Of several fused NCAs the one that answered for the fragment's topmost operator; all share one life-cycle."""
-    if not fragment.site.fusion:
-        return fragment.site.nca
-    owners: dict[type[Operator], str] = {}
-    assert plan.chosen is not None
-    for box in unique(plan.chosen.root):
-        if isinstance(box, Mapped) and box.site.fusion == fragment.site.fusion:
-            owners[type(box.match.operators[-1])] = box.match.nca
-    node = fragment.root.input
-    while type(node) not in owners and node.inputs:
-        node = node.inputs[0]
-    return owners.get(type(node), fragment.site.nca)
 
 
 def _dialect(dialect: Dialect) -> tuple[tuple[str, str], ...]:

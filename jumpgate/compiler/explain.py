@@ -12,6 +12,7 @@ from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
+from jumpgate.words import counted
 
 #: a line of a plan that stands for an operator that was printed before
 AGAIN = re.compile(r" *@[0-9]+ again")
@@ -104,8 +105,8 @@ def _why(best: Candidate, other: Candidate) -> str:
     if other.money > best.money:
         return f"costs {other.money:g}, the chosen one {best.money:g}"
     if other.fragments > best.fragments:
-        return f"has {other.fragments} nodes, the chosen one {best.fragments}"
-    return f"takes {other.matches} matches, the chosen one {best.matches}"
+        return f"has {counted(other.fragments, 'fragment')}, the chosen one {best.fragments}"
+    return f"takes {counted(other.matches, 'match')}, the chosen one {best.matches}"
 
 
 def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -> list[str]:
@@ -127,12 +128,14 @@ def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -
 def _noted(expected: dict[str, float]) -> str:
     """`~1.2 k rows (×/÷ 1.3), 14.4 kB, 3.1 ms`; rows that are known for sure have no sign and no factor."""
     sure = expected["doubt"] <= 1.0
-    rows = f"{count(expected['rows'])} rows" if sure else f"~{count(expected['rows'])} rows (×/÷ {expected['doubt']:g})"
+    rows = counted(count(expected["rows"]), "row")
+    if not sure:
+        rows = f"~{rows} (×/÷ {expected['doubt']:g})"
     return f"{rows}, {size(expected['bytes'])}, {_seconds(expected['seconds'])}"
 
 
 def _was(measured: dict[str, float]) -> str:
-    parts = [f"{count(measured['rows'])} rows"] if "rows" in measured else []
+    parts = [counted(count(measured["rows"]), "row")] if "rows" in measured else []
     if "seconds" in measured:
         parts.append(f"{_seconds(measured['seconds'])} of a core for the passes that end here")
     return ", ".join(parts)
@@ -167,7 +170,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
     for name, f in data["fragments"].items():
         where = ", ".join(f"{i['id']} on {i['device']}" for i in f["instances"])
         stage = f"stage {f['stage']} of {data['stages']}"
-        lines.append(f"fragment {name}: {f['nca']}, {stage}, {f['threads']} threads: {where}")
+        lines.append(f"fragment {name}: {f['nca']}, {stage}, {counted(f['threads'], 'thread')}: {where}")
         lines += [f"  {note}" for note in (f["note"],) if note]
         lines += [f"  {line}" for line in _with_figures(f, {} if counters is None else measured(counters, name))]
     for e in data["edges"]:
@@ -176,10 +179,12 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
             f"{e['layout']} over {e['transport']}"
         )
     cost = data["cost"]
-    estimate = "no statistics: fewest nodes" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"
+    estimate = (
+        "no statistics: fewest fragments" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"
+    )
     if data["seconds"] is not None:
         estimate += f", the whole job {_seconds(data['seconds'])}"
-    lines.append(f"chosen: {cost['fragments']} nodes, {cost['matches']} matches; {estimate}")
+    lines.append(f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}")
     for lost in data["lost"]:
         lines.append(f"lost: {lost['why']}")
         lines += [f"  {line}" for line in lost["graph"]]

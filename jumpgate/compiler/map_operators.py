@@ -66,12 +66,12 @@ def map_operators(plan: Plan) -> Plan:
 
 
 def device_classes(devices: Iterable[Device]) -> list[tuple[Device, ...]]:
-    """Hosts that differ in nothing but name and size form one pool, other devices where they name the same `pool`."""
+    """All hosts form one pool, wherever they are; other devices where they name the same `pool`."""
     pools: dict[object, list[Device]] = {}
     for device in devices:
         key: object = device.name
         if device.kind == "host":
-            key = (device.kind, device.properties)
+            key = device.kind
         elif device.pool:
             key = (device.kind, device.pool)
         pools.setdefault(key, []).append(device)
@@ -259,10 +259,9 @@ class _Mapper:
             answers = self._answers.get(id(node), [])
             said = "; ".join(f"{who}: {a.reason}" for who, a in answers)
             remedies = list(dict.fromkeys(a.remedy for _, a in answers if a.remedy))
-            way_out = " ".join(remedies) or "Add an accelerator that offers it, or leave this operator to the client."
-            problems.append(
-                f"cannot place {short(node)}: {said or f'none of {len(self.ncas)} NCAs offers {node.kind}'}. {way_out}"
-            )
+            way_out = " ".join(remedies) or "Add an accelerator that does, or leave this operator to the client."
+            nobody = f"no accelerator ({', '.join(self.nca_by_name) or 'there is none'}) offers {node.kind}"
+            problems.append(f"cannot place {short(node)}: {said or nobody}. {way_out}")
         if not problems:
             edges = "; ".join(f"{what}: {why}" for what, why in self.refused)
             problems.append(f"cannot place {short(root)}: no two NCAs agree on an edge ({edges}). Add a software host.")

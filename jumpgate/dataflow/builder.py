@@ -18,7 +18,6 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import cast_to
 from jumpgate.dataflow.joins import join_operator
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, as_named
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -42,10 +41,11 @@ from jumpgate.dataflow.partitions import as_option, partition_fields, with_parti
 from jumpgate.dataflow.resolve import Scope, describe, name_of, suggest
 from jumpgate.dataflow.tree import tree
 from jumpgate.dataflow.types import DataType, Field, Schema, parse_type
+from jumpgate.dataflow.unresolved import Aggregation, Order, Unresolved, as_column, as_expression
 from jumpgate.dataflow.validate import DEPTH_MAX
 from jumpgate.errors import InvalidDataflow
 
-Columns = str | Named | Sequence["str | Named"]
+Columns = str | Unresolved | Sequence["str | Unresolved"]
 #: finds a schema in the files themselves: (files, format, options) → schema
 Inference = Callable[[tuple[str, ...], str, dict[str, str]], Schema]
 
@@ -72,14 +72,14 @@ class Dataflow:
         """The operators as a tree, root first."""
         return tree(self.root)
 
-    def filter(self, *predicates: Named) -> Dataflow:
+    def filter(self, *predicates: Unresolved) -> Dataflow:
         """Rows for which all predicates are true (not NULL)."""
         scope = Scope("filter", self.schema)
-        terms = [scope.predicate(as_named(p)) for p in predicates]
+        terms = [scope.predicate(as_expression(p)) for p in predicates]
         scope.done()
         return self._then(Filter(self.root, conjunction(tuple(t for t in terms if t is not None))))
 
-    def select(self, *columns: str | Named, **named: object) -> Dataflow:
+    def select(self, *columns: str | Unresolved, **named: object) -> Dataflow:
         """Exactly these columns: names, expressions with .alias(name), or name=expression."""
         scope = Scope("select", self.schema)
         pairs = _named_columns(scope, columns, named)
@@ -91,7 +91,7 @@ class Dataflow:
 
     project = select
 
-    def with_columns(self, *columns: Named, **named: object) -> Dataflow:
+    def with_columns(self, *columns: Unresolved, **named: object) -> Dataflow:
         """All columns and these; one with the name of an existing column replaces it in its place."""
         scope = Scope("with_columns", self.schema)
         new = _named_columns(scope, columns, named)
@@ -111,7 +111,7 @@ class Dataflow:
         left_on: Columns | None = None,
         right_on: Columns | None = None,
         how: str = "inner",
-        where: Named | None = None,
+        where: Unresolved | None = None,
         suffix: str | None = None,
     ) -> Dataflow:
         """Equi-join; `other` is the build side, best the smaller one.
@@ -139,18 +139,18 @@ class Dataflow:
         found = tuple(m for m in resolved if m is not None)
         return self._then(Aggregate(self.root, tuple(e for _, e in keys), tuple(n for n, _ in keys), found))
 
-    def sort(self, *keys: str | Named | Order) -> Dataflow:
+    def sort(self, *keys: str | Unresolved | Order) -> Dataflow:
         """Total order by the keys: names, expressions, or `.desc()` / `.asc()` of them."""
         return self._then(Sort(self.root, self._sort_keys("sort", keys)))
 
-    def top(self, count: int, *keys: str | Named | Order, offset: int = 0) -> Dataflow:
+    def top(self, count: int, *keys: str | Unresolved | Order, offset: int = 0) -> Dataflow:
         """The first `count` rows in that order, after `offset`."""
         scope = Scope("top", self.schema)
         _check_count(scope, count, offset)
         scope.done()
         return self._then(Sort(self.root, self._sort_keys("top", keys), count, offset))
 
-    def skyline(self, *keys: str | Named | Order) -> Dataflow:
+    def skyline(self, *keys: str | Unresolved | Order) -> Dataflow:
         """The rows that no other row dominates, that is, is at least as good by every key and better by one: small
         values are better, with `.desc()` large ones."""
         return self._then(Skyline(self.root, self._sort_keys("skyline", keys)))
@@ -217,7 +217,7 @@ class Dataflow:
             raise InvalidDataflow(f"{root.kind} after send: send must be the last operator", operator=root.kind)
         return _checked(root, _deeper(self.depth))
 
-    def _sort_keys(self, operator: str, keys: tuple[str | Named | Order, ...]) -> tuple[SortKey, ...]:
+    def _sort_keys(self, operator: str, keys: tuple[str | Unresolved | Order, ...]) -> tuple[SortKey, ...]:
         scope = Scope(operator, self.schema)
         if not keys:
             scope.problem(f"{operator} needs at least one key")
@@ -308,7 +308,7 @@ def _named_columns(
     named: Mapping[str, object],
 ) -> list[tuple[str, Expression]]:
     """(name, typed expression) of each; problems noted for what has no name or does not resolve."""
-    wanted = [(None, as_column(c)) for c in columns] + [(n, as_named(e)) for n, e in named.items()]
+    wanted = [(None, as_column(c)) for c in columns] + [(n, as_expression(e)) for n, e in named.items()]
     pairs = []
     for given, expression in wanted:
         name = given or name_of(expression)
@@ -322,7 +322,7 @@ def _named_columns(
 
 def _measure(scope: Scope, measure: Aggregation, name: str | None) -> Measure | None:
     if not isinstance(measure, Aggregation):
-        what = describe(measure) if isinstance(measure, Named) else repr(measure)
+        what = describe(measure) if isinstance(measure, Unresolved) else repr(measure)
         scope.problem(f"{what} in aggregate is no measure; use sum_, count, avg, min_, max_, stddev or another")
         return None
     if name is None:
@@ -389,8 +389,8 @@ def _check_count(scope: Scope, count: int, offset: int) -> None:
             scope.problem(f"{scope.operator}: {what} is {number!r}; it must be an integer from 0 on")
 
 
-def _listed(columns: Columns) -> list[str | Named]:
-    return [columns] if isinstance(columns, str | Named) else list(columns)
+def _listed(columns: Columns) -> list[str | Unresolved]:
+    return [columns] if isinstance(columns, str | Unresolved) else list(columns)
 
 
 def _deeper(depth: int, by: int = 1) -> int:

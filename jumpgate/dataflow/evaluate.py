@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jumpgate.dataflow.bodies import Site, compare
 from jumpgate.dataflow.casts import cast_value
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.functions import apply, find
+from jumpgate.dataflow.reference import Site, compare
 from jumpgate.errors import ComputeError
 
 

@@ -129,8 +129,6 @@ class Format:
 
     #: the C++ source of its reader, one file against the runtime's headers; None: the runtime has it (converters/)
     reader: Path | None = None
-    #: "package.module:callable", which makes of the format the accelerator scan_NAME, if none of that name is installed
-    scan: str = "jumpgate.ncas.scan:Scan"
 
     #: for tests and benchmarks: a file with given rows, in how many variants; the kinds of types that it cannot write
     write: Writer
@@ -144,6 +142,11 @@ class Format:
     dataset: str = ""
     #: the options of DuckDB's COPY that write it; without, `write` does
     duckdb_copy: str = ""
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether there is a reader in C++; if not, an accelerator of the package must take its reads."""
+        return self.reader is not None or self.name in BUILT_IN
 
     @property
     def all_options(self) -> tuple[Option, ...]:

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from jumpgate import plugins
-from jumpgate.dataflow import bodies
-from jumpgate.dataflow.bodies import Site
+from jumpgate.dataflow import reference
 from jumpgate.dataflow.casts import TypeMismatch, cast_type, cast_value
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Call, Cast, Expression, Literal, Value
@@ -28,6 +27,7 @@ from jumpgate.dataflow.functions_math import MATH
 from jumpgate.dataflow.functions_regex import REGEX
 from jumpgate.dataflow.functions_text import TEXT
 from jumpgate.dataflow.functions_time import TIME
+from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import Exactly
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import ComputeError, ConfigError
@@ -182,4 +182,4 @@ def apply(name: str, types: Types, result: DataType, dialect: Dialect, values: t
     function = find(name)
     if function.strict and any(v is None for v in values):
         return None
-    return bodies.guarded(function.body, Site(types, result, dialect), values)
+    return reference.guarded(function.body, Site(types, result, dialect), values)

@@ -10,10 +10,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from jumpgate.dataflow.bodies import Site, compare
 from jumpgate.dataflow.casts import INTEGER_BITS, TypeMismatch, from_unscaled
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.reference import Site, compare
 from jumpgate.dataflow.signatures import (
     always,
     coalesced,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from jumpgate.dataflow.bodies import Site
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function
 from jumpgate.dataflow.functions_text import bounded
+from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.regex.automaton import finder, matcher
 from jumpgate.dataflow.regex.reference import compiled
 from jumpgate.dataflow.signatures import all_of, always

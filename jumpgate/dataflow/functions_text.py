@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jumpgate.dataflow import bodies
-from jumpgate.dataflow.bodies import Site
+from jumpgate.dataflow import reference
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import DataType, bool_, int32, int64, string
 from jumpgate.errors import ComputeError
@@ -27,7 +27,7 @@ def _folded(text: str) -> str:
 
 
 def _ilike(site: Site, text: str, pattern: str, escape: str | None = None) -> Value:
-    return bodies.like(site, _folded(text), _folded(pattern), None if escape is None else _folded(escape))
+    return reference.like(site, _folded(text), _folded(pattern), None if escape is None else _folded(escape))
 
 
 def ilike_literals(pattern: Value, escape: Value = None) -> None:
@@ -35,7 +35,7 @@ def ilike_literals(pattern: Value, escape: Value = None) -> None:
         raise TypeMismatch("ilike: the pattern may only have ASCII characters")
     if escape is not None and (str(escape).isalpha() or not str(escape).isascii()):
         raise TypeMismatch("ilike: the escape is an ASCII character that is no letter")
-    bodies.like_literals("ilike", pattern, escape)
+    reference.like_literals("ilike", pattern, escape)
 
 
 def bounded(text: str, times: int = 1) -> str:

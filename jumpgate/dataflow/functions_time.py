@@ -10,10 +10,10 @@ import datetime
 from collections.abc import Callable
 from typing import Any
 
-from jumpgate.dataflow.bodies import Site
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
+from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import always, exactly, first, require, temporal
 from jumpgate.dataflow.types import date, float64, int64, string, timestamp
 from jumpgate.errors import Overflow

@@ -8,13 +8,13 @@ from jumpgate.dataflow.casts import TypeMismatch, common_type
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.named import Named, NamedColumn, as_column
 from jumpgate.dataflow.operators import Join, Operator, Project, column
 from jumpgate.dataflow.resolve import Scope, describe
 from jumpgate.dataflow.types import Field, Schema
+from jumpgate.dataflow.unresolved import Unresolved, UnresolvedColumn, as_column
 from jumpgate.errors import InvalidDataflow
 
-Columns = str | Named | Sequence["str | Named"]
+Columns = str | Unresolved | Sequence["str | Unresolved"]
 
 
 def join_operator(
@@ -25,7 +25,7 @@ def join_operator(
     left_on: Columns | None,
     right_on: Columns | None,
     how: str,
-    where: Named | None,
+    where: Unresolved | None,
     suffix: str | None,
 ) -> Operator:
     """A Join, under a Project where `on` or `suffix` ask for other output columns. Raises InvalidDataflow."""
@@ -61,34 +61,34 @@ def _key_lists(
     on: Columns | None,
     left_on: Columns | None,
     right_on: Columns | None,
-) -> tuple[list[Named], list[Named]]:
+) -> tuple[list[Unresolved], list[Unresolved]]:
     if on is not None and (left_on is not None or right_on is not None):
         scope.problem("join: give either on= or left_on= and right_on=")
     left = _listed(on if on is not None else left_on)
     right = left if on is not None else _listed(right_on)
     if len(left) != len(right):
         scope.problem(f"join: left_on has {len(left)} keys, right_on has {len(right)}")
-    if on is not None and not all(isinstance(k, NamedColumn) for k in left):
+    if on is not None and not all(isinstance(k, UnresolvedColumn) for k in left):
         scope.problem("join: on= takes column names; use left_on= and right_on= for expressions")
     return left, right
 
 
-def _listed(columns: Columns | None) -> list[Named]:
+def _listed(columns: Columns | None) -> list[Unresolved]:
     if columns is None:
         return []
-    return [as_column(c) for c in ([columns] if isinstance(columns, str | Named) else columns)]
+    return [as_column(c) for c in ([columns] if isinstance(columns, str | Unresolved) else columns)]
 
 
-def _shared(keys: list[Named]) -> tuple[str, ...]:
-    return tuple(k.name for k in keys if isinstance(k, NamedColumn))
+def _shared(keys: list[Unresolved]) -> tuple[str, ...]:
+    return tuple(k.name for k in keys if isinstance(k, UnresolvedColumn))
 
 
 def _keys(
     scope: Scope,
     left: Schema,
     right: Schema,
-    left_names: list[Named],
-    right_names: list[Named],
+    left_names: list[Unresolved],
+    right_names: list[Unresolved],
 ) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
     sides = (Scope("join (left input)", left), Scope("join (right input)", right))
     pairs: list[tuple[Expression, Expression]] = []
@@ -111,7 +111,7 @@ def _residual(
     scope: Scope,
     left: Schema,
     right: Schema,
-    where: Named | None,
+    where: Unresolved | None,
     suffix: str | None,
     shared: tuple[str, ...],
     duplicates: list[str],

@@ -6,7 +6,7 @@ import datetime
 import decimal as pydecimal
 import math
 
-from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_value, fits, scaled, to_float
+from jumpgate.dataflow.casts import EPOCH, TypeMismatch, can_cast, cast_value, fits, scaled, to_float
 from jumpgate.dataflow.expressions import Literal, Value
 from jumpgate.dataflow.types import (
     DataType,
@@ -122,6 +122,13 @@ def _held(value: Value | datetime.timedelta) -> Value:
         except OverflowError:
             raise TypeMismatch(f"{value} is outside of years 1 to 9999 in UTC") from None
     return value
+
+
+def blank(type: DataType) -> Literal:
+    """A value of that type that stands where there is none."""
+    python = _PYTHON[type.kind]
+    value = EPOCH if python is datetime.datetime else EPOCH.date() if python is datetime.date else python()
+    return Literal(type.with_nullable(False), value)
 
 
 def coerce(value: Value, target: DataType) -> Literal:

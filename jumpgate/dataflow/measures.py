@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jumpgate.dataflow.named import Aggregation, Named, Order, as_column, f, when
+from jumpgate.dataflow.unresolved import Aggregation, Order, Unresolved, as_column, f, when
 
-Column = str | Named
+Column = str | Unresolved
 OrderBy = Column | Order | Sequence[Column | Order]
 
 
@@ -15,7 +15,7 @@ def _measure(function: str, *arguments: Column) -> Aggregation:
 
 
 def _orders(order_by: OrderBy) -> tuple[Order, ...]:
-    keys = [order_by] if isinstance(order_by, str | Named | Order) else order_by
+    keys = [order_by] if isinstance(order_by, str | Unresolved | Order) else order_by
     return tuple(k if isinstance(k, Order) else Order(as_column(k)) for k in keys)
 
 

@@ -1,4 +1,4 @@
-"""Named expressions become typed ones: names to positions, literals to exact types, implicit casts inserted."""
+"""Unresolved expressions become typed ones: names to positions, literals to exact types, implicit casts inserted."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from jumpgate.dataflow.casts import TypeMismatch, can_cast, cast_type, common_ty
 from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InList, Literal, Member, Value
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.literals import as_literal, coerce
-from jumpgate.dataflow.named import (
-    Alias,
-    Named,
-    NamedCall,
-    NamedCase,
-    NamedCast,
-    NamedColumn,
-    NamedIn,
-    NamedLiteral,
-    NamedMember,
-)
 from jumpgate.dataflow.types import DataType, Schema, bool_, not_read
+from jumpgate.dataflow.unresolved import (
+    Alias,
+    Unresolved,
+    UnresolvedCall,
+    UnresolvedCase,
+    UnresolvedCast,
+    UnresolvedColumn,
+    UnresolvedIn,
+    UnresolvedLiteral,
+    UnresolvedMember,
+)
 from jumpgate.errors import InvalidDataflow
 
 #: a literal beside a column takes the column's type exactly, or is refused
@@ -73,17 +73,17 @@ class Scope:
             return None
         return ColumnRef(type, positions[0], name)
 
-    def resolve(self, expression: Named, wanted: DataType | None = None) -> Expression | None:
+    def resolve(self, expression: Unresolved, wanted: DataType | None = None) -> Expression | None:
         """The typed expression, or None with problems noted. Literals on their own become `wanted` where given."""
         try:
-            if isinstance(expression, NamedLiteral):
+            if isinstance(expression, UnresolvedLiteral):
                 return as_literal(expression.value) if wanted is None else coerce(expression.value, wanted)
             return self._resolve(expression)
         except TypeMismatch as e:
             self.problem(f"{self.operator}: {e}")
         return None
 
-    def predicate(self, expression: Named) -> Expression | None:
+    def predicate(self, expression: Unresolved) -> Expression | None:
         """A resolved condition; noted as a problem if it is not bool."""
         resolved = self.resolve(expression, bool_)
         if resolved is not None and resolved.type.kind != "bool":
@@ -91,35 +91,35 @@ class Scope:
             return None
         return resolved
 
-    def _resolve(self, expression: Named) -> Expression | None:
+    def _resolve(self, expression: Unresolved) -> Expression | None:
         match expression:
-            case NamedColumn():
+            case UnresolvedColumn():
                 return self.column(expression.name)
             case Alias():
                 return self.resolve(expression.input)
-            case NamedCall():
+            case UnresolvedCall():
                 return self._call(expression)
-            case NamedCast():
+            case UnresolvedCast():
                 return self._cast(expression)
-            case NamedCase():
+            case UnresolvedCase():
                 return self._case(expression)
-            case NamedIn():
+            case UnresolvedIn():
                 return self._in(expression)
-            case NamedMember():
+            case UnresolvedMember():
                 return self._member(expression)
         raise TypeMismatch(f"{expression!r} is no expression")
 
-    def _call(self, call: NamedCall) -> Expression | None:
+    def _call(self, call: UnresolvedCall) -> Expression | None:
         try:
             args = self._operands(call)
             return None if args is None else bind(call.function, args)
         except TypeMismatch as e:
             raise TypeMismatch(f"{describe(call)}: {e}") from None
 
-    def _operands(self, call: NamedCall) -> tuple[Expression, ...] | None:
-        resolved = [None if isinstance(a, NamedLiteral) else self.resolve(a) for a in call.args]
+    def _operands(self, call: UnresolvedCall) -> tuple[Expression, ...] | None:
+        resolved = [None if isinstance(a, UnresolvedLiteral) else self.resolve(a) for a in call.args]
         typed = [r for r in resolved if r is not None]
-        if len(typed) < sum(not isinstance(a, NamedLiteral) for a in call.args):
+        if len(typed) < sum(not isinstance(a, UnresolvedLiteral) for a in call.args):
             return None
         beside = None
         if typed and call.function in _EXACT | _LENIENT:
@@ -127,11 +127,11 @@ class Scope:
         elif call.function in ("and", "or", "not"):
             beside = bool_
         for i, arg in enumerate(call.args):
-            if isinstance(arg, NamedLiteral):
+            if isinstance(arg, UnresolvedLiteral):
                 resolved[i] = self._literal(arg.value, beside, call)
         return tuple(r for r in resolved if r is not None)
 
-    def _literal(self, value: Value, beside: DataType | None, call: NamedCall) -> Literal:
+    def _literal(self, value: Value, beside: DataType | None, call: UnresolvedCall) -> Literal:
         if beside is None:
             return as_literal(value)
         natural = None if value is None else as_literal(value)
@@ -146,8 +146,8 @@ class Scope:
                 return natural
             raise TypeMismatch(f"{e}; cast the column to compare with it") from None
 
-    def _cast(self, cast: NamedCast) -> Expression | None:
-        if isinstance(cast.input, NamedLiteral) and cast.input.value is None:
+    def _cast(self, cast: UnresolvedCast) -> Expression | None:
+        if isinstance(cast.input, UnresolvedLiteral) and cast.input.value is None:
             return Literal(cast.type.with_nullable(True), None)
         inner = self.resolve(cast.input)
         if inner is None:
@@ -158,7 +158,7 @@ class Scope:
             return cast_to(inner, cast.type)
         return Cast(cast_type(inner.type, cast.type, "null"), inner, "null")
 
-    def _member(self, member: NamedMember) -> Expression | None:
+    def _member(self, member: UnresolvedMember) -> Expression | None:
         inner = self.resolve(member.input)
         found = None if inner is None else Member.of(inner, member.name)
         if inner is not None and found is None:
@@ -167,7 +167,7 @@ class Scope:
             raise TypeMismatch(f"{describe(member.input)} is a {inner.type.name} without a field {member.name!r}{hint}")
         return found
 
-    def _case(self, case: NamedCase) -> Expression | None:
+    def _case(self, case: UnresolvedCase) -> Expression | None:
         conditions = [self.predicate(c) for c in case.branches[::2]]
         values = self._alike((*case.branches[1::2], case.default), "case")
         if values is None or any(c is None for c in conditions):
@@ -176,13 +176,13 @@ class Scope:
         branches = tuple(x for c, v in zip(conditions, values[:-1], strict=True) if c is not None for x in (c, v))
         return Case(type, branches, values[-1])
 
-    def _alike(self, parts: tuple[Named, ...], what: str) -> tuple[Expression, ...] | None:
+    def _alike(self, parts: tuple[Unresolved, ...], what: str) -> tuple[Expression, ...] | None:
         """The parts with one common type; None literals become typed NULLs."""
-        typed = {i: self.resolve(p) for i, p in enumerate(parts) if not isinstance(p, NamedLiteral)}
+        typed = {i: self.resolve(p) for i, p in enumerate(parts) if not isinstance(p, UnresolvedLiteral)}
         if any(t is None for t in typed.values()):
             return None
         known = [t.type for t in typed.values() if t is not None]
-        literals = {i: p.value for i, p in enumerate(parts) if isinstance(p, NamedLiteral)}
+        literals = {i: p.value for i, p in enumerate(parts) if isinstance(p, UnresolvedLiteral)}
         common = common_type(tuple(known)) if known else None
         found: dict[int, Expression] = {i: t for i, t in typed.items() if t is not None}
         for i, value in literals.items():
@@ -198,7 +198,7 @@ class Scope:
             found.setdefault(i, Literal(common.with_nullable(True), None))
         return tuple(cast_to(found[i], common) for i in range(len(parts)))
 
-    def _in(self, expression: NamedIn) -> Expression | None:
+    def _in(self, expression: UnresolvedIn) -> Expression | None:
         inner = self.resolve(expression.input)
         if inner is None:
             return None
@@ -215,12 +215,12 @@ def _widens(literal: DataType, column: DataType) -> bool:
     return column.kind == "float32" and literal.is_numeric
 
 
-def name_of(expression: Named) -> str | None:
+def name_of(expression: Unresolved) -> str | None:
     """The name that an expression brings along: an alias, or that of the column it is or casts."""
     match expression:
-        case NamedColumn() | NamedMember() | Alias():
+        case UnresolvedColumn() | UnresolvedMember() | Alias():
             return expression.name
-        case NamedCast():
+        case UnresolvedCast():
             return name_of(expression.input)
     return None
 
@@ -242,31 +242,31 @@ _SYMBOLS = {
 }
 
 
-def describe(expression: Named) -> str:
+def describe(expression: Unresolved) -> str:
     """The expression as it would be written, for messages; long ones are cut."""
     text = _describe(expression, 4)
     return text if len(text) <= 100 else text[:97] + "..."
 
 
-def _describe(expression: Named, depth: int) -> str:
+def _describe(expression: Unresolved, depth: int) -> str:
     if depth == 0:
         return "…"
     match expression:
-        case NamedColumn():
+        case UnresolvedColumn():
             return expression.name
-        case NamedLiteral():
+        case UnresolvedLiteral():
             return repr(expression.value)
         case Alias():
             return _describe(expression.input, depth)
-        case NamedCast():
+        case UnresolvedCast():
             return f"cast({_describe(expression.input, depth - 1)} as {expression.type.name})"
-        case NamedMember():
+        case UnresolvedMember():
             return f"{_describe(expression.input, depth - 1)}.{expression.name}"
-        case NamedIn():
+        case UnresolvedIn():
             return f"{_describe(expression.input, depth - 1)} in (…)"
-        case NamedCall(args=args) if expression.function in _SYMBOLS:
+        case UnresolvedCall(args=args) if expression.function in _SYMBOLS:
             return f" {_SYMBOLS[expression.function]} ".join(_describe(a, depth - 1) for a in args)
-        case NamedCall(args=args):
+        case UnresolvedCall(args=args):
             return f"{expression.function}({', '.join(_describe(a, depth - 1) for a in args)})"
     return "case"
 

@@ -69,6 +69,11 @@ class Agent:
                 await self._zygote.ready
             return self._zygote
 
+    def kill(self, pid: int) -> None:
+        """Kills an instance; nothing happens if it has ended."""
+        if self._zygote is not None:
+            self._zygote.kill(pid)
+
     async def build(self, function: Callable[..., T], *arguments: object) -> T:
         """The function on a thread for builds."""
         call = functools.partial(function, *arguments)
@@ -93,7 +98,7 @@ class Instance:
         self.job, self.id, self.name = job, id, f"{job}/{id}"
         self.pid = 0
         self.caller: Caller | None = None
-        self.unwanted = False
+        self.forking = self.unwanted = False
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
@@ -173,7 +178,10 @@ class Connection:
             raise InternalError(f"instance {instance.name} is started already")
         self._instances[instance.name] = instance
         try:
-            zygote = await self._agent.zygote()
+            zygote = await self._agent.zygote()  # which may have to be built first
+            if instance.unwanted:
+                raise released(instance)
+            instance.forking = True
             forked = await zygote.fork(instance.id, (sys.executable, "-m", module, instance.id) if module else ())
         except BaseException:
             self._forget(instance)
@@ -188,7 +196,7 @@ class Connection:
         await loop.create_connection(lambda: lines, sock=forked.control)
         if instance.unwanted:
             zygote.kill(instance.pid)
-            raise Cancelled(f"job {instance.job} was released while its instance {instance.id} started")
+            raise released(instance)
         return {"pid": instance.pid}
 
     def _ended(self, instance: Instance, end: End) -> None:
@@ -206,13 +214,12 @@ class Connection:
     async def _release(self, job: str) -> None:
         """Kills what is left of the job, also what is just being started; returns once it is gone."""
         left = [i for i in self._instances.values() if i.job == job]
-        if not left:
-            return
-        zygote = await self._agent.zygote()
         for instance in left:
             instance.unwanted = True
             if instance.pid:
-                zygote.kill(instance.pid)
+                self._agent.kill(instance.pid)
+            elif not instance.forking:
+                self._forget(instance)
         await asyncio.gather(*(i.gone for i in left))
 
     def _lost(self) -> None:
@@ -227,6 +234,10 @@ class Connection:
     async def _release_quietly(self, job: str) -> None:
         with contextlib.suppress(JumpgateError):  # no zygote, no instances
             await self._release(job)
+
+
+def released(instance: Instance) -> Cancelled:
+    return Cancelled(f"job {instance.job} was released while its instance {instance.id} started")
 
 
 def died(instance: str, end: End | None) -> InstanceFailed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import jumpgate
@@ -70,10 +71,19 @@ class AgentHost:
                     f"{jumpgate.__version__}: install one version on both",
                     host=device.name,
                 )
+        except ProtocolError as error:
+            self._caller.close()
+            if "host" in error.fields:
+                raise
+            raise ProtocolError(f"host '{device.name}': {error.message}", host=device.name) from None
         except BaseException:
             self._caller.close()
             raise
         return self
+
+    def on_lost(self, call: Callable[[], None]) -> None:
+        """Calls it once the connection has ended, whoever ended it."""
+        self._caller.closed.add_done_callback(lambda _: call())
 
     @property
     def alive(self) -> bool:
@@ -130,7 +140,8 @@ class AgentHost:
 
     def _lost(self) -> InstanceFailed:
         return InstanceFailed(
-            f"the agent of host '{self.device.name}' at {self.address} has ended, and every instance with it",
+            f"the agent of host '{self.device.name}' at {self.address} has ended, or can no longer be reached, "
+            "and every instance with it",
             host=self.device.name,
         )
 

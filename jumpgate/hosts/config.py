@@ -10,8 +10,9 @@ agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
 token_file = "/etc/jumpgate/token"
 cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
-data_bind = "0.0.0.0"           # where instances accept edges; default 127.0.0.1
-data_address = "10.0.0.7"       # how other hosts reach them
+data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
+                                # that by which this machine reaches the other agents
+data_bind = "0.0.0.0"           # where they accept edges; absent: data_address
 
 [[device]]                      # what has no agent: the package that drives its kind declares the other keys
 name = "tor1"
@@ -35,13 +36,14 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import ConfigError
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
+from jumpgate.ntf.addresses import LOOPBACK, facing, host_of
 
 #: table → key → type
 _KEYS: dict[str, dict[str, type[int] | type[str]]] = {
@@ -138,6 +140,7 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
         raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
     for host in hosts:
         _check_agent(host, where)
+    hosts = _reachable(hosts)
     return Config(hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service)
 
 
@@ -182,6 +185,20 @@ def _host(table: dict[str, Any]) -> HostConfig:
         properties,
     )
     return HostConfig(device, table.get("agent"), table.get("token_file"))
+
+
+def _reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
+    """With an address for each by which the others reach its instances, where the file names none."""
+    elsewhere = [h.agent for h in hosts if h.agent is not None and facing(h.agent) != LOOPBACK]
+
+    def with_address(host: HostConfig) -> HostConfig:
+        said = dict(host.device.properties)
+        address = host_of(host.agent) if host.agent is not None else facing(elsewhere[0]) if elsewhere else LOOPBACK
+        address = str(said.get("data_address", address))
+        properties = (("data_bind", said.get("data_bind", address)), ("data_address", address))
+        return replace(host, device=replace(host.device, properties=properties))
+
+    return tuple(map(with_address, hosts))
 
 
 def _check_agent(host: HostConfig, where: str) -> None:

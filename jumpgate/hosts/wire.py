@@ -18,6 +18,15 @@ LINE_BYTES_MAX = 256 << 20
 HELLO_BYTES_MAX = 4096
 #: how long a caller waits, after its peer is gone, for the reason
 EXPLANATION_WAIT_S = 1.0
+#: a peer that its system no longer answers for is gone after four seconds, whether we send or wait
+TCP_OPTIONS = (
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4000),
+)
 
 
 class Lines(asyncio.Protocol):
@@ -42,7 +51,8 @@ class Lines(asyncio.Protocol):
         self._transport = transport
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for level, option, value in TCP_OPTIONS:
+                sock.setsockopt(level, option, value)
 
     def data_received(self, data: bytes) -> None:
         searched = len(self._buffer)
@@ -160,7 +170,7 @@ def failure(error: BaseException) -> dict[str, Any]:
     return error.to_dict()
 
 
-async def connect(host: str, port: int, lines: Lines, timeout_s: float = 10.0) -> None:
+async def connect(host: str, port: int, lines: Lines, timeout_s: float = 4.0) -> None:
     """Connects `lines` to host:port over TCP. Raises Unreachable."""
     try:
         await asyncio.wait_for(asyncio.get_running_loop().create_connection(lambda: lines, host, port), timeout_s)

@@ -77,7 +77,6 @@ class Match:
     completeness: Completeness
     schema: Schema
     fusion: str = ""
-    stateful: bool = False
     limits: tuple[tuple[str, float], ...] = ()
     note: str = ""
     wire: Wire | None = None

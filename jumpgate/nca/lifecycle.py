@@ -7,6 +7,7 @@ from typing import Any
 from jumpgate.dataflow.operators import Emit
 from jumpgate.errors import ConfigError
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.ntf.addresses import LOOPBACK, joined
 
 
 class WorkerLifecycle:
@@ -41,9 +42,9 @@ class WorkerLifecycle:
         handle = await host.spawn(context.job, instance.id, self.module)
         properties = dict(host.device.properties)
         ends = {edge: context.plan.edge(edge).transport.channel for edge in instance.inputs}
-        answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), ends=ends)
+        answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), ends=ends)
         for edge, port in answer["ends"].items():
-            context.sockets[instance.id, edge] = f"{properties.get('data_address', '127.0.0.1')}:{port}"
+            context.sockets[instance.id, edge] = joined(str(properties.get("data_address", LOOPBACK)), port)
         return handle
 
     async def configure(

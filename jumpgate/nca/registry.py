@@ -6,7 +6,6 @@ import difflib
 import functools
 from collections.abc import Iterable, Iterator
 
-from jumpgate.dataflow.formats import Format, formats
 from jumpgate.errors import ConfigError, NotFound
 from jumpgate.nca.interface import NCA, LifeCycle
 from jumpgate.plugins import Problems, installed, load_value
@@ -38,11 +37,11 @@ class Registry:
             )
         self._ncas[nca.name] = nca
 
-    def load(self, name: str, path: str, format: Format | None = None) -> None:
-        """Registers what `path` ("package.module:object") holds, or makes of a format; what cannot be loaded, or has
-        the name of another one, is kept in `problems`."""
+    def load(self, name: str, path: str) -> None:
+        """Registers what `path` ("package.module:object") holds; what cannot be loaded, or has the name of another
+        one, is kept in `problems`."""
         try:
-            nca = _load(name, path, format)
+            nca = _load(name, path)
             if self._ncas.get(nca.name) is not nca:  # installed, and in the configuration too
                 self.register(nca)
         except ConfigError as error:
@@ -80,10 +79,8 @@ def _origin(nca: NCA) -> str:
     return f"{type(nca).__module__}.{type(nca).__qualname__}"
 
 
-def _load(name: str, path: str, format: Format | None) -> NCA:
+def _load(name: str, path: str) -> NCA:
     found = load_value("NCA", name, path)
-    if format is not None:
-        found = found(format)
     # looked up on the class too: a life-cycle may be made (and import much) when it is first used
     missing = [p for p in ("name", "operators", "lifecycle") if not hasattr(type(found), p) and not hasattr(found, p)]
     if missing:
@@ -96,14 +93,10 @@ def _load(name: str, path: str, format: Format | None) -> NCA:
 
 
 def load_registry(configuration: Iterable[tuple[str, str]] = ()) -> Registry:
-    """All accelerators: of installed packages, a scan for each format that has none among them, then those of `[[nca]]`
-    tables: (name, "package.module:object")."""
+    """All accelerators: of installed packages, then those of `[[nca]]` tables: (name, "package.module:object")."""
     registry = Registry()
     for name, path in installed(GROUP):
         registry.load(name, path)
-    for format in formats().values():
-        if (name := f"scan_{format.name}") not in registry:
-            registry.load(name, format.scan, format)
     for name, path in configuration:
         registry.load(name, path)
     return registry

@@ -16,6 +16,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from jumpgate.errors import Cancelled, JumpgateError, ProtocolError, Unreachable
+from jumpgate.ntf.addresses import joined
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Header, Kind, StreamTotals, decode_error, parse_header
@@ -58,7 +59,7 @@ class Endpoint:
         self._listener = listener
         host, port = listener.getsockname()[:2]
         #: host:port for producers
-        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.address = joined(host, port)
         self._waker, self._woken = socket.socketpair()
         self._lock = threading.RLock()  # a finalizer may call close() amid anything
         self._streams: list[_Stream] = []

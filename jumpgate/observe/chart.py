@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jumpgate.observe.timeline import EdgeRun, InstanceRun, PipelineRun, Span, Timeline
-from jumpgate.observe.units import duration, rows, size
+from jumpgate.words import duration, rows, size
 
 WIDTH = 1100
 LABEL_WIDTH = 190

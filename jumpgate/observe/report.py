@@ -6,7 +6,8 @@ import functools
 
 import jinja2
 
-from jumpgate.observe import chart, units
+from jumpgate import words
+from jumpgate.observe import chart
 from jumpgate.observe.timeline import Timeline
 
 
@@ -29,5 +30,5 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(duration=units.duration, size=units.size, rows=units.rows, px=lambda x: f"{x:.1f}")
+    environment.filters.update(duration=words.duration, size=words.size, rows=words.rows, px=lambda x: f"{x:.1f}")
     return environment.get_template("report.html.j2")

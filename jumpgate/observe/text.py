@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jumpgate.observe.timeline import Span, Timeline
-from jumpgate.observe.units import duration, rows
+from jumpgate.words import duration, rows
 
 #: width of the time axis, as the terminal allows
 BAR_CELLS_MIN = 12

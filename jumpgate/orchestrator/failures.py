@@ -14,6 +14,8 @@ from jumpgate.nca.interface import InstancePlan
 
 #: after a failure that may be only a consequence, how long to wait for its cause
 CAUSE_WAIT_S = 0.25
+#: the only host of a service without a configuration file
+THIS_MACHINE = "local"
 
 
 def weight(error: BaseException) -> int:
@@ -29,7 +31,8 @@ def weight(error: BaseException) -> int:
 
 
 def located(error: JumpgateError, instance: InstancePlan, phase: str) -> JumpgateError:
-    """The error with the fields that say where it happened; a dead instance's sentence says so, too."""
+    """The error with the fields that say where it happened; the sentences of dead instances and missing files
+    say so, too."""
     error.fields.setdefault("instance", instance.id)
     error.fields.setdefault("host", instance.device.name)
     if phase.startswith("stage "):
@@ -37,9 +40,15 @@ def located(error: JumpgateError, instance: InstancePlan, phase: str) -> Jumpgat
     if isinstance(error, InstanceFailed):
         host = f"'{instance.device.name}'"
         place = "" if host in error.message else f" on host {host}"
-        error.message = f"{error.message},{place} {'in' if 'stage' in error.fields else 'during'} {phase}"
-        error.args = (error.message,)
+        _say(error, f"{error.message},{place} {'in' if 'stage' in error.fields else 'during'} {phase}")
+    elif isinstance(error, errors.FileUnreadable) and instance.device.name != THIS_MACHINE:
+        _say(error, f"on host '{instance.device.name}': {error.message}")
     return error
+
+
+def _say(error: JumpgateError, message: str) -> None:
+    error.message = message
+    error.args = (message,)
 
 
 async def on_all(

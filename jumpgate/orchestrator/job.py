@@ -15,8 +15,8 @@ from typing import Any
 from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
-from jumpgate.orchestrator.building import Building
 from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
+from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
 
@@ -75,7 +75,7 @@ class Job:
 
     async def compile(self) -> None:
         """Builds every instance's artifact; siblings on one host share one. Raises the first error."""
-        hosts = {name: Building(host, self._compiler_begins) for name, host in self.context.hosts.items()}
+        hosts = {name: ObservedHost(host, self._compiler_begins) for name, host in self.context.hosts.items()}
 
         async def build(i: InstancePlan) -> Any:
             try:

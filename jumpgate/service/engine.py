@@ -18,15 +18,14 @@ from jumpgate.converters.prober import prober
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.file_state import FileState, FileStates, file_state
 from jumpgate.dataflow.operators import Operator, Read
-from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
-from jumpgate.hosts.client import AgentHost
-from jumpgate.hosts.config import Config, HostConfig
-from jumpgate.hosts.local import LocalAgent
-from jumpgate.nca.interface import Device, Driver, Host, JobContext, JobPlan, Reaches
+from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
+from jumpgate.hosts.config import Config
+from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from jumpgate.service import calibration
+from jumpgate.service.agents import Agents
 
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
@@ -62,45 +61,14 @@ class Engine:
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config, self.registry = config, registry
         self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
-        self._hosts: dict[str, AgentHost] = {}
+        self.agents = Agents(config)
         self.drivers: dict[str, Driver] = {}  #: of devices without agents
-        self.agents: dict[str, LocalAgent] = {}  #: our own, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
         prober.hold()
 
-    # ---- agents ----
-
-    async def _lend(self, names: set[str], phases: list[Phase]) -> dict[str, Host]:
-        """Live connections to the agents of the named hosts; starting and reaching what is missing is a phase."""
-        wanted = [h for h in self.config.hosts if h.device.name in names]
-        if missing := [h for h in wanted if not self._is_reached(h)]:
-            phases.append(Phase("agents", time.time_ns()))
-            await asyncio.gather(*map(self._reach, missing))
-            phases[-1].end_ns = time.time_ns()
-        return {h.device.name: self._hosts[h.device.name] for h in wanted}
-
-    def _is_reached(self, host: HostConfig) -> bool:
-        name = host.device.name
-        return name in self._hosts and self._hosts[name].alive
-
-    async def _reach(self, host: HostConfig) -> None:
-        name = host.device.name
-        async with self._reaching.setdefault(name, asyncio.Lock()):
-            if self._is_reached(host):
-                return
-            if host.agent is not None:
-                address, _, port = host.agent.rpartition(":")
-                token = _read_token(host.token_file, name)
-                self._hosts[name] = await AgentHost.connect(host.device, address, int(port), token)
-            else:
-                if name in self.agents:
-                    await asyncio.to_thread(self.agents.pop(name).stop)  # one that hangs takes its time
-                self.agents[name] = await LocalAgent.start(host.device, self.config.host_program)
-                self._hosts[name] = self.agents[name].host
-        if debug.level() >= 1:
-            debug.note("agent", name, f"reached at {self._hosts[name].address}")
+    # ---- devices without agents ----
 
     async def _lend_drivers(self, plan: JobPlan, phases: list[Phase]) -> dict[str, Driver]:
         """Live drivers of the plan's devices that have no agent; reaching what is missing is a phase."""
@@ -126,6 +94,12 @@ class Engine:
 
     # ---- verbs ----
 
+    @property
+    def lost(self) -> frozenset[str]:
+        """Hosts that plans leave out, as they do not answer; none if nobody answers: then a job says why."""
+        lost = self.agents.lost
+        return lost if any(h.device.name not in lost for h in self.config.hosts) else frozenset()
+
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
         """Pure but for the statistics, which look into the files. Raises NotFound for a preferred NCA that is none."""
         for name in options.prefer:
@@ -142,7 +116,8 @@ class Engine:
             trace=trace or debug.level() >= 3,
         )
         states = _known_states(root)
-        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
+        devices = tuple(d for d in self.devices if d.name not in self.lost)
+        plan = compile_dataflow(root, devices, self.registry, compile_options)
         _settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
@@ -158,7 +133,7 @@ class Engine:
         self._expire()
         id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
         record = _record(id, plan, started_ns, text)
-        hosts = await self._lend({i.device.name for i in plan.instances}, record.phases)
+        hosts = await self.agents.lend({i.device.name for i in plan.instances}, record.phases)
         drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
         here = frozenset(h.device.name for h in self.config.hosts if h.agent is None)
@@ -167,7 +142,7 @@ class Engine:
         try:
             await job.compile()
         except JumpgateError:
-            self._forget_artifacts()
+            self.agents.forget_artifacts()
             raise
         self._make_room()
         self._jobs[id] = job
@@ -198,7 +173,7 @@ class Engine:
         try:
             await job.run(events.put_nowait)
         except JumpgateError:
-            self._forget_artifacts()
+            self.agents.forget_artifacts()
             raise
         finally:
             await asyncio.to_thread(save, job.record, records_folder())  # the next job need not wait for the disk
@@ -236,13 +211,8 @@ class Engine:
         for job in self._jobs.values():
             job.cancel()
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
-        for host in self._hosts.values():
-            await host.close()
         await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
-        for agent in self.agents.values():
-            agent.hang_up()  # all at once
-        for agent in self.agents.values():
-            agent.stop()
+        await self.agents.close()
         prober.release()
 
     # ---- housekeeping ----
@@ -270,11 +240,6 @@ class Engine:
             raise Unreachable(f"the service runs {JOBS_MAX} jobs, the most that it takes: try again later")
         del self._jobs[oldest]
 
-    def _forget_artifacts(self) -> None:
-        """A failure may mean that an agent evicted an artifact since it was asked."""
-        for host in self._hosts.values():
-            host.forget_artifacts()
-
 
 def _known_states(root: Operator) -> FileStates:
     """Of all files that are read and can be seen from here; of others the hosts that read them know."""
@@ -290,15 +255,6 @@ def _settle(states: FileStates) -> None:
     age_ns = time.time_ns() - max((state.mtime_ns for state in states.values()), default=0)
     if 0 <= age_ns < FILE_CLOCK_NS:
         time.sleep((FILE_CLOCK_NS - age_ns) / 1e9)
-
-
-def _read_token(file: str | None, host: str) -> str:
-    try:
-        return Path(file or "").read_text().strip()
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the token_file of host '{host}', {file}: {error.strerror}", host=host
-        ) from error
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:

@@ -13,8 +13,8 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
-#: what a plan depends on, see key_of
-Key = tuple[bytes, int]
+#: a request without its endpoints, how many they are, and the hosts that did not answer
+Key = tuple[bytes, int, frozenset[str]]
 
 
 class Plans:
@@ -25,9 +25,9 @@ class Plans:
         self._kept: OrderedDict[Key, JobPlan] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, request: pb.SubmitRequest) -> JobPlan | None:
-        """The plan of an equal request, with this one's endpoints."""
-        key, endpoints = _key(request)
+    def find(self, request: pb.SubmitRequest, lost: frozenset[str]) -> JobPlan | None:
+        """The plan of an equal request while the same hosts were lost, with this one's endpoints."""
+        key, endpoints = _key(request, lost)
         with self._lock:
             plan = self._kept.get(key)
             if plan is not None:
@@ -40,23 +40,23 @@ class Plans:
             return None
         return _delivering(plan, endpoints)
 
-    def keep(self, request: pb.SubmitRequest, plan: JobPlan) -> None:
+    def keep(self, request: pb.SubmitRequest, lost: frozenset[str], plan: JobPlan) -> None:
         """Remembers what was planned, unless it reads a file that cannot be seen from here."""
         files = {file for i in plan.instances for o in i.root.walk() if isinstance(o, Read) for file in o.files}
         if not files <= plan.files.keys():
             return
         with self._lock:
-            self._kept[key_of(request)] = plan
+            self._kept[key_of(request, lost)] = plan
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
 
 
-def key_of(request: pb.SubmitRequest) -> Key:
-    """What the plan of a request depends on: all of it but the client's endpoints, of which the number counts."""
-    return _key(request)[0]
+def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
+    """What the plan of a request depends on: all of it but the client's endpoints, and the hosts that do not answer."""
+    return _key(request, lost)[0]
 
 
-def _key(request: pb.SubmitRequest) -> tuple[Key, tuple[str, ...]]:
+def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[str, ...]]:
     """What the plan depends on, and the endpoints."""
     asked = pb.SubmitRequest()
     asked.CopyFrom(request)
@@ -65,10 +65,10 @@ def _key(request: pb.SubmitRequest) -> tuple[Key, tuple[str, ...]]:
     elif asked.dataflow.operators:
         send = asked.dataflow.operators[-1].send
     else:
-        return (asked.SerializeToString(deterministic=True), 0), ()
+        return (asked.SerializeToString(deterministic=True), 0, lost), ()
     endpoints = tuple(send.endpoints)
     del send.endpoints[:]
-    return (asked.SerializeToString(deterministic=True), len(endpoints)), endpoints
+    return (asked.SerializeToString(deterministic=True), len(endpoints), lost), endpoints
 
 
 def _delivering(plan: JobPlan, endpoints: tuple[str, ...]) -> JobPlan:

@@ -15,10 +15,11 @@ from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
-from jumpgate.errors import CapacityExceeded, ConfigError, InternalError, JumpgateError
+from jumpgate.errors import CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.orchestrator.job import Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import estimate_of
@@ -61,20 +62,33 @@ class Server(service_pb2_grpc.JumpgateServicer):
         """Planned now, or when the same was asked before; without devices that were full then, which it notes in the
         request."""
         self._full.leave_out(request)
-        plan = self._plans.find(request) if debug.level() < 3 else None  # 3 shows how a plan is made
+        lost = self.engine.lost
+        plan = self._plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is None:
             plan = self.engine.plan(*read_request(request), _options(request.options))
-            self._plans.keep(request, plan)
+            if self.engine.lost == lost:
+                self._plans.keep(request, lost, plan)
         return plan
+
+    async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:
+        """Planned and compiled; planned again without a host that turns out not to answer."""
+        while True:
+            lost = self.engine.lost
+            # on a thread: files on a slow disk must not keep other jobs waiting
+            plan = await asyncio.to_thread(self._plan, request)
+            try:
+                return await self.engine.prepare(plan, options, started_ns, text)
+            except Unreachable:
+                if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts, at most
+                    raise
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
             started_ns, options, text = time.time_ns(), _options(request.options), request.text
             request.ClearField("text")  # the same request in other words is the same request
-            # on a thread: files on a slow disk must not keep other jobs waiting
-            plan = await asyncio.to_thread(self._plan, request)
-            job = await self.engine.prepare(plan, options, started_ns, text)
+            job = await self._job(request, options, started_ns, text)
             self._full.submitted(job.id, request)
+            plan = job.context.plan
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
                 job_id=job.context.job,
@@ -158,6 +172,12 @@ async def serve(
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
             ("grpc.so_reuseport", 0),
+            # a client that its system no longer answers for is gone after eight seconds, and so are its jobs
+            ("grpc.keepalive_time_ms", 5000),
+            ("grpc.keepalive_timeout_ms", 3000),
+            ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
+            ("grpc.http2.max_pings_without_data", 0),
+            ("grpc.http2.max_ping_strikes", 0),
         ]
     )
     service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine), server)  # type: ignore[no-untyped-call]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jumpgate.observe.units import duration, size
 from jumpgate.study.runs import QueryStudy
+from jumpgate.words import duration, size
 
 WIDTH, HEIGHT = 530, 300
 WIDE = 1100

@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from jumpgate.observe import units
+from jumpgate import words
 from jumpgate.study import charts
 from jumpgate.study.runs import MODES, QueryStudy
 
@@ -103,7 +103,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        duration=units.duration, size=lambda v: units.size(int(v)), px=lambda x: f"{x:.1f}",
+        duration=words.duration, size=lambda v: words.size(int(v)), px=lambda x: f"{x:.1f}",
         percent=lambda x: f"{x:.1%}", times=lambda x: "–" if x is None else f"{x:.2f}×",
     )  # fmt: skip
     return environment.get_template("study.html.j2")

@@ -20,17 +20,27 @@ from jumpgate.testing.rig import LocalRig
 
 
 def check_nca(
-    nca: NCA, registry: Registry, config: Config, cases: int = 50, directed: int | None = 8, own: Sequence[Case] = ()
+    nca: NCA,
+    registry: Registry,
+    config: Config,
+    cases: int = 50,
+    directed: int | None = 8,
+    own: Sequence[Case] = (),
+    formats: Sequence[str] | None = None,
 ) -> Report:
     """What all parts of the kit saw. `directed`: so many directed dataflows of each operator on real processes, where
-    each may need a program of its own; in this process all of them. `own` are run in both."""
+    each may need a program of its own; in this process all of them. `own` are run in both. `formats`: those of the
+    files that random dataflows read, by default all."""
     samples = tuple(getattr(nca, "sample_devices", ()))  # where the configuration has no device of their kind
     if not {d.kind for d in samples} & {d.kind for d in config.devices}:
         config = replace(config, devices=(*config.devices, *samples))
     devices = (this_machine().device, *config.devices)
     report = Report(nca.name)
     if isinstance(nca.lifecycle, WorkerLifecycle):
-        with contextlib.closing(InProcess(nca)) as runs, LocalRig(registry, devices, runs=runs, own=own) as rig:
+        with (
+            contextlib.closing(InProcess(nca)) as runs,
+            LocalRig(registry, devices, runs=runs, own=own, formats=formats) as rig,
+        ):
             report = compare(nca, rig, cases)
         if report.findings:
             return report  # on real processes the same would be wrong, and take longer
@@ -39,7 +49,7 @@ def check_nca(
         Session(service.address, prefer=(nca.name,)) as session,
         LocalRig(
             registry, devices, runs=lambda plan, root: session.run(Dataflow(root)).to_arrow(), live_hosts=agents,
-            directed=directed, own=own,
+            directed=directed, own=own, formats=formats,
         ) as rig,
     ):  # fmt: skip
         return check(nca, rig, cases, report)

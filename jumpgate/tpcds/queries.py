@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.measures import avg, count, sum_
-from jumpgate.dataflow.named import col, f
+from jumpgate.dataflow.unresolved import col, f
 
 #: gives the dataflow that reads a table, by the table's name
 Tables = Callable[[str], Dataflow]

@@ -25,13 +25,14 @@ _sym_db = _symbol_database.Default()
 from jumpgate.v1 import dataflow_pb2 as jumpgate_dot_v1_dot_dataflow__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15jumpgate/v1/ntf.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\"\xed\x02\n\x12NetworkTupleFormat\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.jumpgate.v1.Schema\x12\x36\n\x06layout\x18\x02 \x01(\x0e\x32&.jumpgate.v1.NetworkTupleFormat.Layout\x12=\n\nbyte_order\x18\x03 \x01(\x0e\x32).jumpgate.v1.NetworkTupleFormat.ByteOrder\x12\x0e\n\x06packed\x18\x04 \x01(\x08\x12\x11\n\talignment\x18\x05 \x01(\r\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x07 \x01(\t\"7\n\x06Layout\x12\x16\n\x12LAYOUT_UNSPECIFIED\x10\x00\x12\x0c\n\x08\x43OLUMNAR\x10\x01\x12\x07\n\x03ROW\x10\x02\"<\n\tByteOrder\x12\x1a\n\x16\x42YTE_ORDER_UNSPECIFIED\x10\x00\x12\n\n\x06LITTLE\x10\x01\x12\x07\n\x03\x42IG\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15jumpgate/v1/ntf.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\"\xed\x02\n\x12NetworkTupleFormat\x12#\n\x06schema\x18\x01 \x01(\x0b\x32\x13.jumpgate.v1.Schema\x12\x36\n\x06layout\x18\x02 \x01(\x0e\x32&.jumpgate.v1.NetworkTupleFormat.Layout\x12=\n\nbyte_order\x18\x03 \x01(\x0e\x32).jumpgate.v1.NetworkTupleFormat.ByteOrder\x12\x0e\n\x06packed\x18\x04 \x01(\x08\x12\x11\n\talignment\x18\x05 \x01(\r\x12\x0c\n\x04text\x18\x06 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x07 \x01(\t\"7\n\x06Layout\x12\x16\n\x12LAYOUT_UNSPECIFIED\x10\x00\x12\x0c\n\x08\x43OLUMNAR\x10\x01\x12\x07\n\x03ROW\x10\x02\"<\n\tByteOrder\x12\x1a\n\x16\x42YTE_ORDER_UNSPECIFIED\x10\x00\x12\n\n\x06LITTLE\x10\x01\x12\x07\n\x03\x42IG\x10\x02\x42\x12\n\x0eio.jumpgate.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'jumpgate.v1.ntf_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\016io.jumpgate.v1P\001'
   _globals['_NETWORKTUPLEFORMAT']._serialized_start=67
   _globals['_NETWORKTUPLEFORMAT']._serialized_end=432
   _globals['_NETWORKTUPLEFORMAT_LAYOUT']._serialized_start=315

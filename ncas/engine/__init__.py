@@ -52,7 +52,7 @@ class Engine:
             return None
         if not _installed():
             return Unsupported("DataFusion is not installed", "not_installed", "pip install 'jumpgate[sql]'")
-        return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema, stateful=True)
+        return refusal(node, dialect) or Match(self.name, (node,), Completeness.FULL, node.schema)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.of(match.schema, layout), TCP

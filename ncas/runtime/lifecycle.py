@@ -20,6 +20,7 @@ from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.lifecycle import peers
 from jumpgate.nca.transport import TCP
+from jumpgate.ntf.addresses import LOOPBACK, joined
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
@@ -82,11 +83,11 @@ class SoftwareLifecycle:
         if instance.inputs or own:  # else there is nothing to listen for
             properties = dict(instance.device.properties)
             more = {"ends": own} if own else {}
-            answer = await handle.call("allocate", bind=properties.get("data_bind", "127.0.0.1"), **more)
-            address = properties.get("data_address", "127.0.0.1")
-            context.addresses[instance.id] = f"{address}:{answer['port']}"
+            answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), **more)
+            address = str(properties.get("data_address", LOOPBACK))
+            context.addresses[instance.id] = joined(address, answer["port"])
             for edge in own:
-                context.sockets[instance.id, edge] = f"{address}:{answer['ends'][edge]}"
+                context.sockets[instance.id, edge] = joined(address, answer["ends"][edge])
         return Live(handle)
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:

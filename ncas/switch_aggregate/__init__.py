@@ -44,7 +44,7 @@ class SwitchAggregate(SwitchNCA):
         if isinstance(value, Unsupported):
             return value
         return Match(
-            self.name, (node,), Completeness.PARTIAL, partial_phase(node).schema, stateful=True,
+            self.name, (node,), Completeness.PARTIAL, partial_phase(node).schema,
             note=summary(PROGRAM), wire=_wire(node, value), claims=(BUCKETS,),
         )  # fmt: skip
 

@@ -64,7 +64,7 @@ class SwitchPrune(SwitchNCA):
             return no
         program = summary(program_of(device))
         return Match(
-            self.name, found.operators, Completeness.PRUNE, pruned_leaf(found.operators).schema, stateful=True,
+            self.name, found.operators, Completeness.PRUNE, pruned_leaf(found.operators).schema,
             note=f"{found.algorithm} of {program}" + (f"; {found.note}" if found.note else ""),
             wire=found.wire, claims=(found.algorithm,),
             rows_max=found.rows_max,

@@ -59,11 +59,11 @@ def read(source: Path) -> str:
 
 
 def _load(kept: Path) -> Built | None:
-    if not cache.touch(kept):
+    if not cache.mark_used(kept):
         return None
     data = json.loads(kept.read_text())
     program = cache.root() / "switch" / "programs" / data["program"]
-    if not cache.touch(program):
+    if not cache.mark_used(program):
         return None
     return Built(program, bytes.fromhex(data["p4info"]), data["resources"], data["report"])
 

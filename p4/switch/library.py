@@ -55,10 +55,10 @@ def _cpu() -> str:
 
 def _compile(what: str, arguments: list[str], target: Path, variant: str, source: str | None = None) -> Path:
     """Runs the compiler unless `target` is there; concurrent callers compile once. Raises BuildError."""
-    if cache.touch(target):
+    if cache.mark_used(target):
         return target
     with cache.locked(f"switch-{target.stem}"):
-        if cache.touch(target):
+        if cache.mark_used(target):
             return target
         cache.folder(*target.parent.relative_to(cache.root()).parts)
         with cache.scratch() as work:

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate.converters
-from jumpgate.testing import cpp
-from jumpgate.testing.orc_tail import OrcFile, packed
+from tests.support import cpp
+from tests.support.orc_tail import OrcFile, packed
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent

@@ -11,7 +11,7 @@ import pytest
 from jumpgate.dataflow.types import DataType, Schema, int64, string
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.testing import cpp, fuzz
+from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
 #: the second format of datagram_fuzz.cpp

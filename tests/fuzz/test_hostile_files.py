@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jumpgate.testing.hostile import PECULIAR, hostile_files
-from jumpgate.testing.hostile_runs import Outcome, files_right_or_typed, outcomes
+from tests.support.hostile import PECULIAR, hostile_files
+from tests.support.hostile_runs import Outcome, files_right_or_typed, outcomes
 
 FILES = 150
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.substrait import from_plan
 from jumpgate.errors import InvalidDataflow, JumpgateError
-from jumpgate.testing.substrait_plans import QUERIES, plan, tables
+from tests.support.substrait_plans import QUERIES, plan, tables
 
 TABLES = tables()
 PLANS = [plan(sql, TABLES).SerializeToString() for sql in QUERIES]

@@ -14,7 +14,7 @@ from jumpgate.dataflow.types import decimal as decimal_
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, error_frame
-from jumpgate.testing import cpp, golden
+from tests.support import cpp, golden
 
 HERE = Path(__file__).parent
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))

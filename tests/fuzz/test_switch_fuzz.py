@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jumpgate.p4.switch import library
-from jumpgate.testing import fuzz, switch_by_hand
+from tests.support import fuzz, switch_by_hand
 
 HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ import pytest
 import simdjson
 
 import jumpgate.converters
-from jumpgate.testing import cpp, fuzz
+from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent

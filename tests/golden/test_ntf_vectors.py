@@ -14,8 +14,8 @@ from jumpgate.dataflow.types import Field, Schema, int32
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, StreamTotals, parse_header
-from jumpgate.testing import cpp, golden
 from jumpgate.testing.oracle import values
+from tests.support import cpp, golden
 
 VECTORS = Path(__file__).parent / "ntf"
 LAYOUTS = ("columnar", "row", "row_network", "row_aligned_4_big")

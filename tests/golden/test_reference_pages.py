@@ -11,6 +11,7 @@ import pytest
 from jumpgate import errors
 from jumpgate.nca.device_kind import DeviceKinds
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.cpp import OPERATORS
 
 DOCS = Path(__file__).parents[2] / "docs"
 MADE = "This page is made from the code: `./dev golden --update-golden`."
@@ -58,6 +59,8 @@ def accelerators_page() -> str:
     for nca in sorted(default_registry(), key=lambda nca: nca.name):
         if type(nca).__module__.startswith("jumpgate."):
             lines.append(f"| `{nca.name}` | {(inspect.getdoc(type(nca.operators)) or '').partition(chr(10))[0]} |")
+    lines += ["", "## What `cpp` runs", "", "| operator | how |", "| --- | --- |"]
+    lines += [f"| {operator.__name__} | {how} |" for operator, how in OPERATORS.items()]
     for kind in DeviceKinds().all():
         lines += ["", f"## Devices of kind `{kind.name}`", "", kind.summary, "", "| key | type | default | meaning |"]
         lines.append("| --- | --- | --- | --- |")

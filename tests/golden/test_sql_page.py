@@ -1,4 +1,4 @@
-"""The tables of docs/sql.md are what testing.roads says, which is what is tested."""
+"""The tables of docs/sql.md are what support.roads says, which is what is tested."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.testing import roads
+from tests.support import roads
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
-MARK = "<!-- the tables: jumpgate/testing/roads.py -->\n"
+MARK = "<!-- the tables: tests/support/roads.py -->\n"
 
 
 def test_the_tables_are_up_to_date(request: pytest.FixtureRequest) -> None:

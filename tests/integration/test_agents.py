@@ -16,8 +16,10 @@ import pytest
 
 from jumpgate import errors
 from jumpgate.hosts import wire
+from jumpgate.hosts.agent import Agent, Connection
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.local import LocalAgent
+from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
 from jumpgate.testing.leaks import Process, Watch, wait_until
 
@@ -78,7 +80,7 @@ def test_a_wrong_token_is_refused_with_a_clear_error(
 ) -> None:
     async def run() -> None:
         async with by_hand(scripted_host, tmp_path) as (port, _):
-            with pytest.raises(errors.ProtocolError, match="share one secret"):
+            with pytest.raises(errors.ProtocolError, match="host 'here': .* share one secret"):
                 await AgentHost.connect(DEVICE, "127.0.0.1", port, token)
             host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
             await host.close()
@@ -293,3 +295,38 @@ def test_an_unreachable_agent_is_named() -> None:
         port = server.getsockname()[1]
     with pytest.raises(errors.Unreachable, match=f"cannot reach 127.0.0.1:{port}: "):
         asyncio.run(AgentHost.connect(DEVICE, "127.0.0.1", port, "secret"))
+
+
+def test_an_agent_answers_while_it_builds_its_runtime(
+    scripted_host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a new host: what needs the runtime waits for it, everything else does not."""
+    monkeypatch.setenv("JUMPGATE_CACHE_DIR", str(tmp_path))
+
+    async def run() -> None:
+        agent, built = Agent("secret"), asyncio.Event()
+
+        async def zygote() -> Zygote:
+            await built.wait()
+            return await Agent.zygote(agent)
+
+        agent._host_program, agent.zygote = scripted_host, zygote  # type: ignore[method-assign]
+        server = await asyncio.get_running_loop().create_server(lambda: Connection(agent).lines, "127.0.0.1", 0)
+        try:
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", server.sockets[0].getsockname()[1], "secret")
+            spawning = asyncio.create_task(host.spawn("j1", "f0.0"))
+            assert await host.has_artifact("unknown") is None
+            await host.release("j1")
+            assert not spawning.done()
+            built.set()
+            with pytest.raises(errors.Cancelled, match="job j1 was released while its instance f0.0 started"):
+                await spawning
+            await host.spawn("j2", "f0.0")
+            await host.release("j2")
+            await host.close()
+        finally:
+            server.close()
+            agent.close()
+
+    asyncio.run(run())
+    assert not (tmp_path / "runtime").exists(), "nobody built it to answer"

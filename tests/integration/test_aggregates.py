@@ -30,9 +30,9 @@ from jumpgate.client import (
 )
 from jumpgate.client.session import Session
 from jumpgate.dataflow.expressions import Literal
-from jumpgate.dataflow.named import Aggregation
 from jumpgate.dataflow.operators import Aggregate, Measure, Project, UnionAll, column
 from jumpgate.dataflow.types import int64
+from jumpgate.dataflow.unresolved import Aggregation
 from jumpgate.errors import Overflow
 from jumpgate.testing.lab import Lab
 

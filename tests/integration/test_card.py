@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from jumpgate.testing.packages import install
+from tests.support.packages import install
 
 CARD = Path(__file__).resolve().parents[1] / "packages" / "card"
 

@@ -24,7 +24,7 @@ from jumpgate.errors import (
     Unreachable,
 )
 from jumpgate.ntf.send import Sender
-from jumpgate.testing.service import FakeService
+from tests.support.service import FakeService
 
 BATCH = pa.record_batch({"a": pa.array([1, None, 3], pa.int64()), "b": ["x", "", None]})
 

@@ -23,7 +23,7 @@ from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import Cancelled, DataError, FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch
-from jumpgate.testing import probe
+from tests.support import probe
 
 EPOCH = datetime.datetime(1970, 1, 1)
 ROWS = 5000  # more than two batches

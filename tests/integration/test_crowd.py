@@ -61,7 +61,7 @@ def service(watch: Watch) -> Iterator[Embedded]:
 
 def files_of(service: Embedded) -> dict[str, int]:
     """How many descriptors each agent has open."""
-    return {name: len(descriptors(agent.process.pid)) for name, agent in service.engine.agents.items()}
+    return {name: len(descriptors(agent.process.pid)) for name, agent in service.engine.agents.own.items()}
 
 
 def at_rest(service: Embedded) -> dict[str, int]:

@@ -18,8 +18,8 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, FileUnreadable, MalformedData, Overflow, SchemaMismatch
-from jumpgate.testing import probe
-from jumpgate.testing.physical import physical
+from tests.support import probe
+from tests.support.physical import physical
 
 MORSEL_BYTES = 8 << 20
 PIECE_BYTES = 256 << 10

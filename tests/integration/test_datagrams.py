@@ -20,15 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Emit, Partitioning, Read, Receive
 from jumpgate.dataflow.types import Schema, decimal, int32, int64, string
 from jumpgate.errors import InternalError, Unreachable
 from jumpgate.nca.interface import Device, Edge, InstancePlan, JobContext, JobPlan
 from jumpgate.nca.transport import TCP, Transport
+from jumpgate.ncas.cpp import CHANNELS, CPP
 from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
-from jumpgate.ncas.scan import Scan
-from jumpgate.ncas.software import CHANNELS
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
@@ -36,9 +34,9 @@ from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.programs import crc, protocol, render
 from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX
 from jumpgate.testing import live
-from jumpgate.testing.cpp import runtime_source
-from jumpgate.testing.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
-from jumpgate.testing.switch_programs import ACK, DATA, END, WORD, region
+from tests.support.cpp import runtime_source
+from tests.support.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
+from tests.support.switch_programs import ACK, DATA, END, WORD, region
 
 AGGREGATE = render.AggregateSizes()
 PRUNE = render.PruneSizes(("distinct_lru", "join_bf"), distinct_bits=8, bloom_bits=12)
@@ -558,8 +556,8 @@ def test_instances_send_and_receive_datagrams(aggregates: Line, tmp_path: Path) 
 async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str, Any]], pa.Table]:
     device, result = Device("here"), Descriptor.columnar(GROUPS.schema)
     read = Read((str(file),), "parquet", KEYS.schema, (0, 1))
-    producer = InstancePlan("p", "f0", "scan", device, Emit(read, "e1", Partitioning()), threads=2, output="e1")
-    consumer = InstancePlan("c", "f1", "scan", device, Emit(Receive("e2", GROUPS.schema), "e0", Partitioning()),
+    producer = InstancePlan("p", "f0", "cpp", device, Emit(read, "e1", Partitioning()), threads=2, output="e1")
+    consumer = InstancePlan("c", "f1", "cpp", device, Emit(Receive("e2", GROUPS.schema), "e0", Partitioning()),
                             threads=2, inputs=("e2",), input_stages=(1,), output="e0")  # fmt: skip
     with Endpoint.open() as endpoint:
         edges = (
@@ -597,11 +595,11 @@ def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) 
     file = tmp_path / "input.parquet"
     pq.write_table(pa.Table.from_batches([batch_of(KEYS, [])]), file)
     pigeons = Transport("pigeons", "pigeon")
-    refused = Scan(formats()["parquet"]).match_input(KEYS, pigeons)
-    assert refused is not None and refused.reason == "software NCAs receive over tcp, udp, not pigeon"
+    refused = CPP.match_input(KEYS, pigeons)
+    assert refused is not None and refused.reason == "generated programs receive over tcp, udp, not pigeon"
     read = Read((str(file),), "parquet", KEYS.schema, (0, 1))
     device = Device("here")
-    instance = InstancePlan("p", "f0", "scan", device, Emit(read, "e1", Partitioning()), output="e1")
+    instance = InstancePlan("p", "f0", "cpp", device, Emit(read, "e1", Partitioning()), output="e1")
     plan = JobPlan((instance,), (Edge("e1", KEYS, Partitioning(), ("p",), ("s",), transport=pigeons),), 1, "e1")
 
     async def allocated(transport: Transport) -> None:
@@ -623,5 +621,5 @@ def test_a_channel_that_the_data_path_does_not_have_is_an_error(tmp_path: Path) 
 
 
 def test_the_data_path_has_the_channels_that_software_ncas_take() -> None:
-    text = (runtime_source() / "src" / "edges" / "channels.cpp").read_text()
+    text = (runtime_source() / "src" / "executor" / "channels.cpp").read_text()
     assert tuple(re.findall(r'^    \{"(\w+)"', text, re.M)) == CHANNELS

@@ -13,7 +13,7 @@ from jumpgate.service import embedded
 
 #: rung → how one of its lines begins, and what stands in it
 RUNGS = {
-    1: ("[f0.0@local] ", "scan_json of job "),
+    1: ("[f0.0@local] ", "cpp of job "),
     2: ("[f0.0@local stage 1] ", "read 25 bytes"),
     3: ("[plan@service] ", "-- after push_filters"),
     4: ("[f0@local] ", "jg_program"),

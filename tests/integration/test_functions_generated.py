@@ -28,8 +28,9 @@ from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.operators import Project
 from jumpgate.dataflow.types import DataType, bool_, int32, parse_type
 from jumpgate.errors import CannotPlace, ComputeError
-from jumpgate.testing import function_cases, oracle
+from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
+from tests.support import function_cases
 
 DAY, TIME, CLOCK = datetime.date, datetime.datetime, datetime.time
 NINES, FRACTION = "9" * 38, "0." + "0" * 37

@@ -30,7 +30,7 @@ from jumpgate.client import (
     sum_,
 )
 from jumpgate.client.session import Session
-from jumpgate.dataflow.named import Aggregation
+from jumpgate.dataflow.unresolved import Aggregation
 from jumpgate.errors import InvalidDataflow, JumpgateError
 from jumpgate.testing.lab import Lab
 

@@ -14,7 +14,7 @@ from jumpgate.converters.statistics import estimate
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.errors import DataError, JumpgateError, MalformedData, SchemaMismatch
-from jumpgate.testing import probe
+from tests.support import probe
 
 #: an end that does not come is one that fails
 pytestmark = pytest.mark.timeout(400)

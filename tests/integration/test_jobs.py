@@ -24,10 +24,10 @@ from jumpgate.orchestrator.job import Event
 from jumpgate.orchestrator.record import load, save
 from jumpgate.service import engine as engine_module
 from jumpgate.service.engine import Engine, RunOptions
-from jumpgate.testing import scripted
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.leaks import Watch, wait_until
-from jumpgate.testing.scripted import ScriptedLifecycle, fail
+from tests.support import scripted
+from tests.support.fakes import FakeNCA
+from tests.support.scripted import ScriptedLifecycle, fail
 
 WAIT = {"do": "wait"}
 COUNT = {"do": "count"}

@@ -20,8 +20,8 @@ from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Project, Sort, SortKey, column
 from jumpgate.dataflow.types import int64
 from jumpgate.errors import InvalidDataflow, MemoryLimit
-from jumpgate.testing import cpp
 from jumpgate.testing.lab import Lab
+from tests.support import cpp
 
 CPP = Path(__file__).parents[1] / "cpp"
 

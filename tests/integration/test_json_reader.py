@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import Cancelled, DataError, FileUnreadable, MalformedData, Overflow, SchemaMismatch
-from jumpgate.testing import probe
-from jumpgate.testing.physical import physical
+from tests.support import probe
+from tests.support.physical import physical
 
 MORSEL_BYTES = 8 << 20
 CHUNK_BYTES = 512 << 10

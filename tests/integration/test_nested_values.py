@@ -368,3 +368,21 @@ def test_json_values_that_are_not_of_the_type_say_where(local: Session, tmp_path
     path.write_text('{"s": [1]}\n{"s": ["x"]}\n{"s": [2]}\n')
     kept = local.run(read(str(path), schema={"s": "list<int64>"}, on_error="skip"))
     assert kept.to_pylist() == [{"s": [1]}, {"s": [2]}]
+
+
+def test_fields_of_a_struct_that_is_null_are_null(one_host: str) -> None:
+    """Arrow may have any value there."""
+    y = pa.StructArray.from_arrays([pa.array([1, 2, 3, 4])], ["y"], mask=pa.array([False, True, False, False]))
+    z = pa.StructArray.from_arrays([pa.array([5, 6, 7])], ["z"], mask=pa.array([True, False, False]))
+    items = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 3]), z)
+    outer = pa.StructArray.from_arrays([y, items], ["x", "l"], mask=pa.array([False, False, True, False]))
+    table = pa.table({"id": [0, 1, 2, 3], "s": outer})
+    with jumpgate.connect(one_host, dialect="datafusion") as connection:
+        connection.register("t", table)
+        connection.register("later", table.slice(1))
+        for offload in ("never", "auto", "always"):
+            taken = "SELECT s['x']['y'] AS y, s['l'][1]['z'] AS z FROM {} ORDER BY id"
+            found = connection.sql(taken.format("t"), offload=offload).to_arrow().to_pydict()
+            assert found == {"y": [1, None, None, 4], "z": [None, 6, None, None]}, offload
+            found = connection.sql(taken.format("later"), offload=offload).to_arrow().to_pydict()
+            assert found == {"y": [None, None, 4], "z": [6, None, None]}, offload

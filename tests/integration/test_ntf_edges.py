@@ -23,8 +23,8 @@ from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, header, parse_header
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.ntf.send import Sender
-from jumpgate.testing import cpp
 from jumpgate.testing.leaks import wait_until
+from tests.support import cpp
 
 SCHEMA = Schema.of(
     id=int64.with_nullable(False), flag=DataType("bool"), i8=DataType("int8"), i16=DataType("int16", nullable=False),

@@ -24,8 +24,8 @@ from jumpgate.converters.orc import orc_schema
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, Overflow, SchemaMismatch
-from jumpgate.testing import probe
-from jumpgate.testing.orc_tail import BYTES, Message, OrcFile, packed
+from tests.support import probe
+from tests.support.orc_tail import BYTES, Message, OrcFile, packed
 
 EPOCH = datetime.datetime(1970, 1, 1)
 BASE = 1420070400  # 2015-01-01

@@ -24,8 +24,8 @@ from jumpgate.client import col, count, read
 from jumpgate.client.session import Session
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field, Schema
-from jumpgate.testing import probe
-from jumpgate.testing.orc_tail import FIXED64, Message, OrcFile
+from tests.support import probe
+from tests.support.orc_tail import FIXED64, Message, OrcFile
 
 EPOCH = datetime.datetime(1970, 1, 1)
 ROWS = 6000

@@ -15,7 +15,7 @@ import pytest
 from jumpgate.p4.programs import crc, render
 from jumpgate.p4.programs.protocol import Receiver, Sender
 from jumpgate.p4.switch.switch import PortSpec
-from jumpgate.testing.switch_programs import (
+from tests.support.switch_programs import (
     ACK,
     CLEAR,
     DATA,

@@ -21,7 +21,7 @@ from scapy.layers.l2 import Ether
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import aggregate, crc, distinct, groupby, having, join, render, skyline, topn
 from jumpgate.p4.programs.filter import Filter, Range
-from jumpgate.testing.switch_programs import (
+from tests.support.switch_programs import (
     ACK,
     BACK,
     CLEAR,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jumpgate.p4.programs import aggregate, distinct, groupby, having, join, render, skyline, topn
 from jumpgate.p4.programs.filter import Range
-from jumpgate.testing.switch_programs import (
+from tests.support.switch_programs import (
     BACK,
     CLEAR,
     DATA,

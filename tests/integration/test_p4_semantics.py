@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.switch import Switch
-from jumpgate.testing.p4_random import (
+from tests.support.p4_random import (
     FIELDS,
     IN_PORT,
     STATES,

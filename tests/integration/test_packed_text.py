@@ -15,7 +15,7 @@ import pytest
 
 from jumpgate.dataflow.types import Field, Schema, parse_type
 from jumpgate.errors import MalformedData, SchemaMismatch
-from jumpgate.testing import probe
+from tests.support import probe
 
 SCHEMA = Schema((Field("a", parse_type("int64?")), Field("b", parse_type("string?"))))
 PACKERS: dict[str, Callable[[bytes], bytes]] = {

@@ -19,8 +19,8 @@ from jumpgate.converters import footers
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import FileUnreadable, InvalidDataflow, MalformedData, Overflow, SchemaMismatch
-from jumpgate.testing import probe
-from jumpgate.testing.thrift import rewrite_footer
+from tests.support import probe
+from tests.support.thrift import rewrite_footer
 
 EPOCH = datetime.datetime(1970, 1, 1)
 BINARY, I32, STRUCT = 8, 5, 12

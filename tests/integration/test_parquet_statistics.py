@@ -22,8 +22,8 @@ from jumpgate.client import col, read, run
 from jumpgate.converters import footers
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Schema
-from jumpgate.testing import probe
-from jumpgate.testing.thrift import rewrite_footer
+from tests.support import probe
+from tests.support.thrift import rewrite_footer
 
 BINARY, BOOL, I64, STRUCT = 8, 1, 6, 12
 #: fields of parquet.thrift's Statistics: the old bounds, which name no order, and the new ones

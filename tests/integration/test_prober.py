@@ -29,7 +29,7 @@ from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData, Protoc
 from jumpgate.nca.interface import ColumnStatistics, Statistics
 from jumpgate.nca.registry import default_registry
 from jumpgate.testing.leaks import nothing_left, wait_until
-from jumpgate.testing.plans import host
+from tests.support.plans import host
 
 
 def parquet(path: Path, values: list[int]) -> str:
@@ -46,7 +46,8 @@ def aborting(path: Path) -> str:
 @pytest.fixture
 def fragile(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     prober.close()
-    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "jumpgate.testing.fragile_worker")
+    monkeypatch.setattr("jumpgate.converters.prober.WORKER", "tests.support.fragile_worker")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
     yield
     prober.close()
 

@@ -1,5 +1,5 @@
 """Random SQL over small tables: DuckDB's answers, with everything offloaded that can be; and over awkward values in
-every format, DataFusion's answers and the laws of testing.random_sql on every road.
+every format, DataFusion's answers and the laws of support.random_sql on every road.
 
 JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 """
@@ -7,6 +7,7 @@ JUMPGATE_RANDOM_SQL=1000 asks for more of them.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -22,10 +23,12 @@ from pyarrow import parquet
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.dataflow.formats import formats
 from jumpgate.study.answers import difference
-from jumpgate.testing import random_sql
-from jumpgate.testing.random_sql import Law
-from jumpgate.testing.random_trial import Trial, broken
+from tests.support import awkward, random_sql
+from tests.support.random_sql import Law
+from tests.support.random_trial import Trial, broken
+from tests.support.random_words import KEYS
 
 COUNT = int(os.environ.get("JUMPGATE_RANDOM_SQL", "60"))
 #: texts over awkward values for each of them
@@ -40,6 +43,15 @@ LITERALS = {
     "day": ("DATE '2024-01-02'",),
 }
 MONEY = [None, Decimal("1.50"), Decimal("0.00"), Decimal("-3.25"), Decimal("9.99")]
+
+
+#: over the tables of testing.awkward
+WRONG_ONCE = (
+    "SELECT t.id FROM [t] t WHERE t.i NOT IN (SELECT u.i FROM [u] u WHERE u.s <> t.s) OR t.b IS TRUE",
+    "SELECT t.n AS c, t.du AS d FROM [t] t INTERSECT SELECT u.n, u.du FROM [u] u",
+    "SELECT t.z AS c, t.tm AS d FROM [t] t EXCEPT SELECT u.z, u.tm FROM [u] u",
+)
+COLUMN = re.compile(r"\b[tu]\.(\w+)")
 
 
 def table(seed: int) -> pa.Table:
@@ -170,6 +182,18 @@ def test_every_road_obeys_the_laws(one_host: str, tmp_path: Path) -> None:
         failures = list(trial.run(COUNT * AWKWARD))
     assert not failures, "\n".join(map(str, failures))
     assert trial.asked >= COUNT * AWKWARD
+
+
+@pytest.mark.parametrize("format", list(formats()))
+def test_what_was_wrong_once(one_host: str, tmp_path: Path, format: str) -> None:
+    held = awkward.columns(format)
+    keys = [key for key in KEYS if key in held]
+    texts = [f"SELECT t.id, u.id AS o FROM [t] t JOIN [u] u ON t.{k} IS NOT DISTINCT FROM u.{k}" for k in keys]
+    texts += [text for text in WRONG_ONCE if held.issuperset(COLUMN.findall(text))]
+    with jumpgate.connect(one_host, dialect="datafusion", timeout_ms=20_000) as connection:
+        trial = Trial(connection, tmp_path)
+        failures = [(text, *wrong) for text in texts for wrong in trial.ask(text, format, ["never"])]
+    assert not failures, "\n".join(map(str, failures))
 
 
 def test_shapes_are_made_again_from_their_seed() -> None:

@@ -13,7 +13,7 @@ import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.regex.automaton import finder, matcher
-from jumpgate.testing.regexes import Patterns
+from tests.support.regexes import Patterns
 
 CALLS = (
     "s ~ {0}",

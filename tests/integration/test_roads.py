@@ -1,4 +1,4 @@
-"""One meaning on all roads: every row of testing.roads from each format, with offload always, auto and never."""
+"""One meaning on all roads: every row of support.roads from each format, with offload always, auto and never."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import jumpgate
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import DataError
-from jumpgate.testing import roads_run, tables
+from tests.support import roads_run, tables
 
 
 @pytest.mark.parametrize("format", roads_run.FORMATS)

@@ -25,13 +25,13 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded, server
 from jumpgate.service.embedded import Embedded
-from jumpgate.testing import scripted, substrait_plans
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.leaks import Watch, wait_until
-from jumpgate.testing.scripted import ScriptedLifecycle, fail
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
+from tests.support import scripted, substrait_plans
+from tests.support.fakes import FakeNCA
+from tests.support.scripted import ScriptedLifecycle, fail
 
 
 class Rig:
@@ -119,7 +119,7 @@ def test_a_very_long_error_fits_into_the_metadata(rig: Rig) -> None:
     rig.lifecycle.script("i0", stage1=fail("io", "\N{SNOWMAN}" * 100_000))
     status, typed = failure(rig.execute(rig.submit().job_id))
     assert status == grpc.StatusCode.FAILED_PRECONDITION and typed["code"] == "io"
-    assert typed["message"].startswith("\N{SNOWMAN}" * 50) and " … " in typed["message"]
+    assert typed["message"].startswith("on host 'host1': " + "\N{SNOWMAN}" * 30) and " … " in typed["message"]
 
 
 def test_many_problems_fit_into_the_metadata() -> None:
@@ -197,7 +197,7 @@ def test_a_killed_agent_is_a_typed_error_and_the_service_goes_on(rig: Rig, watch
     job = rig.submit().job_id
     events = rig.execute(job)
     assert [next(events).state for _ in range(3)][-1] == "running"
-    os.kill(rig.service.engine.agents["host1"].process.pid, signal.SIGKILL)
+    os.kill(rig.service.engine.agents.own["host1"].process.pid, signal.SIGKILL)
     status, typed = failure(events)
     assert (status, typed["code"]) == (grpc.StatusCode.UNAVAILABLE, "instance_failed")
     assert typed["fields"]["host"] == "host1"

@@ -15,8 +15,8 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import ComputeError
-from jumpgate.testing.datafusion_calls import VALUES, calls, names
 from jumpgate.testing.oracle import arrow_type
+from tests.support.datafusion_calls import VALUES, calls, names
 
 DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")
 #: expressions of a query: one program each

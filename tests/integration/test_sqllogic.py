@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate.testing import sqllogic, sqllogic_run
-from jumpgate.testing.datafusion_plain import model
-from jumpgate.testing.sqllogic_run import Outcome, Worker
-from jumpgate.testing.sqllogic_worker import ROADS
+from tests.support import sqllogic, sqllogic_run
+from tests.support.datafusion_plain import model
+from tests.support.sqllogic_run import Outcome, Worker
+from tests.support.sqllogic_worker import ROADS
 
 CASES = Path(__file__).parents[1] / "cases" / "sql"
 COUNT = int(os.environ.get("JUMPGATE_SLT_QUERIES", "300"))

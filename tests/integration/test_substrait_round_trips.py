@@ -20,7 +20,7 @@ from jumpgate.dataflow.substrait import Kept, Reader, from_plan, to_plan
 from jumpgate.study.suites import SUITES
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import SAID_BY_SUBSTRAIT, Generator
-from jumpgate.testing.shapes import shape
+from tests.support.shapes import shape
 
 SAID = (*SAID_BY_SUBSTRAIT, "window")
 

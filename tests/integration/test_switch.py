@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from jumpgate.errors import ConfigError, NotFound
 from jumpgate.p4.switch.switch import CPU_PORT, Entry, PortSpec, Result, Switch, Table, TableError
-from jumpgate.testing import switch_by_hand as by_hand
-from jumpgate.testing.switch_by_hand import frame
+from tests.support import switch_by_hand as by_hand
+from tests.support.switch_by_hand import frame
 
 WAIT_S = 30.0
 

@@ -22,7 +22,7 @@ from jumpgate.p4.programs import render
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.device import program_of
 from jumpgate.p4.switch.switch import Switch
-from jumpgate.testing import switch_by_hand as by_hand
+from tests.support import switch_by_hand as by_hand
 
 
 class Report:

@@ -29,7 +29,7 @@ from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import nothing_left
-from jumpgate.testing.plans import host
+from tests.support.plans import host
 
 HEADER = struct.Struct(">BBHI")
 AGGREGATE_TUPLE, PRUNE_TUPLE = struct.Struct(">Bqq"), struct.Struct(">BqII")

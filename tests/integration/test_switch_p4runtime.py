@@ -19,7 +19,7 @@ from finsy.proto import U128, p4d, p4r, p4r_grpc, rpc_status
 from jumpgate.p4.switch.device import Device, device_config
 from jumpgate.p4.switch.p4runtime import Server
 from jumpgate.p4.switch.switch import Switch
-from jumpgate.testing import switch_by_hand as by_hand
+from tests.support import switch_by_hand as by_hand
 
 EXACT, TERNARY, LPM, RANGE, CONST = (0x02000001 + i for i in range(5))
 DROP, SET_PORT, SET_WIDE = 0x01000001, 0x01000002, 0x01000003

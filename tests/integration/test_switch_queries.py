@@ -33,9 +33,9 @@ from jumpgate.ncas.switch_prune import SwitchPrune
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
-from jumpgate.testing.datagrams import Chaos, Relay
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import wait_until
+from tests.support.datagrams import Chaos, Relay
 
 PROGRAMS = ("aggregate", "prune", "prune_topn", "prune_groupby", "prune_join", "prune_skyline")
 PREFER = ("switch_aggregate", "switch_prune")

@@ -14,7 +14,7 @@ import pytest
 import jumpgate
 from jumpgate.client.sql.connection import Connection
 from jumpgate.dataflow.formats import formats
-from jumpgate.study import stays, suites
+from jumpgate.study import coverage, suites
 from jumpgate.study.report import Study, data, html
 from jumpgate.study.runs import study
 from jumpgate.tpcds.data import SCALE_MIN, generate
@@ -58,19 +58,19 @@ def test_every_answer_is_duckdbs(
     suite: Suite, format: str, connections: dict[tuple[str, str], Connection], oracles: dict[str, suites.Oracle]
 ) -> None:
     connection = connections[suite.name, format]
-    found = list(stays.outcomes(connection, suite, oracles[suite.name], "always"))
+    found = list(coverage.outcomes(connection, suite, oracles[suite.name], "always"))
     assert len(found) == (99 if suite is TPCDS else 22)
     wrong = [o for o in found if o.verdict != "right"]
     share = sum(o.offloaded for o in found) / sum(o.operators for o in found)
     assert not wrong, "\n".join(f"query {o.query}: {o.verdict}: {o.detail}" for o in wrong)
-    assert share >= OFFLOADED_MIN, stays.markdown(suite, format, found)
+    assert share >= OFFLOADED_MIN, coverage.markdown(suite, format, found)
 
 
 @pytest.mark.parametrize("suite", [TPCDS, TPCH], ids=lambda suite: suite.name)
 def test_datafusion_alone_gives_the_same_answers(
     suite: Suite, connections: dict[tuple[str, str], Connection], oracles: dict[str, suites.Oracle]
 ) -> None:
-    found = list(stays.outcomes(connections[suite.name, "parquet"], suite, oracles[suite.name], "never"))
+    found = list(coverage.outcomes(connections[suite.name, "parquet"], suite, oracles[suite.name], "never"))
     assert not [(o.query, o.detail) for o in found if o.verdict != "right"]
     assert sum(o.offloaded for o in found) == 0
 

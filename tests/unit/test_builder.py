@@ -22,7 +22,6 @@ from jumpgate.dataflow.measures import (
     stddev,
     sum_,
 )
-from jumpgate.dataflow.named import col, f, lit, when
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,
@@ -37,6 +36,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
 )
 from jumpgate.dataflow.types import Field, Schema, decimal, float64, int32, parse_type
+from jumpgate.dataflow.unresolved import col, f, lit, when
 from jumpgate.dataflow.validate import problems
 from jumpgate.errors import FileUnreadable, InvalidDataflow
 

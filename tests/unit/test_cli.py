@@ -15,7 +15,7 @@ from jumpgate.errors import ConfigError, FileUnreadable, InvalidDataflow
 
 QUERY = """
 from jumpgate.dataflow.builder import read
-from jumpgate.dataflow.named import col
+from jumpgate.dataflow.unresolved import col
 {name} = read({data!r}, schema={{"a": "int64"}}).filter(col("a") > 1)
 """
 
@@ -134,12 +134,12 @@ def test_nca_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("nca", "list", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
     names = [about["name"] for about in listed["ncas"]]
-    assert {"join", "aggregate", "sort", "shuffle"} <= set(names)
+    assert {"cpp", "engine", "switch_aggregate"} <= set(names)
     assert not listed["problems"]
-    assert run("nca", "show", "sort") == 0
-    assert capsys.readouterr().out.startswith("sort (jumpgate.ncas.sort.")
-    assert run("nca", "show", "sorrt") == 1
-    assert "did you mean 'sort'?" in capsys.readouterr().err
+    assert run("nca", "show", "cpp") == 0
+    assert capsys.readouterr().out.startswith("cpp (jumpgate.ncas.cpp.")
+    assert run("nca", "show", "enginee") == 1
+    assert "did you mean 'engine'?" in capsys.readouterr().err
 
 
 def test_nca_new(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from jumpgate.dataflow.operators import (
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, string
 from jumpgate.nca.registry import Registry
-from jumpgate.testing.plans import equals, grouped, joined, measured, ref, statistics, table
+from tests.support.plans import equals, grouped, joined, measured, ref, statistics, table
 
 A = table("a", ak=int32, av=int32, at=string)
 B = table("b", bk=int32, bv=int32)

@@ -12,14 +12,23 @@ from jumpgate.compiler.compile import PASSES, compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.expressions import ColumnRef
-from jumpgate.dataflow.operators import Aggregate, Emit, Filter, Join, Operator, Read, Receive, Send, Sort, SortKey
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Emit,
+    Filter,
+    Join,
+    Limit,
+    Operator,
+    Read,
+    Receive,
+    Send,
+)
 from jumpgate.dataflow.types import int32, int64, string
 from jumpgate.errors import CannotPlace, ConfigError, InternalError
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry, default_registry
-from jumpgate.testing.fakes import SWITCH, PruningNCA, RefusingNCA
-from jumpgate.testing.plans import ROWS, equals, grouped, host, joined, query3, query65, ref, statistics, table
+from tests.support.fakes import SWITCH, Lacking, PruningNCA, RefusingNCA
+from tests.support.plans import ROWS, equals, grouped, host, joined, query3, query65, ref, statistics, table
 
 KNOWN = CompileOptions(statistics=statistics(ROWS), endpoints=("127.0.0.1:7000",))
 ONE = (host("a"),)
@@ -135,21 +144,21 @@ def test_no_device() -> None:
 
 def test_all_that_cannot_be_placed_is_named_at_once() -> None:
     a, b = table("a", ak=int32, s=string), table("b", "orc", bk=int32)
-    root = Sort(joined(a, b, "ak", "bk"), (SortKey(ColumnRef(int32, 0, "ak")),))
-    registry = Registry([n for n in default_registry() if n.name not in ("join", "scan_orc")])
+    root = Limit(joined(a, b, "ak", "bk"), 5)
+    registry = Registry([Lacking(Join, Limit)])
     with pytest.raises(CannotPlace) as caught:
         compile_dataflow(root, ONE, registry, CompileOptions())
     assert str(caught.value).splitlines() == [
-        f"cannot place read(b.orc): none of {len(registry)} NCAs offers read. "
-        "Add an accelerator that offers it, or leave this operator to the client.",
-        f"cannot place join(a.json, b.orc): none of {len(registry)} NCAs offers join. "
-        "Add an accelerator that offers it, or leave this operator to the client.",
+        "cannot place join(a.json, b.orc): no accelerator (cpp) offers join. "
+        "Add an accelerator that does, or leave this operator to the client.",
+        "cannot place limit(a.json): no accelerator (cpp) offers limit. "
+        "Add an accelerator that does, or leave this operator to the client.",
     ]
 
 
 def test_what_each_nca_answered_is_named() -> None:
     root = joined(table("a", ak=int64), table("b", bk=int64), "ak", "bk")
-    registry = Registry([*(n for n in default_registry() if n.name != "join"), RefusingNCA()])
+    registry = Registry([Lacking(Join), RefusingNCA()])
     said = "'fake_refusal' on tor1: join key is 64 bits wide; this switch's registers hold 32. Add a software host."
     with pytest.raises(CannotPlace, match=rf"cannot place join\(a.json, b.json\): {said}"):
         compile_dataflow(root, (host("a"), SWITCH), registry, CompileOptions())
@@ -202,4 +211,4 @@ def test_losing_candidates_say_why() -> None:
     assert all("is estimated at" in lost["why"] for lost in plan.explain["lost"])
     registry = Registry([*default_registry(), PruningNCA()])
     unknown = compile_dataflow(root, (host("a"), SWITCH), registry, CompileOptions())
-    assert all("nodes, the chosen one 1" in lost["why"] for lost in unknown.explain["lost"])
+    assert all("fragments, the chosen one 1" in lost["why"] for lost in unknown.explain["lost"])

@@ -54,6 +54,7 @@ def test_everything_that_a_file_can_say() -> None:
     assert (a.agent, a.token_file, a.device.cores, a.device.memory_bytes) == ("10.0.0.7:7400", "/t", 3, 9)
     assert a.device.properties == (("data_bind", "0.0.0.0"), ("data_address", "10.0.0.7"))
     assert b.agent is None and b.device.cores == this_machine().device.cores
+    assert dict(b.device.properties).keys() == {"data_bind", "data_address"}
     (tor1,) = config.devices
     assert (tor1.kind, tor1.cores, tor1.memory_bytes) == ("switch", 1, 7)
     assert dict(tor1.properties) == {"program": "aggregate", "profile": "none", "jobs": 2, "success": 1.0}
@@ -152,3 +153,19 @@ def test_a_file_that_is_not_toml(tmp_path: Path, text: bytes, message: str) -> N
         load(tmp_path / "broken.toml")
     with pytest.raises(ConfigError, match="cannot read .*absent.toml: No such file"):
         load(tmp_path / "absent.toml")
+
+
+def test_hosts_without_addresses_are_reached_where_their_agents_are() -> None:
+    config = parse(
+        {
+            "host": [
+                {"name": "a", "agent": "127.0.0.2:7400", "token_file": "/t"},
+                {"name": "b", "agent": "[::1]:7400", "token_file": "/t", "data_bind": "::"},
+                {"name": "c"},
+            ]
+        }
+    )
+    a, b, c = (dict(h.device.properties) for h in config.hosts)
+    assert a == {"data_bind": "127.0.0.2", "data_address": "127.0.0.2"}
+    assert b == {"data_bind": "::", "data_address": "::1"}
+    assert c == {"data_bind": "127.0.0.1", "data_address": "127.0.0.1"}, "all others are on this machine"

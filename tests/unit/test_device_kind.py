@@ -26,9 +26,9 @@ from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, Matc
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
-from jumpgate.testing.fakes import FakeNCA
 from jumpgate.testing.lab import Lab
-from jumpgate.testing.plans import host
+from tests.support.fakes import FakeNCA
+from tests.support.plans import host
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -143,7 +143,9 @@ def test_money_per_hour_is_part_of_the_cost(flow: Dataflow) -> None:
     assert plan.explain["cost"]["money"] == pytest.approx(1.0, rel=0.01)
 
 
-@pytest.mark.parametrize(("name", "message"), [("join", "an NCA called 'join'"), ("json", "a Python package called")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("engine", "an NCA called 'engine'"), ("json", "a Python package called")]
+)
 def test_a_name_that_is_taken_makes_no_new_one(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         scaffold(name, tmp_path)

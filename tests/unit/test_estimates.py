@@ -26,7 +26,7 @@ from jumpgate.dataflow.operators import Send, SortKey, Window, WindowFunction, c
 from jumpgate.nca.interface import ColumnStatistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
-from jumpgate.testing.plans import host
+from tests.support.plans import host
 
 DAYS, SALES = 1000, 4000
 

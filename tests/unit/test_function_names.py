@@ -20,8 +20,8 @@ from jumpgate.dataflow.functions import built_in
 from jumpgate.dataflow.literals import as_literal
 from jumpgate.dataflow.types import parse_type
 from jumpgate.errors import ComputeError
-from jumpgate.testing.datafusion_calls import VALUES, calls, names
 from jumpgate.testing.oracle import arrow_type
+from tests.support.datafusion_calls import VALUES, calls, names
 
 DAY, TIME = datetime.date, datetime.datetime
 DIALECT = Dialect(division_by_zero="ieee", to_integer="truncate")

@@ -15,7 +15,6 @@ from jumpgate.dataflow.expressions import Case, Cast, ColumnRef, Expression, InL
 from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.functions import BUILT_IN, bind, check
 from jumpgate.dataflow.literals import as_literal
-from jumpgate.dataflow.named import f
 from jumpgate.dataflow.types import (
     DataType,
     binary,
@@ -32,8 +31,9 @@ from jumpgate.dataflow.types import (
     string,
     timestamp,
 )
+from jumpgate.dataflow.unresolved import f
 from jumpgate.errors import CannotPlace, ComputeError, DivisionByZero, InvalidCast, Overflow
-from jumpgate.testing.function_cases import CASES, FAILURES
+from tests.support.function_cases import CASES, FAILURES
 
 DAY = datetime.date
 TIME = datetime.datetime

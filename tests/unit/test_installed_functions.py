@@ -14,9 +14,9 @@ from jumpgate.dataflow import functions
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.function import Function
-from jumpgate.dataflow.named import f
 from jumpgate.dataflow.signatures import all_of, always, exactly
 from jumpgate.dataflow.types import int64, string
+from jumpgate.dataflow.unresolved import f
 from jumpgate.errors import ConfigError
 
 TWICE = Function("twice", "2 * a", (1, 1), exactly(int64), always(int64), lambda site, a: 2 * a, cpp="2 * ({0})")

@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
-from jumpgate.observe import chart, report, text, units
+from jumpgate import words
+from jumpgate.observe import chart, report, text
 from jumpgate.observe.timeline import EdgeRun, Flow, InstanceRun, PipelineRun, Span, Timeline
 
 
@@ -69,8 +70,8 @@ class Page(HTMLParser):
 
 def test_page_shows_what_happened() -> None:
     page = Page(report.html(sample()))
-    for words in ("Job j1", "done", "read sales → aggregate", "80.0 MB", "9.0 kB", "f0.0", "hash(#0)", "compile"):
-        assert words in page.words
+    for shown in ("Job j1", "done", "read sales → aggregate", "80.0 MB", "9.0 kB", "f0.0", "hash(#0)", "compile"):
+        assert shown in page.words
 
 
 def test_page_is_self_contained() -> None:
@@ -165,10 +166,10 @@ def test_terminal_timeline() -> None:
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        (units.size(999), "999 B"), (units.size(1_500_000_000), "1.5 GB"), (units.size(5e15), "5000.0 TB"),
-        (units.duration(0), "0"), (units.duration(2.5e-5), "25 µs"), (units.duration(0.0123), "12.3 ms"),
-        (units.duration(1.5), "1.50 s"), (units.duration(125), "2 min 5 s"),
-        (units.rows(2880404), "2\u202f880\u202f404"),
+        (words.size(999), "999 B"), (words.size(1_500_000_000), "1.5 GB"), (words.size(5e15), "5000.0 TB"),
+        (words.duration(0), "0"), (words.duration(2.5e-5), "25 µs"), (words.duration(0.0123), "12.3 ms"),
+        (words.duration(1.5), "1.50 s"), (words.duration(125), "2 min 5 s"),
+        (words.rows(2880404), "2\u202f880\u202f404"),
     ],
 )  # fmt: skip
 def test_units(shown: str, expected: str) -> None:

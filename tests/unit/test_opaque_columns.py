@@ -20,14 +20,14 @@ from jumpgate.dataflow import types as t
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.expressions import Cast, ColumnRef
 from jumpgate.dataflow.measures import count, max_
-from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Distinct, Filter, Operator, Project, Read, Send, Sort, SortKey, UnionAll
 from jumpgate.dataflow.substrait import to_plan
+from jumpgate.dataflow.unresolved import col
 from jumpgate.errors import InvalidDataflow, SchemaMismatch
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
-from jumpgate.testing.plans import statistics
+from tests.support.plans import statistics
 
 SCHEMA = t.Schema.of(a=t.int64, l=t.opaque("list<int64>"), b=t.string, s=t.opaque("struct<x int64>", nullable=False))
 READ = Read(("/t.parquet",), "parquet", SCHEMA, (0, 1, 2, 3))

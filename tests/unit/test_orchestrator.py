@@ -18,7 +18,7 @@ from jumpgate.nca.interface import Device, InstancePlan
 from jumpgate.orchestrator import record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
-from jumpgate.testing import scripted
+from tests.support import scripted
 
 
 def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) -> None:

@@ -9,8 +9,8 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow, read
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.measures import count
-from jumpgate.dataflow.named import col
 from jumpgate.dataflow.operators import Send
+from jumpgate.dataflow.unresolved import col
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import plans
 from jumpgate.service.embedded import configured_registry
@@ -37,11 +37,11 @@ class Planner:
 
     def ask(self, asked: pb.SubmitRequest) -> tuple[str, ...]:
         """The endpoints of the plan."""
-        plan = self.plans.find(asked)
+        plan = self.plans.find(asked, frozenset())
         if plan is None:
             self.planned += 1
             plan = self.engine.plan(*read_request(asked), RunOptions())
-            self.plans.keep(asked, plan)
+            self.plans.keep(asked, frozenset(), plan)
         (shown,) = [e["to"] for e in plan.explain["edges"] if e["id"] == plan.result]
         endpoints = plan.edge(plan.result).endpoints
         assert tuple(shown) == endpoints
@@ -88,9 +88,9 @@ def test_changed_files_are_looked_at_again(tmp_path: Path) -> None:
     planner.ask(asked)
     assert planner.planned == 3
     file.unlink()
-    assert planner.plans.find(asked) is None
-    planner.plans.keep(asked, planner.engine.plan(*read_request(asked), RunOptions()))
-    assert planner.plans.find(asked) is None
+    assert planner.plans.find(asked, frozenset()) is None
+    planner.plans.keep(asked, frozenset(), planner.engine.plan(*read_request(asked), RunOptions()))
+    assert planner.plans.find(asked, frozenset()) is None
 
 
 def test_the_least_recently_used_goes_first(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

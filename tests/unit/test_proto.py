@@ -21,7 +21,6 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import BUILT_IN, bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.measures import count, sum_
-from jumpgate.dataflow.named import col, f
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -41,6 +40,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
 )
 from jumpgate.dataflow.types import INTEGERS, KINDS, UNITS, ZONED, DataType, Field, Schema, bool_, int32, int64
+from jumpgate.dataflow.unresolved import col, f
 from jumpgate.dataflow.validate import problems
 from jumpgate.errors import InvalidDataflow
 from jumpgate.v1 import dataflow_pb2 as pb

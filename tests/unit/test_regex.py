@@ -16,8 +16,8 @@ from jumpgate.dataflow.regex import tables
 from jumpgate.dataflow.regex.automaton import finder, matcher
 from jumpgate.dataflow.regex.reference import compiled
 from jumpgate.dataflow.regex.syntax import parse
-from jumpgate.testing import regex_tables
-from jumpgate.testing.regexes import Patterns, matches, spans
+from tests.support import regex_tables
+from tests.support.regexes import Patterns, matches, spans
 
 CALLS = "regexp_like({0}, {1}), regexp_count({0}, {1}), regexp_replace({0}, {1}, '<>', 'g'), regexp_instr({0}, {1})"
 

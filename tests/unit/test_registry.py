@@ -9,9 +9,9 @@ import pytest
 
 from jumpgate.errors import ConfigError, NotFound
 from jumpgate.nca.registry import Registry, default_registry, load_registry
-from jumpgate.testing.fakes import PartialNCA, PruningNCA
+from tests.support.fakes import PartialNCA, PruningNCA
 
-OURS = ("scan_json", "scan_orc", "scan_parquet", "scan_csv", "join", "aggregate", "sort", "shuffle")
+OURS = ("cpp", "engine", "switch_aggregate", "switch_prune")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_of_two_with_one_name_the_first_stays(third_party: ModuleType) -> None:
     assert registry.get("third") is third_party.GOOD  # type: ignore[attr-defined]
     problem = registry.problems["third_party_nca:OTHER"]
     assert "two NCAs are called 'third'" in problem.message and "Rename one" in problem.message
-    assert "join" in registry
+    assert "cpp" in registry
 
 
 def test_one_that_is_installed_and_configured_is_one(third_party: ModuleType) -> None:

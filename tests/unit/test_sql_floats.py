@@ -16,7 +16,7 @@ from pyarrow import parquet
 from jumpgate.client.sql.logical import floats
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node
-from jumpgate.testing.alike import unlike
+from tests.support.alike import unlike
 
 INF, NAN = math.inf, math.nan
 #: as x86 computes 0/0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from jumpgate.testing.alike import unlike
-from jumpgate.testing.datafusion_plain import Reference
-from jumpgate.testing.sqllogic import Malformed, Query, Statement, parse, pick, render, sample
+from tests.support.alike import unlike
+from tests.support.datafusion_plain import Reference
+from tests.support.sqllogic import Malformed, Query, Statement, parse, pick, render, sample
 
 TEXT = """
 # a comment

@@ -10,7 +10,7 @@ from substrait.plan_pb2 import Plan
 from jumpgate.dataflow.operators import Operator, Sort
 from jumpgate.dataflow.substrait import Kept, Reader, from_plan
 from jumpgate.errors import InvalidDataflow
-from jumpgate.testing.substrait_plans import QUERIES, plan, tables
+from tests.support.substrait_plans import QUERIES, plan, tables
 
 TABLES = tables()
 

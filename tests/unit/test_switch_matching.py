@@ -33,7 +33,7 @@ from jumpgate.p4.programs.render import CODES
 from jumpgate.testing import oracle
 from jumpgate.testing.interpret import interpret
 from jumpgate.testing.lab import Lab
-from jumpgate.testing.plans import host
+from tests.support.plans import host
 
 DAY = datetime.date
 TYPES = {

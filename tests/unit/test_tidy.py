@@ -40,7 +40,7 @@ MAY_KNOW = {
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     # to start one; schemas; the cache folder; numbers for people
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "observe"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
     "templates": set(),
     "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }
@@ -84,6 +84,11 @@ def texts() -> Iterator[tuple[Path, str]]:
             yield path.relative_to(ROOT), path.read_text(errors="replace")
 
 
+def may_name_what_it_checks(path: Path) -> bool:
+    """Tests, pages and benchmarks may name one format or type of join; what tests share counts as code."""
+    return path.parts[0] in ("tests", "docs", "bench") and path.parts[:2] != ("tests", "support")
+
+
 def is_generated(path: Path) -> bool:
     return path.stem.endswith(("_pb2", "_pb2_grpc")) or path.suffix == ".pyi"
 
@@ -115,9 +120,13 @@ def imports(tree: ast.AST, module: str, is_package: bool) -> Iterator[str]:
 
 
 def part_of(name: str) -> str | None:
-    """`jumpgate.ncas.scan.read` → `ncas`; None for what is not ours, or free for all."""
+    """`jumpgate.ncas.cpp` → `ncas`; None for what is not ours, or free for all."""
     words = name.split(".")
-    if words[0] != "jumpgate" or len(words) < 2 or words[1] in ("errors", "debug", "extras", "plugins", "__version__"):
+    if (
+        words[0] != "jumpgate"
+        or len(words) < 2
+        or words[1] in ("errors", "debug", "extras", "plugins", "words", "__version__")
+    ):
         return None
     return words[1]
 
@@ -139,6 +148,23 @@ def test_nobody_knows_whom_he_may_not_know() -> None:
 def test_every_part_has_a_rule() -> None:
     parts = {part for name, _ in modules() if (part := part_of(name)) is not None}
     assert parts <= set(MAY_KNOW) | FREE
+
+
+def test_the_installed_kit_is_what_authors_run() -> None:
+    """The rest of what tests share is in tests/support, which nothing that is installed imports."""
+    known = dict(modules())
+    wanted = {"jumpgate.testing", *(f"jumpgate.testing.{name}" for name in ("check", "in_process", "rig"))}
+    found: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        found.add(name)
+        tree = ast.parse(known[name].read_text())
+        used = {n for i in imports(tree, name, False) for n in (i, i.rpartition(".")[0]) if n in known}
+        wanted |= {n for n in used if n.startswith("jumpgate.testing.")} - found
+    assert found == {name for name in known if name.startswith("jumpgate.testing")}
+    for name, path in known.items():
+        tree = ast.parse(path.read_text())
+        assert not [i for i in imports(tree, name, False) if i.split(".")[0] == "tests"], path
 
 
 def test_compiler_names_no_accelerator() -> None:

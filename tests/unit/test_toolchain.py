@@ -124,7 +124,7 @@ def test_eviction_removes_the_least_recently_used(tmp_path: Path) -> None:
     for age, name in enumerate(("new", "middle", "old")):
         (tmp_path / name).write_bytes(b"x" * 100)
         os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
-    cache.touch(tmp_path / "old")
+    cache.mark_used(tmp_path / "old")
     cache.evict(tmp_path.iterdir(), 200)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
 

@@ -131,4 +131,27 @@ def arrow_table(name: str, data: Any) -> Table:
             raise InvalidDataflow(message) from None
     if len(set(data.column_names)) < data.num_columns:
         raise InvalidDataflow(f"register: two columns of {name!r} have the same name")
+    for place, column in enumerate(data.columns):
+        if _has_struct(column.type):
+            whole = pa.chunked_array([_fields_null(chunk) for chunk in column.chunks], column.type)
+            data = data.set_column(place, data.schema.field(place), whole)
     return Table(name, data.schema, data=data)
+
+
+def _has_struct(type: pa.DataType) -> bool:
+    return pa.types.is_struct(type) or any(_has_struct(type.field(i).type) for i in range(type.num_fields))
+
+
+def _fields_null(column: pa.Array) -> pa.Array:
+    """The values with NULL for the fields of structs that are NULL, which Arrow may have anything for: DataFusion takes
+    a field without asking whether there is a struct."""
+    type = column.type
+    if not _has_struct(type):
+        return column
+    absent = column.is_null()
+    if pa.types.is_struct(type):
+        return pa.StructArray.from_arrays(list(map(_fields_null, column.flatten())), fields=list(type), mask=absent)
+    if pa.types.is_list(type) or pa.types.is_large_list(type):
+        column = pa.concat_arrays([column])  # from offset 0 on
+        return column.from_arrays(column.offsets, _fields_null(column.values), type, mask=absent)
+    return column  # maps and lists of a fixed size, whose structs are never taken apart here

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, constants, floats, frames, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -118,8 +118,11 @@ class _Splitter:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)
+        moving, varying = list(frames.find(root, self._rest)), list(constants.find(root, self._rest))
         self._count(root)
         self._visit(root, self._rest)
+        changed |= frames.replace(moving)
+        changed |= constants.replace(varying)
         changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
         common.rename(self._rest)

@@ -11,6 +11,7 @@ from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.tree import tree
 from jumpgate.errors import JumpgateError
+from jumpgate.words import counted
 
 if TYPE_CHECKING:
     from jumpgate.client.sql.cuts import Cut
@@ -37,13 +38,15 @@ def explain_text(query: Query, analyzed: bool) -> str:
     """The plan, what goes to accelerators, what stays and why; and, if it ran, times and sizes."""
     split = query.split
     lines = ["Plan of the query (DataFusion, optimised)", *_indented(query.planned.shown)]
-    lines.append(f"Offloaded: {split.offloaded} of {split.operators} operators, in {_jobs(len(split.cuts))}")
+    lines.append(
+        f"Offloaded: {split.offloaded} of {counted(split.operators, 'operator')}, in {counted(len(split.cuts), 'job')}"
+    )
     for number, cut in enumerate(split.cuts, 1):
         uses = f", read {cut.uses} times" if cut.uses > 1 else ""
-        lines.append(f"  job {number}: {cut.operators} operators{uses}")
+        lines.append(f"  job {number}: {counted(cut.operators, 'operator')}{uses}")
         lines += _indented(_planned(query, cut), 4)
     if split.kept:
-        lines.append(f"Kept by the client: {len(split.kept)} operators")
+        lines.append(f"Kept by the client: {counted(len(split.kept), 'operator')}")
         reasons = Counter((kept.kind, kept.reason) for kept in split.kept)
         lines += [
             f"  {n} × {kind}: {reason}" if n > 1 else f"  {kind}: {reason}" for (kind, reason), n in reasons.items()
@@ -111,10 +114,6 @@ def _analysis(query: Query) -> list[str]:
         text, _, _ = query.session.explain_job(job).partition("\nlost: ")
         lines += _indented(_with_tables(query, text.partition("\nrefused ")[0]), 4)
     return lines
-
-
-def _jobs(count: int) -> str:
-    return f"{count} job" + ("" if count == 1 else "s")
 
 
 def _ms(seconds: float) -> str:

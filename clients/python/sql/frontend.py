@@ -8,16 +8,18 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, functions, limits, membership, refusals
+from jumpgate.client.sql import duckdb_text, full_joins, functions, limits, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
+from jumpgate.client.sql.logical import multisets
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
@@ -39,6 +41,8 @@ _MIXED = re.compile(r"Decimal(?:128)?\((?:[^()]*,)?\d+, ?(?:15|7)\)", re.IGNOREC
 _OF_MEMBERSHIP = ("in list", "non-executable")
 #: in the display of an expression
 _SUBQUERY = "<subquery>"
+#: in a plan, of a subquery that DataFusion could not make a join of
+_CORRELATED = "outer_ref("
 _FETCH = re.compile(r"^(TableScan: .*), fetch=\d+( \[.*)?$")
 
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -82,7 +86,7 @@ class Frontend:
     def plan(self, text: str, parameters: Parameters, tables: Sequence[Table]) -> Planned:
         """Raises InvalidSql. parameters: for $1, $2 … or, as a mapping, for $name; typed values, never text."""
         try:
-            return limits.with_stack(lambda: self._plan(text, parameters, tables))
+            planned = limits.with_stack(lambda: self._plan(text, parameters, tables))
         except InvalidSql as error:
             written = membership.expand(text, every=True)
             if written != text:  # IN may be what DataFusion cannot plan
@@ -91,6 +95,9 @@ class Frontend:
             if any(said in error.message for said in _OF_MEMBERSHIP):
                 refusals.check(text, [token for token in tokens(text) if token.means])
             raise
+        if _CORRELATED in planned.shown and (written := membership.expand(text, exists=True)) != text:
+            return limits.with_stack(lambda: self._plan(written, parameters, tables))
+        return planned
 
     def frame(
         self, context: datafusion.SessionContext, planned: Planned, parameters: Parameters, tables: Sequence[Table]
@@ -155,7 +162,7 @@ class Frontend:
         exact: bool,
     ) -> datafusion.DataFrame:
         """Names are taken as they are written; in another case only if no such name is known."""
-        expanded = membership.expand(functions.expand(text))
+        expanded = full_joins.expand(membership.expand(functions.expand(text)))
         prepared = prepare(expanded, self._dialect)
         try:
             return self._parsed(context, prepared, parameters, tables, exact)
@@ -181,7 +188,10 @@ class Frontend:
             context.sql(f"SET datafusion.sql_parser.parse_float_as_decimal = {str(exact).lower()}").collect()
             self._exact[context] = exact
         try:
-            return context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            frame = context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            return multisets.counted(frame, context) if _has_multisets(prepared.text) else frame
+        except InvalidSql:
+            raise
         except BaseException as error:  # a panic of DataFusion is no Exception
             raise planning_error(error, prepared, tables) from error
 
@@ -211,6 +221,11 @@ class Frontend:
 def quoted(name: str) -> str:
     """A table's name as an identifier that is taken as it is written."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _has_multisets(text: str) -> bool:
+    words = [token.keyword for token in tokens(text) if token.means] if "ALL" in text.upper() else []
+    return any(b == "ALL" and a in ("EXCEPT", "INTERSECT") for a, b in pairwise(words))
 
 
 def canonical(display: str) -> list[tuple[int, str]]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import functions, installed
+from jumpgate.client.sql import functions, installed, moving
 from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
@@ -60,6 +60,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
         found.sql(f"SET {name} = '{value}'").collect()
     functions.register(found)
     installed.register(found)
+    moving.register(found)
     return found
 
 

@@ -1,6 +1,8 @@
 """IN with a subquery where it matters that it can be unknown: DataFusion takes that for false.
 
-There `x IN (SELECT …)` is written as a CASE over counts: of members that equal x, of members that are NULL, of all.
+There `x IN (SELECT …)` is written as a CASE: whether there are members that equal x, members that are NULL, any at
+all. In a WHERE, EXISTS asks that of correlated subqueries, elsewhere counts do: DataFusion plans EXISTS in conditions
+alone, and counts where equalities correlate them.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ _FURTHER = frozenset(
         "EXCEPT",
     }
 )
+_CLAUSES = CONDITIONS | {"SELECT", "FROM", "GROUP", "ORDER", "LIMIT"}
+_EXISTS, _COUNTED = "EXISTS (SELECT 1 {})", "(SELECT count(*) {}) > 0"
 _MEMBERS, _MEMBER = '"in list"', '"in list"."member"'
 
 
@@ -50,14 +54,14 @@ class Place(NamedTuple):
     what: str
 
 
-def expand(text: str, every: bool = False) -> str:
+def expand(text: str, every: bool = False, exists: bool = False) -> str:
     """The text with all of these written out, but for those that cannot be. every: also those that DataFusion computes
-    rightly, if it can plan them."""
+    rightly, if it can plan them. exists: with EXISTS where that can be."""
     for _ in range(REWRITTEN_MAX):
         parts = [token for token in tokens(text) if token.means]
         words = [token.keyword or token.text for token in parts]
         indexes = _subqueries(words) if every else (place.word for place in places(parts, words))
-        found = [_written(text, parts, words, index) for index in indexes]
+        found = [_written(text, parts, words, index, exists) for index in indexes]
         chosen = next((change for change in reversed(found) if change is not None), None)  # inner ones come first
         if chosen is None:
             break
@@ -117,7 +121,9 @@ def _only_truth_matters(words: Sequence[str], pairs: dict[int, int], index: int,
         index = opener
 
 
-def _written(text: str, parts: Sequence[Token], words: Sequence[str], index: int) -> tuple[int, int, str] | None:
+def _written(
+    text: str, parts: Sequence[Token], words: Sequence[str], index: int, exists: bool
+) -> tuple[int, int, str] | None:
     """Where the condition with that IN begins and ends, and what it means; None if that cannot be said."""
     pairs = pairs_of(words)
     negated = words[index - 1] == "NOT"
@@ -133,16 +139,14 @@ def _written(text: str, parts: Sequence[Token], words: Sequence[str], index: int
     if words[start] == "(" and any(words[i] == "," for i in _level(words, pairs, start + 1, pairs[start])):
         return None  # a row
     value, query = text[parts[start].start : parts[end - 1].end], text[parts[index + 2].start : parts[close - 1].end]
-    rows = f'SELECT count(*) FROM ({query}) AS {_MEMBERS}("member")'
-    counted = _counts(text, parts, words, (start, end), (index + 2, close)) or (
-        f"{rows} WHERE {_MEMBER} = ({value})",
-        f"{rows} WHERE {_MEMBER} IS NULL",
-        rows,
-    )
-    equal, unknown, all_of_them = counted
+    rows = f'FROM ({query}) AS {_MEMBERS}("member")'
+    own = _own_rows(text, parts, words, (start, end), (index + 2, close))
+    test = _EXISTS if exists and own and _in_where(words, pairs, index) else _COUNTED
+    kinds = own or (f"{rows} WHERE {_MEMBER} = ({value})", f"{rows} WHERE {_MEMBER} IS NULL", rows)
+    equal, unknown, some = map(test.format, kinds)
     written = (
-        f"(CASE WHEN ({equal}) > 0 THEN {str(not negated).upper()} WHEN ({unknown}) > 0 THEN NULL "
-        f"WHEN ({value}) IS NULL AND ({all_of_them}) > 0 THEN NULL ELSE {str(negated).upper()} END)"
+        f"(CASE WHEN {equal} THEN {str(not negated).upper()} WHEN {unknown} THEN NULL "
+        f"WHEN ({value}) IS NULL AND {some} THEN NULL ELSE {str(negated).upper()} END)"
     )
     return parts[start].start, parts[close].end, written
 
@@ -155,11 +159,21 @@ def _level(words: Sequence[str], pairs: dict[int, int], start: int, end: int) ->
         at = pairs[at] + 1 if pairs.get(at, -1) > at else at + 1
 
 
-def _counts(
+def _in_where(words: Sequence[str], pairs: dict[int, int], index: int) -> bool:
+    """Whether what stands there belongs to a WHERE."""
+    while (index := index - 1) >= 0:
+        if pairs.get(index, len(words)) < index:
+            index = pairs[index]
+        elif words[index] in _CLAUSES and words[index - 1] != "DISTINCT":
+            return words[index] == "WHERE"
+    return False
+
+
+def _own_rows(
     text: str, parts: Sequence[Token], words: Sequence[str], value: tuple[int, int], query: tuple[int, int]
 ) -> tuple[str, str, str] | None:
-    """The three counts over the subquery's own FROM, so that its WHERE may name columns of the query around it; None
-    for a subquery that is more, or a value that would mean something else there."""
+    """The three kinds of rows of the subquery's own FROM, so that its WHERE may name columns of the query around it;
+    None for a subquery that is more, or a value that would mean something else there."""
     start, end = query
     pairs = pairs_of(words)
     level = list(_level(words, pairs, start, end))
@@ -174,7 +188,7 @@ def _counts(
     qualified = len(one) == 3 and one[1].text == "." and one[0].text not in (p.text for p in parts[source:where])
     if not qualified and not (len(one) == 1 and _is_constant(one[0])):
         return None
-    rows = f"SELECT count(*) {text[parts[source].start : parts[where - 1].end]}"
+    rows = f"{text[parts[source].start : parts[where - 1].end]}"
     condition = f"({text[parts[where + 1].start : parts[end - 1].end]})" if where < end else "TRUE"
     member = text[parts[shown[0]].start : parts[shown[-1]].end]
     looked_for = text[one[0].start : one[-1].end]

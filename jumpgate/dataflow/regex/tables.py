@@ -1,4 +1,4 @@
-"""What Unicode says of code points, as Rust's regular expressions have it. Made by jumpgate/testing/regex_tables.py."""
+"""What Unicode says of code points, as Rust's regular expressions have it. Made by tests/support/regex_tables.py."""
 
 # ruff: noqa: E501
 

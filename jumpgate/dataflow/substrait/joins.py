@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-
 from jumpgate.dataflow.casts import TypeMismatch, common_type
-from jumpgate.dataflow.expressions import Call, Expression, Literal, Value, conjunction, conjuncts
+from jumpgate.dataflow.expressions import Call, Expression, Literal, conjunction, conjuncts
 from jumpgate.dataflow.functions import bind, cast_to
 from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.literals import blank
 from jumpgate.dataflow.operators import Filter, Join, Operator, Project, column
 from jumpgate.dataflow.substrait.types import Unmapped
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import Schema, bool_
 
 #: by Substrait's names
 TYPES = {type.substrait: type for type in JoinType}
@@ -96,24 +94,7 @@ def _null_safe(a: Expression, b: Expression) -> list[tuple[Expression, Expressio
     """Keys under which NULL equals NULL: whether there is a value, and the value or one that stands for none."""
     if not a.type.nullable and not b.type.nullable:
         return [(a, b)]
-    blank = Literal(a.type.with_nullable(False), _BLANKS[a.type.kind])
     return [
         (bind("is_null", (a,)), bind("is_null", (b,))),
-        (bind("coalesce", (a, _like(blank, a.type))), bind("coalesce", (b, _like(blank, b.type)))),
+        (bind("coalesce", (a, blank(a.type))), bind("coalesce", (b, blank(b.type)))),
     ]
-
-
-def _like(blank: Literal, type: DataType) -> Expression:
-    return cast_to(blank, type.with_nullable(False))
-
-
-_BLANKS: dict[str, Value] = {
-    **dict.fromkeys(("int8", "int16", "int32", "int64"), 0),
-    **dict.fromkeys(("float32", "float64"), 0.0),
-    "bool": False,
-    "decimal": decimal.Decimal(0),
-    "date": datetime.date(1970, 1, 1),
-    "timestamp": datetime.datetime(1970, 1, 1),
-    "string": "",
-    "binary": b"",
-}

@@ -10,8 +10,8 @@ import jumpgate
 from jumpgate.client import read
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.dataflow.named import col, f
 from jumpgate.dataflow.substrait import from_plan, to_plan
+from jumpgate.dataflow.unresolved import col, f
 
 names = read(sys.argv[1])
 coded = names.select(name=col("name"), code=f.soundex(col("name")))

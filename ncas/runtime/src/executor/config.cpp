@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "base/config_json.h"
-#include "edges/channels.h"
+#include "executor/channels.h"
 
 namespace jg {
 namespace config_json {

@@ -1,6 +1,6 @@
 #include "executor/instance_edges.h"
 
-#include "edges/channels.h"
+#include "executor/channels.h"
 #include "jg/json.h"
 
 namespace jg {

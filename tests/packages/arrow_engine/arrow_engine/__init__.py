@@ -63,7 +63,7 @@ class ArrowEngine:
         if any(not isinstance(e, ColumnRef) for e in expressions_of(node)):
             return Unsupported("pyarrow takes columns, not expressions", "expression", "Compute them below.")
         no = _aggregate(node, dialect) if isinstance(node, Aggregate) else _sort(node)
-        return no or Match(self.name, (node,), Completeness.FULL, node.schema, stateful=True)
+        return no or Match(self.name, (node,), Completeness.FULL, node.schema)
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
         return Descriptor.columnar(match.schema), TCP

@@ -88,7 +88,7 @@ class CardJoin:
             return Unsupported(f"the key is {type.name}; the card compares whole numbers of 64 bits", "key_type")
         rows = float(KIND.value(device, "rows"))
         return Match(
-            self.name, (node,), Completeness.FULL, node.schema, stateful=True, wire=_wire(node), claims=("table",),
+            self.name, (node,), Completeness.FULL, node.schema, wire=_wire(node), claims=("table",),
             rows_max=rows if node.right is node.left else (math.inf, rows),
         )  # fmt: skip
 

@@ -3,8 +3,8 @@
 import re
 from importlib.resources import files
 
-from jumpgate.dataflow.bodies import Site
 from jumpgate.dataflow.function import Function
+from jumpgate.dataflow.reference import Site
 from jumpgate.dataflow.signatures import always, exactly
 from jumpgate.dataflow.types import string
 

@@ -1,0 +1,149 @@
+package io.jumpgate.client;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.grpc.Context;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.jumpgate.JumpgateException;
+import io.jumpgate.v1.CancelRequest;
+import io.jumpgate.v1.DescribeRequest;
+import io.jumpgate.v1.Event;
+import io.jumpgate.v1.ExecuteRequest;
+import io.jumpgate.v1.ExplainRequest;
+import io.jumpgate.v1.ExplainResponse;
+import io.jumpgate.v1.JobDescription;
+import io.jumpgate.v1.JumpgateGrpc;
+import io.jumpgate.v1.SubmitRequest;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Function;
+
+/**
+ * A connection to a Jumpgate service. Thread-safe; every call raises {@link JumpgateException}, as the service raised it, or
+ * {@code unreachable} where none answers.
+ */
+public final class JumpgateClient implements AutoCloseable {
+  private static final int MESSAGE_BYTES_MAX = 256 << 20;
+  private static final int METADATA_BYTES_MAX = 1 << 20; // a typed error travels as metadata
+  private static final Metadata.Key<String> ERROR = Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final String address;
+  private final Duration timeout;
+  private final ManagedChannel channel;
+
+  private JumpgateClient(String address, Duration timeout) {
+    this.address = address;
+    this.timeout = timeout;
+    this.channel =
+        NettyChannelBuilder.forTarget(address)
+            .usePlaintext()
+            .proxyDetector(target -> null)
+            .maxInboundMessageSize(MESSAGE_BYTES_MAX)
+            .maxInboundMetadataSize(METADATA_BYTES_MAX)
+            .build();
+  }
+
+  /** Of the service at host:port; connects when it is first used. {@code timeout} is that of every call but execute. */
+  public static JumpgateClient connect(String address, Duration timeout) {
+    return new JumpgateClient(address, timeout);
+  }
+
+  public String address() {
+    return address;
+  }
+
+  /** Plans and compiles a dataflow, whose root is a Send that names the client's endpoints. */
+  public Job submit(SubmitRequest request) {
+    try {
+      return Job.of(ask(stub -> stub.submit(request)));
+    } catch (IllegalArgumentException e) {
+      throw new JumpgateException(JumpgateException.PROTOCOL, "the service answered with a format unknown here: " + e.getMessage());
+    }
+  }
+
+  /** Runs a submitted job, once. {@code listener} gets its events, on a thread of the channel's. */
+  public Execution execute(String jobId, Consumer<Event> listener) {
+    Context.CancellableContext context = Context.ROOT.withCancellation();
+    Execution execution = new Execution(context);
+    context.run(
+        () ->
+            JumpgateGrpc.newStub(channel)
+                .execute(
+                    ExecuteRequest.newBuilder().setJobId(jobId).build(), execution.observer(listener, this::typed)));
+    return execution;
+  }
+
+  /** Ends a job wherever it is; not an error if it has ended. */
+  public void cancel(String jobId) {
+    ask(stub -> stub.cancel(CancelRequest.newBuilder().setJobId(jobId).build()));
+  }
+
+  /** What is known about a job; its record is JSON. */
+  public JobDescription describe(String jobId) {
+    return ask(stub -> stub.describe(DescribeRequest.newBuilder().setJobId(jobId).build()));
+  }
+
+  /** The plan of a dataflow, the reasons for it, and what it is expected to take; nothing is compiled or run. */
+  public ExplainResponse explain(ExplainRequest request) {
+    return ask(stub -> stub.explain(request));
+  }
+
+  /** Jobs that still run are cancelled. */
+  @Override
+  public void close() {
+    channel.shutdownNow();
+  }
+
+  private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call) {
+    try {
+      return call.apply(JumpgateGrpc.newBlockingStub(channel).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
+    } catch (StatusRuntimeException e) {
+      throw typed(e);
+    }
+  }
+
+  /** The error that the service put into the trailing metadata, or what the status says. */
+  private JumpgateException typed(Throwable error) {
+    Status status = Status.fromThrowable(error);
+    Metadata trailers = Status.trailersFromThrowable(error);
+    String json = trailers == null ? null : trailers.get(ERROR);
+    if (json != null) {
+      return parse(json);
+    }
+    String code =
+        switch (status.getCode()) {
+          case UNAVAILABLE -> JumpgateException.UNREACHABLE;
+          case CANCELLED -> JumpgateException.CANCELLED;
+          case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
+          default -> JumpgateException.PROTOCOL;
+        };
+    String message =
+        status.getCode() == Status.Code.UNAVAILABLE
+            ? "no Jumpgate service answers at %s (%s)".formatted(address, status.getDescription())
+            : "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
+    return new JumpgateException(code, message, Map.of("address", address));
+  }
+
+  private static JumpgateException parse(String json) {
+    try {
+      JsonObject object = JsonParser.parseString(json).getAsJsonObject();
+      Map<String, String> fields = new LinkedHashMap<>();
+      JsonElement places = object.get("fields");
+      if (places != null) {
+        places.getAsJsonObject().asMap().forEach((name, value) -> fields.put(name, value.getAsString()));
+      }
+      return new JumpgateException(object.get("code").getAsString(), object.get("message").getAsString(), fields);
+    } catch (JsonParseException | IllegalStateException | NullPointerException e) {
+      return new JumpgateException(JumpgateException.PROTOCOL, "the service answered with an error that cannot be read");
+    }
+  }
+}

@@ -1,0 +1,21 @@
+package io.jumpgate.ntf;
+
+import java.time.Duration;
+
+/**
+ * Who may connect to an endpoint. {@code partition} is this consumer's number among the edge's; {@code timeout} is the time for a
+ * greeting, and for the other producers once the first is there.
+ */
+public record Expected(
+    String job, String edge, String token, Descriptor descriptor, int producers, int partition, Duration timeout) {
+  public static final Duration TIMEOUT = Duration.ofSeconds(30);
+
+  public Expected(String job, String edge, String token, Descriptor descriptor, int producers, int partition) {
+    this(job, edge, token, descriptor, producers, partition, TIMEOUT);
+  }
+
+  @Override
+  public String toString() {
+    return "Expected[%s, edge %s, partition %d of %d producers]".formatted(job, edge, partition, producers);
+  }
+}

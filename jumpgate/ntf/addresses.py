@@ -1,0 +1,35 @@
+"""By which of its own addresses a machine is reached by another one."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+
+def host_of(address: str) -> str:
+    """The host of host:port, without brackets."""
+    return address.rpartition(":")[0].strip("[]")
+
+
+def joined(host: str, port: int) -> str:
+    """host:port, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def facing(address: str) -> str:
+    """The local address from which packets to host:port leave, and to which the peer can answer; nothing is sent.
+
+    Loopback for a peer on this machine, and where there is no route: whoever then connects learns why.
+    """
+    if address.startswith("unix:"):
+        return LOOPBACK
+    try:
+        (family, kind, protocol, _, peer), *_ = socket.getaddrinfo(host_of(address), 9, type=socket.SOCK_DGRAM)
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(peer)
+            local = str(probe.getsockname()[0])
+    except OSError:
+        return LOOPBACK
+    return LOOPBACK if ipaddress.ip_address(local.partition("%")[0]).is_loopback else local

@@ -1,0 +1,28 @@
+#include "executor/channels.h"
+
+#include "datagrams/edge.h"
+
+namespace jg {
+namespace {
+
+// As CHANNELS in ncas/software.py.
+constexpr Channel CHANNELS[] = {
+    {"tcp"},
+    {"udp", open_datagram_end, make_datagram_source_of, make_datagram_emitter_of},
+};
+
+}  // namespace
+
+const Channel* find_channel(std::string_view name) {
+  for (const Channel& channel : CHANNELS)
+    if (name == channel.name) return &channel;
+  return nullptr;
+}
+
+std::string channel_names() {
+  std::string names;
+  for (const Channel& channel : CHANNELS) names += (names.empty() ? "" : ", ") + std::string(channel.name);
+  return names;
+}
+
+}  // namespace jg

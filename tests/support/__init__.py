@@ -1,0 +1,1 @@
+"""What the tests and benchmarks of this repository share. Not installed: see jumpgate.testing for what is."""
