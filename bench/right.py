@@ -7,6 +7,7 @@ JUMPGATE_SLT names folders of sqllogictest files, as PATH does; without them the
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import time
@@ -26,7 +27,7 @@ T = TypeVar("T")
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "sql"
 FILES = 1000
 #: texts of one shape
-FILLS = 40
+FILLS = 60
 #: what is remarked of each figure
 SHOWN = 40
 PROGRESS_S = 30.0
@@ -46,11 +47,8 @@ class Bench:
     def logic(self) -> sqllogic_run.Summary:
         chosen = sqllogic.sample(sqllogic.files(self.suites), self.queries, self.seed)
         outcomes = sqllogic_run.run(chosen, self.seed, workers=len(os.sched_getaffinity(0)))
-        found = sqllogic_run.summary(watched(outcomes, "queries on a road"))
+        found = sqllogic_run.summary(map(_told, watched(outcomes, "queries on a road")))
         remark(f"  {dict(found.verdicts)}")
-        for outcome in found.wrong[:SHOWN]:
-            remark(f"  {outcome.file}:{outcome.line}, {outcome.road}: {outcome.verdict}: {outcome.detail}")
-            remark(f"    {outcome.text}")
         return found
 
     @cached_property
@@ -61,10 +59,12 @@ class Bench:
             jumpgate.connect(dialect="datafusion", timeout_ms=TIMEOUT_MS) as connection,
         ):
             trial, wrong, start = Trial(connection, Path(folder)), 0, time.monotonic()
-            for failure in trial.run(self.random, self.seed, FILLS):
-                wrong += 1
-                if wrong <= SHOWN:
-                    remark(f"  {failure}")
+            seeds = itertools.takewhile(lambda _: trial.asked < self.random, itertools.count(self.seed))
+            shapes = (list(trial.shape(seed, FILLS)) for seed in seeds)
+            for failures in watched(shapes, "shapes"):
+                wrong += len(failures)
+                if failures:
+                    remark(f"  {failures[0]}\n    and {len(failures) - 1} more of this shape")
             remark(f"  {trial.asked} texts in {time.monotonic() - start:.0f} s")
             return trial.asked, wrong
 
@@ -80,6 +80,15 @@ class Bench:
         for result in wrong[:SHOWN]:
             remark(f"  {result.text} ({result.road}): {result.wrong}")
         return len(results), len(results) - len(wrong)
+
+
+def _told(outcome: sqllogic_run.Outcome) -> sqllogic_run.Outcome:
+    """The outcome; says so if it is wrong."""
+    if outcome.verdict in sqllogic_run.WRONG:
+        remark(
+            f"  {outcome.file}:{outcome.line}, {outcome.road}: {outcome.verdict}: {outcome.detail}\n    {outcome.text}"
+        )
+    return outcome
 
 
 def watched(items: Iterable[T], what: str) -> Iterator[T]:

@@ -29,7 +29,7 @@ def arrow_type(type: DataType) -> pa.DataType:
         case "struct":
             return pa.struct(_parts(type))
         case "list":
-            return pa.list_(_parts(type)[0])
+            return pa.list_(arrow_type(type.parts[0].type))  # whose field has Arrow's own name, as engines expect
         case "map":
             key, value = _parts(type)
             return pa.map_(key.type, value)

@@ -13,7 +13,7 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
-#: a request without its endpoints, how many they are, and the hosts that did not answer
+#: what a plan depends on, see key_of, and the hosts that did not answer
 Key = tuple[bytes, int, frozenset[str]]
 
 
@@ -52,7 +52,8 @@ class Plans:
 
 
 def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
-    """What the plan of a request depends on: all of it but the client's endpoints, and the hosts that do not answer."""
+    """What the plan of a request depends on: all of it but the client's endpoints, of which the number counts, and the
+    hosts that are lost."""
     return _key(request, lost)[0]
 
 

@@ -45,9 +45,11 @@ LITERALS = {
 MONEY = [None, Decimal("1.50"), Decimal("0.00"), Decimal("-3.25"), Decimal("9.99")]
 
 
-#: over the tables of testing.awkward
+#: over the tables of support.awkward
 WRONG_ONCE = (
     "SELECT t.id FROM [t] t WHERE t.i NOT IN (SELECT u.i FROM [u] u WHERE u.s <> t.s) OR t.b IS TRUE",
+    "SELECT t.id FROM [t] t WHERE NOT (t.i IN (SELECT u.i FROM [u] u WHERE u.d > 0 AND u.i = t.i) AND t.st['a'] = 0)",
+    "SELECT t.id, arrow_typeof(t.l) AS a, array_repeat(t.l, 2) AS b, array_repeat(t.i, 2) AS c FROM [t] t",
     "SELECT t.n AS c, t.du AS d FROM [t] t INTERSECT SELECT u.n, u.du FROM [u] u",
     "SELECT t.z AS c, t.tm AS d FROM [t] t EXCEPT SELECT u.z, u.tm FROM [u] u",
 )

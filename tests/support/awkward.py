@@ -128,7 +128,7 @@ LITERALS: dict[str, tuple[str, ...]] = {
         "TIMESTAMPTZ '1969-12-31 23:59:59.999999Z'",
         "TIMESTAMPTZ '2024-02-29 22:30:00Z'",
     ),
-    "nanos": tuple(  # of TIMESTAMP '…' DuckDB, which may be the judge, reads microseconds
+    "nanos": tuple(  # of TIMESTAMP '…' DuckDB reads microseconds
         f"arrow_cast('{t}', 'Timestamp(Nanosecond, None)')"
         for t in ("1970-01-01T00:00:00.000000001", "1969-12-31T23:59:59.999999999", "2024-02-29T12:34:56.789000001")
     ),

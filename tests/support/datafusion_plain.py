@@ -51,9 +51,10 @@ class Reference:
         in_order = bool(_ORDERED.search(answer.text))
         if in_order and answer.table.num_rows and not unlike(found, answer.table, ordered=True):
             return ""
-        wrong = unlike(found, answer.table, types=bool(answer.table.num_rows))
-        if not wrong and answer.keys:
-            wrong = unlike(found.select(list(answer.keys)), answer.table.select(list(answer.keys)), ordered=True)
+        types, keys = bool(answer.table.num_rows), list(answer.keys)
+        wrong = unlike(found, answer.table, types=types)
+        if not wrong and keys:
+            wrong = unlike(found.select(keys), answer.table.select(keys), ordered=True, types=types)
         if not wrong:
             return ""
         others = list(self._again(answer.text))

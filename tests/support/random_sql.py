@@ -74,7 +74,7 @@ class Shape:
         )
 
     def made(self, sides: Sequence[str], texts: Sequence[str], inner: str = "", filter: str = "") -> str:
-        """One of the texts, its marks (testing.random_words) filled in."""
+        """One of the texts, its marks (support.random_words) filled in."""
 
         def fill(mark: re.Match[str]) -> str:
             match mark[1], mark[2]:

@@ -60,12 +60,17 @@ class Trial:
     def run(self, count: int, seed: int = 0, fills: int = 4) -> Iterator[Failure]:
         """Asks at least `count` texts; each shape is asked about one format, with `fills` choices of literals, which
         share its compiled programs."""
-        end, known = self.asked + count, tuple(formats())
+        end = self.asked + count
         while self.asked < end:
-            self._answers.clear()
-            for number in range(fills):
-                yield from self.check(seed, number, known[seed % len(known)])
+            yield from self.shape(seed, fills)
             seed += 1
+
+    def shape(self, seed: int, fills: int) -> Iterator[Failure]:
+        """Asks all texts of one shape."""
+        known = tuple(formats())
+        self._answers.clear()
+        for number in range(fills):
+            yield from self.check(seed, number, known[seed % len(known)])
 
     def check(self, seed: int, number: int, format: str) -> Iterator[Failure]:
         """Everything that must hold of one law."""

@@ -1,4 +1,4 @@
-"""What testing.random_sql makes queries of: columns by kind, and pieces of text with marks that it fills in.
+"""What support.random_sql makes queries of: columns by kind, and pieces of text with marks that it fills in.
 
 #kind  a column of that kind     $kind  a place for a literal     @kind  an expression     @  the one at hand
 #any   a column that can be compared and ordered      &ids  the rows' numbers      ?  where FILTER may stand

@@ -19,6 +19,8 @@ from tests.support import sqllogic
 from tests.support.sqllogic_worker import FILE_PARTS, REFERENCE, ROADS, Outcome, serve
 
 QUERY_S = 20.0
+#: verdicts of answers that are wrong
+WRONG = ("differs", "error", "hang", "crash")
 #: how long a worker may take to start
 START_S = 120.0
 
@@ -121,14 +123,14 @@ def summary(outcomes: Iterable[Outcome]) -> Summary:
     answered = same = over_files = offloaded = 0
     for roads in queries.values():
         found = {outcome.verdict for outcome in roads}
-        if found & {"unanswered", "open", "refused"} and not found & {"differs", "error", "hang", "crash"}:
+        if found & {"unanswered", "open", "refused"} and not found & set(WRONG):
             continue
         answered += 1
         same += found <= {"same", "overflow"}
         if any(outcome.files for outcome in roads):
             over_files += 1
             offloaded += any(outcome.offloaded and outcome.files for outcome in roads)
-    wrong = tuple(o for roads in queries.values() for o in roads if o.verdict in ("differs", "error", "hang", "crash"))
+    wrong = tuple(o for roads in queries.values() for o in roads if o.verdict in WRONG)
     return Summary(answered, same, over_files, offloaded, verdicts, wrong)
 
 

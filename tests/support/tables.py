@@ -47,7 +47,7 @@ class Source:
 
 def plain(table: pa.Table) -> pa.Table:
     """The same table in types that Jumpgate keeps: no views, large strings and lists, dictionaries and floats of 16
-    bits."""
+    bits; parts of nested types may be NULL."""
     for index, column in enumerate(table.schema):
         wanted = _plain_type(column.type)
         if wanted != column.type:
@@ -59,9 +59,9 @@ def _plain_type(type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type):
         return _plain_type(type.value_type)
     if pa.types.is_list(type) or pa.types.is_large_list(type):
-        return pa.list_(type.value_field.with_type(_plain_type(type.value_type)))
+        return pa.list_(_plain_type(type.value_type))
     if pa.types.is_struct(type):
-        return pa.struct([part.with_type(_plain_type(part.type)) for part in type])
+        return pa.struct([(part.name, _plain_type(part.type)) for part in type])
     if pa.types.is_map(type):
         return pa.map_(_plain_type(type.key_type), _plain_type(type.item_type))
     return _PLAIN.get(type, type)
@@ -105,7 +105,8 @@ def can_hold(format: str, table: pa.Table) -> bool:
         return True
     schema, found = schema_of(table), formats()[format]
     if schema is None:  # what Jumpgate has no type for is read by DataFusion alone
-        return not found.converted and bool(table.num_columns)
+        in_seconds = any(pa.types.is_time32(t) and t.unit == "s" for t in table.schema.types)  # Parquet has no such
+        return not found.converted and bool(table.num_columns) and not in_seconds
     return all(_can_hold(found, f.type) for f in schema)
 
 

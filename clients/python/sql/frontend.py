@@ -54,7 +54,8 @@ class Planned:
 
     root: its plan; `unencoded` says why DataFusion's encoding does not hold it, else it is empty and the plan is also
     encoded. schema: of the result as SQL has it (names may repeat). tables: names of those that it reads. shown: the
-    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats.
+    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats. as_text: DataFusion's plan of
+    the text is this one.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Planned:
     shown: str
     unencoded: str = ""
     exact: bool = False
+    as_text: bool = True
 
 
 class Frontend:
@@ -88,8 +90,11 @@ class Frontend:
         try:
             planned = limits.with_stack(lambda: self._plan(text, parameters, tables))
         except InvalidSql as error:
-            written = membership.expand(text, every=True)
-            if written != text:  # IN may be what DataFusion cannot plan
+            if "Time64" in error.message:
+                written = functions.times_in_microseconds(text)
+            else:
+                written = membership.expand(text, every=True)
+            if written != text:  # IN or times may be what DataFusion cannot plan
                 with suppress(InvalidSql):
                     return limits.with_stack(lambda: self._plan(written, parameters, tables))
             if any(said in error.message for said in _OF_MEMBERSHIP):
@@ -151,6 +156,7 @@ class Frontend:
             _HINTS.sub("", shown),
             reason,
             exact=exact,
+            as_text=not _has_multisets(text),
         )
 
     def _frame(

@@ -40,14 +40,8 @@ final class TestProducer implements AutoCloseable {
 
   byte[] hello(int producer) {
     Descriptor descriptor = expected.descriptor();
-    return hello(
-        producer,
-        expected.partition(),
-        expected.token(),
-        expected.job(),
-        expected.edge(),
-        descriptor.fingerprint(),
-        descriptor.text());
+    return hello(producer, expected.partition(), expected.token(), expected.job(), expected.edge(),
+        descriptor.fingerprint(), descriptor.text());
   }
 
   static byte[] hello(int producer, int partition, String... texts) {
