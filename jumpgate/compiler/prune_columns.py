@@ -32,12 +32,18 @@ Where = dict[int, int]
 
 
 def prune_columns(plan: Plan) -> Plan:
-    """First what each node's users need together, from the root down; then the nodes anew, from the leaves up."""
+    """First what each node's users need together, from the root down; then the nodes anew, from the leaves up. Before
+    devices that are no hosts are asked, what filters alone needed goes, as all that is left may travel to them."""
     nodes = [*unique(plan.root)]
     need = _needs(nodes, plan.root)
+    travels = not plan.candidates and any(device.kind != "host" for device in plan.devices)
     built: dict[int, tuple[Operator, Where]] = {}
     for node in nodes:
-        built[id(node)] = _narrowed(node, sorted(need[id(node)]), [built[id(i)] for i in node.inputs])
+        inputs = [built[id(i)] for i in node.inputs]
+        if travels and isinstance(node, Join | Aggregate):
+            wanted = _of_inputs(node, need[id(node)])
+            inputs = [_only(*input, sorted(columns)) for input, columns in zip(inputs, wanted, strict=True)]
+        built[id(node)] = _narrowed(node, sorted(need[id(node)]), inputs)
     root = built[id(plan.root)][0]
     assert isinstance(root, Send)
     return plan if root is plan.root else replace(plan, root=root)
@@ -204,6 +210,13 @@ def _moved_rows(node: Shuffle | Exchange, need: list[int], input: Operator, wher
 def _narrows(node: Exchange) -> bool:
     """Whether what travels is the compiler's to choose."""
     return bool(node.site.fusion) and node.transport is None
+
+
+def _only(input: Operator, where: Where, columns: list[int]) -> tuple[Operator, Where]:
+    """`input` without what is not among `columns`; as it is if nothing else is there, or nothing would be left."""
+    if not columns or len(columns) == len(input.schema):
+        return input, where
+    return _exactly(input, where, columns), _positions(columns)
 
 
 def _exactly(input: Operator, where: Where, columns: list[int]) -> Operator:

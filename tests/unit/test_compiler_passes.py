@@ -35,6 +35,7 @@ from jumpgate.dataflow.operators import (
     column,
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_, decimal, float64, int32, string
+from jumpgate.nca.interface import Device
 from jumpgate.nca.registry import Registry
 from tests.support.plans import equals, grouped, joined, measured, ref, statistics, table
 
@@ -227,6 +228,19 @@ def test_a_residual_keeps_its_columns() -> None:
     assert isinstance(join, Join)
     assert join.left.schema.names == ("ak", "av")
     assert str(join.residual) == "lt(#1:av, #3:bv)"
+
+
+def test_what_only_a_filter_needs_does_not_travel_to_devices() -> None:
+    pair = joined(Filter(A, equals(A, "av", 1)), B, "ak", "bk")
+    root = Project(pair, (ref(pair, "at"), ref(pair, "bv")), ("at", "bv"))
+    for kind, names in (("host", ("ak", "av", "at")), ("board", ("ak", "at"))):
+        plan = Plan(Send(root, ()), CompileOptions(), (Device("d", kind),), Registry(), Estimator(None))
+        pruned = prune_columns(plan).root.input
+        assert pruned.schema.names == ("at", "bv")
+        (join,) = (node for node in pruned.walk() if isinstance(node, Join))
+        assert join.left.schema.names == names and join.right.schema.names == ("bk", "bv")
+        (chosen,) = (node for node in pruned.walk() if isinstance(node, Filter))
+        assert chosen.schema.names == ("ak", "av", "at")
 
 
 # ---- order_joins ----------------------------------------------------------------------------------------------------
