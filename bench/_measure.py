@@ -8,9 +8,11 @@ import random
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,19 +56,58 @@ def alternate(
     Each round has an order of its own: what a run leaves to be cleared up slows whoever follows. Stops early, but after
     three rounds at least, once the measured time exceeds `seconds_max`.
     """
-    order, turn = random.Random(runs), list(contenders.items())
     for run in contenders.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for done in range(runs):
+    for done, round in enumerate(_rounds(contenders, runs)):
         if done >= 3 and sum(map(sum, times.values())) > seconds_max:
             break
+        for name, seconds in round:
+            times[name].append(seconds)
+    return times
+
+
+def least(
+    contenders: Mapping[str, Callable[[], Any]],
+    ratio: Callable[[Mapping[str, float]], float],
+    enough: float,
+    rounds: tuple[int, int],
+    seconds_max: float,
+) -> dict[str, float]:
+    """Medians, for a figure that is the least of many ratios: so many rounds at least, and up to so many where the
+    `ratio` of the medians so far is less than `enough`, as it may be the one that counts. The contenders are warm."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    few, many = rounds
+    for done, round in enumerate(_rounds(contenders, many)):
+        if done >= few and (ratio(medians(times)) >= enough or sum(map(sum, times.values())) > seconds_max):
+            break
+        for name, seconds in round:
+            times[name].append(seconds)
+    return medians(times)
+
+
+def _rounds(contenders: Mapping[str, Callable[[], Any]], runs: int) -> Iterator[list[tuple[str, float]]]:
+    """Each contender's seconds in one round after the other, which run as they are asked for."""
+    order, turn = random.Random(runs), list(contenders.items())
+    for _ in range(runs):
         order.shuffle(turn)
+        found = []
         for name, run in turn:
             start = time.perf_counter()
             run()
-            times[name].append(time.perf_counter() - start)
-    return times
+            found.append((name, time.perf_counter() - start))
+        yield found
+
+
+def counted(what: Sequence[T], name: str) -> Iterator[T]:
+    """The items, while remarks say how many are done and how long the others will take at this pace."""
+    start = time.perf_counter()
+    for done, item in enumerate(what):
+        if done and done % 10 == 0:
+            took = time.perf_counter() - start
+            left = took / done * (len(what) - done)
+            remark(f"{name}: {done} of {len(what)} in {took / 60:.1f} min, some {left / 60:.1f} min to go")
+        yield item
 
 
 def medians(times: Mapping[str, list[float]]) -> dict[str, float]:

@@ -150,7 +150,7 @@ bool PartitionedSource::may_match(const columnar::Bounds& bounds, const std::vec
   for (const int c : bounds.columns()) {
     if (inner_column_[c] >= 0) continue;
     columnar::ColumnRange range;
-    range.all_null = !values[c];
+    range.all_null = !values[c], range.no_null = !range.all_null;
     int64_t number;
     if (values[c] && options_.columns[c].type == JG_STRING) {
       range.texts = {*values[c], *values[c]};

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from jumpgate.converters.text_files import beginning
@@ -221,7 +222,7 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
     for file in files:
         names: list[str] | None = None
         columns: list[_Column] = []
-        text, whole = _sample(file, options)
+        text, whole = _sample(file, options, 2 if header else 1)
         for number, row in csv_rows(file, text, whole, options):
             if names is None:
                 names = [f.text for f in row] if header else [f"column{i}" for i in range(len(row))]
@@ -258,13 +259,14 @@ def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Colu
     return seen
 
 
-def _sample(file: str, options: Mapping[str, str]) -> tuple[str, bool]:
-    """(the beginning of a file, whether it is all of it): a line at least, so it may end in one that it cuts."""
+def _sample(file: str, options: Mapping[str, str], lines: int = 1) -> tuple[str, bool]:
+    """(the beginning of a file, whether it is all of it): so many lines at least; it may end in one that it cuts."""
     size = SAMPLE_BYTES
     while True:
         found = beginning(file, options, size)
         is_array = found.data.lstrip().startswith(b"[")
-        if found.whole or is_array or size > ROW_BYTES_MAX or b"\n" in found.data or b"\r" in found.data:
+        ends = re.finditer(rb"\r\n?|\n", found.data)
+        if found.whole or is_array or size > ROW_BYTES_MAX or len(list(islice(ends, lines))) == lines:
             break
         size *= 4
     data = found.data

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
+    from jumpgate.client.progress import Follower
+
 #: how long a stream that broke off waits for the service to say why
 CAUSE_WAIT_S = 5.0
 #: of a result, at the top of the debugging ladder
@@ -36,19 +38,25 @@ class Stream(Protocol):
 class Execution:
     """The running job as the service reports it: takes its events on a thread of its own, from the first to the last.
 
-    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data.
+    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data. `follower`
+    sees the events, too.
     """
 
-    def __init__(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
+    def __init__(
+        self, call: Iterable[Any], stop: Callable[[JumpgateError], None], follower: Follower | None = None
+    ) -> None:
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
+        self.follower = follower
         threading.Thread(target=self._follow, args=(call, stop), name="jumpgate-events", daemon=True).start()
 
     def _follow(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
         try:
             for event in call:
                 self.events.append(event)
+                if self.follower is not None:
+                    self.follower.see(event)
                 if event.state == "done":  # the service then takes the job down; nobody need wait for that
                     self.ended.set()
         except JumpgateError as error:
@@ -95,6 +103,11 @@ class Result:
         return tuple(self._execution.events)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
+
+    def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
+        """What iterating gives. watched: the job's progress is shown to the end, not only until the first batch: for
+        those who do nothing with a batch but keep it."""
         if self._table is not None:
             yield from self._table.to_batches()
             return
@@ -104,18 +117,25 @@ class Result:
         delivered = 0
         while True:
             failure: JumpgateError | None = None
+            follower = self._execution.follower
             try:
+                if follower is not None:
+                    follower.wait()
                 for received in self._stream:
                     batch = received if self._restore is None else self._restore(received)
                     if delivered == 0 and debug.level() >= 5:
                         debug.note("client", self.job, "\n".join(map(str, batch.slice(0, SHOWN_ROWS).to_pylist())))
                     delivered += 1
+                    if follower is not None and not watched:
+                        follower.rest()
                     yield batch
                 self._execution.ended.wait()
             except JumpgateError as broken:
                 self._execution.ended.wait(CAUSE_WAIT_S)  # the stream shows the symptom, the service names the cause
                 failure = broken
             finally:
+                if follower is not None:
+                    follower.rest()
                 self._release()
             failure = self._execution.error or failure
             if failure is None:
@@ -134,7 +154,7 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """The whole result; raises the job's error if it failed."""
         if self._table is None:
-            self._table = pa.Table.from_batches(list(self), self.schema)
+            self._table = pa.Table.from_batches(list(self.batches(watched=True)), self.schema)
         return self._table
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import grpc
 import pyarrow as pa
 
+from jumpgate.client.progress import Follower, display
 from jumpgate.client.result import Execution, Result
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.builder import Dataflow
@@ -93,11 +94,12 @@ class Session:
 
     address: host:port; None starts a service inside this process, which ends with the session. host: the local address
     where results arrive (it must be reachable from the instances); None: that by which this machine reaches the
-    service. parallelism: instances per operator (0: one on each
-    host). threads: of each instance (0: its host's cores). timeout_ms: of a whole run (0: none). memory_limit_bytes: of
-    each instance's tables (0: what its host can give). prefer: accelerators to use wherever they match. wait_s: how
-    long to wait for a service at `address` that is only starting. retries: how often a dataflow is run again whose host
-    was lost before any of its result arrived.
+    service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
+    timeout_ms: of a whole run (0: none). memory_limit_bytes: of each instance's tables (0: what its host can give).
+    prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
+    starting. retries: how often a dataflow is run again whose host was lost before any of its result arrived. progress:
+    whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks and, on
+    stderr, in terminals.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Session:
         prefer: tuple[str, ...] = (),
         wait_s: float = 0.0,
         retries: int = 0,
+        progress: bool = True,
     ) -> None:
         self._service = None
         if address is None:
@@ -121,6 +124,7 @@ class Session:
             address = self._service.address
         self.address = address
         self._host = facing(address) if host is None else host
+        self._shows_progress = progress
         self._options = pb.Options(
             parallelism=parallelism,
             threads=threads,
@@ -170,7 +174,9 @@ class Session:
         except BaseException:
             endpoint.close()
             raise
-        execution = Execution(_events(call, self.address), endpoint.close)
+        shown = display() if self._shows_progress else None
+        follower = None if shown is None else Follower(job.job_id, job.explain_json, job.stages, shown)
+        execution = Execution(_events(call, self.address), endpoint.close, follower)
 
         def again(failure: JumpgateError) -> Result | None:
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:

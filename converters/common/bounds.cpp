@@ -45,11 +45,17 @@ Bounds::Bounds(const std::vector<ColumnSpec>& columns, const std::vector<FileSou
       bound.op = Op::kGt;
     } else if (from.op == "ge") {
       bound.op = Op::kGe;
+    } else if (from.op == "is_null") {
+      bound.op = Op::kIsNull;
+    } else if (from.op == "is_not_null") {
+      bound.op = Op::kIsNotNull;
     } else {
       continue;
     }
     JgType type = columns[static_cast<size_t>(from.column)].type;
-    if (type == JG_STRING || type == JG_BINARY) {
+    if (bound.op == Op::kIsNull || bound.op == Op::kIsNotNull) {
+      // no value
+    } else if (type == JG_STRING || type == JG_BINARY) {
       bound.text = from.value;
     } else if (type == JG_F32 || type == JG_F64) {
       if (!parse_real(from.value, &bound.real)) continue;
@@ -74,6 +80,9 @@ bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
       return value < high;
     case Op::kGe:
       return !(high < value);
+    case Op::kIsNull:
+    case Op::kIsNotNull:
+      return true;
   }
   return true;
 }
@@ -81,7 +90,7 @@ bool Bounds::overlaps(Op op, const T& low, const T& high, const T& value) {
 bool Bounds::may_match(int column, const ColumnRange& range) const {
   for (const Bound& bound : bounds_) {
     if (bound.column != column) continue;
-    if (range.all_null) return false;
+    if (bound.op == Op::kIsNull ? range.no_null : range.all_null) return false;
     if (range.integers && !overlaps(bound.op, range.integers->first, range.integers->second, bound.integer))
       return false;
     if (range.texts && !overlaps(bound.op, range.texts->first, range.texts->second, bound.text)) return false;

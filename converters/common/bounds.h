@@ -11,7 +11,7 @@ namespace jg::columnar {
 // What statistics tell of one column in one part of a file, in physical values of the declared type. Of floats, NaN is
 // not counted in.
 struct ColumnRange {
-  bool all_null = false;
+  bool all_null = false, no_null = false;
   std::optional<std::pair<jg_i128, jg_i128>> integers;  // integers, decimals, dates, timestamps
   std::optional<std::pair<double, double>> floats;
   std::optional<std::pair<std::string, std::string>> texts;  // bytes; may be wider than the values
@@ -27,7 +27,7 @@ class Bounds {
   bool may_match(int column, const ColumnRange& range) const;
 
  private:
-  enum class Op { kEq, kLt, kLe, kGt, kGe };
+  enum class Op { kEq, kLt, kLe, kGt, kGe, kIsNull, kIsNotNull };
   struct Bound {
     int column;
     Op op;

@@ -22,7 +22,10 @@ def command(as_json: bool, **options: Any) -> None:
     from jumpgate.client.sql import calibrate
     from jumpgate.service import calibration
 
-    with jumpgate.connect(options.pop("address"), **options) as connection, output.progress() as progress:
+    with (
+        jumpgate.connect(options.pop("address"), progress=False, **options) as connection,
+        output.progress() as progress,
+    ):
         seconds = calibrate.measure(connection, progress)
     file = calibration.save(seconds)
     if as_json:

@@ -16,6 +16,12 @@ address_option = click.option(
     "--address", help="host:port of a running service. [default: one inside this process]", metavar="HOST:PORT"
 )
 
+progress_option = click.option(
+    "--progress/--no-progress",
+    default=True,
+    help="Show on stderr how far a job is that takes more than a second. [default: if stderr is a terminal]",
+)
+
 
 def job_options(command: F) -> F:
     """How a job is to be run; passed on to client.connect."""

@@ -10,7 +10,7 @@ import click
 
 from jumpgate.cli import output, result
 from jumpgate.cli.load import load
-from jumpgate.cli.options import file_argument, job_options, json_option
+from jumpgate.cli.options import file_argument, job_options, json_option, progress_option
 
 
 @click.command("run")
@@ -18,6 +18,7 @@ from jumpgate.cli.options import file_argument, job_options, json_option
 @job_options
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="Save as .parquet, .csv or .arrow.")
 @click.option("--explain", "explained", is_flag=True, help="Also print the plan and the timeline, on stderr.")
+@progress_option
 @json_option
 def command(file: Path, target: Path | None, explained: bool, as_json: bool, **options: Any) -> None:
     """Run the dataflow in FILE and print its result.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jumpgate.cli import output, result
-from jumpgate.cli.options import job_options, json_option
+from jumpgate.cli.options import job_options, json_option, progress_option
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
 
@@ -28,6 +28,7 @@ from jumpgate.errors import ConfigError, FileUnreadable
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="Save as .parquet, .csv or .arrow.")
 @click.option("--explain", "explained", is_flag=True, help="Show what would run where, and why; run nothing.")
 @click.option("--analyze", is_flag=True, help="Run it, and show what ran where, with times; not the result.")
+@progress_option
 @json_option
 def command(
     file: str,

@@ -52,7 +52,10 @@ def command(
     with output.progress() as progress:
         generate(directory, scale, sorted({format, other}), progress=progress, suite=chosen)
     oracle = suites.Oracle(chosen, directory, other)
-    with jumpgate.connect(options.pop("address"), **options) as connection, output.progress() as progress:
+    with (
+        jumpgate.connect(options.pop("address"), progress=False, **options) as connection,
+        output.progress() as progress,
+    ):
         suites.register(connection, chosen, directory, format)
         found = measured.study(connection, oracle, texts, runs, progress)
     oracle.close()

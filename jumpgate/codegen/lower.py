@@ -587,11 +587,16 @@ def _is_column(e: Expression, index: int) -> bool:
 
 
 def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
-    """The conjuncts of a Read's hint that compare a column with a literal: (output column, operator, physical text)."""
+    """The conjuncts of a Read's hint that compare a column with a literal, or ask whether it is NULL: (output column,
+    operator, physical text)."""
     found = []
     swapped = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
     for term in conjuncts(predicate) if predicate is not None else ():
-        if not (isinstance(term, Call) and term.function in swapped):
+        if not isinstance(term, Call):
+            continue
+        if term.function in ("is_null", "is_not_null") and isinstance(term.args[0], ColumnRef):
+            found.append((term.args[0].index, term.function, ""))
+        if term.function not in swapped:
             continue
         a, b = term.args
         op = term.function

@@ -57,7 +57,8 @@ def compile_dataflow(
     everything that no accelerator takes, ConfigError without devices.
     """
     options = options or CompileOptions()
-    refused: list[tuple[str, str]] = []
+    refused = [(name, "it turned out to be full; planned without it") for name in options.without]
+    devices = [device for device in devices if device.name not in options.without]
     while True:
         try:
             return _compile(root, devices, registry, options, refused)

@@ -10,8 +10,8 @@ from jumpgate.compiler.describe import partitioning, tree
 from jumpgate.compiler.figures import measured
 from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
-from jumpgate.dataflow.operators import numbered
-from jumpgate.nca.interface import Figures, JobFigures
+from jumpgate.dataflow.operators import Read, numbered
+from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
 from jumpgate.words import counted
 
 #: a line of a plan that stands for an operator that was printed before
@@ -34,6 +34,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
                 "threads": i.threads,
                 "note": notes.get(i.nca, ""),
+                "read_rows": _read_rows(i, found),
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
@@ -62,6 +63,13 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
         "refused": [{"operator": operator, "answer": answer} for operator, answer in plan.refused],
         "passes": trace,
     }
+
+
+def _read_rows(instance: InstancePlan, found: JobFigures) -> float | None:
+    """That all instances of the fragment are expected to read from files; None where that is not known."""
+    places = (n for n, node in enumerate(numbered(instance.root)) if isinstance(node, Read))
+    reads = [found.operators.get((instance.fragment, n)) for n in places]
+    return None if None in reads else sum((read.rows for read in reads if read), 0.0)
 
 
 def _expected(figures: Figures | None) -> dict[str, float]:

@@ -12,7 +12,7 @@ from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
 from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
-from jumpgate.nca.interface import NCA, Completeness, Device, Match, Unsupported
+from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
 from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
 from jumpgate.nca.speeds import Speeds, assumed, seconds_of
 
@@ -127,7 +127,7 @@ class _Mapper:
             if nca.name in excluded:
                 continue
             for devices in self.classes:
-                for answer in each(nca.operators.match_operations(node, devices[0], self.options.dialect)):
+                for answer in each(self._asked(nca, node, devices[0])):
                     if isinstance(answer, Unsupported):
                         self._refuse(node, nca, devices[0], answer)
                     elif (no := _beyond_limits(answer, devices[0]) or malformed(answer, node)) is not None:
@@ -139,6 +139,13 @@ class _Mapper:
             self._unmatched[id(node)] = node
             for child in node.inputs:
                 self.alternatives(child)
+
+    def _asked(self, nca: NCA, node: Operator, device: Device) -> Answer:
+        by_estimates = getattr(nca.operators, "match_estimated", None)
+        if by_estimates is None:
+            return nca.operators.match_operations(node, device, self.options.dialect)
+        answer: Answer = by_estimates(node, device, self.options.dialect, self.estimator)
+        return answer
 
     def _refuse(self, node: Operator, nca: NCA, device: Device, answer: Unsupported) -> None:
         self._answers.setdefault(id(node), []).append((f"'{nca.name}' on {device.name}", answer))

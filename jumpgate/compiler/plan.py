@@ -35,7 +35,8 @@ class CompileOptions:
     endpoints: where the client listens (host:port per partition), used when the request does not say.
     statistics: what is known about files; None = nothing. look: told what they will be asked, to look it up at once.
     beam: alternatives kept for each operator.
-    prefer: NCAs that are used wherever they match, whatever it costs. trace: keep the plan after each pass for explain.
+    prefer: NCAs that are used wherever they match, whatever it costs. without: devices that are not used, as they
+    turned out to be too small. trace: keep the plan after each pass for explain.
     """
 
     parallelism: int = 0
@@ -49,6 +50,7 @@ class CompileOptions:
     look: LookFunction | None = None
     beam: int = 4
     prefer: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     trace: bool = False
 
 

@@ -26,6 +26,8 @@ from jumpgate.nca.speeds import LARGE, SMALL, Work
 
 #: a build's row beside its columns: its hash, its chain and its place in a directory at most half full
 JOIN_ROW_BYTES, GROUP_ROW_BYTES = 32.0, 32.0
+#: operators that hold rows
+HOLDS = Join | Aggregate | Distinct | Sort | Skyline | Window
 
 
 def work(node: Operator, estimator: Estimator) -> Work | None:
@@ -34,7 +36,12 @@ def work(node: Operator, estimator: Estimator) -> Work | None:
     output = estimator.of(node).rows
     if output is None or None in inputs:
         return None
-    rows = [r for r in inputs if r is not None]
+    found = _by_rows(node, [r for r in inputs if r is not None], output, estimator)
+    return {"operator": 1.0, **found} if isinstance(node, HOLDS) else found
+
+
+def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estimator) -> Work:
+    """`rows` of its inputs."""
     match node:
         case Read():
             return _scan(node, estimator, output)

@@ -166,8 +166,25 @@ class Device:
 Answer = Match | Unsupported | None | tuple[Match | Unsupported, ...]
 
 
+class Estimates(Protocol):
+    """What is expected of the operators of a plan, as the compiler estimates it."""
+
+    def of(self, node: Operator) -> Statistics:
+        """Rows and bytes of the node's output."""
+
+    def doubt(self, node: Operator) -> float:
+        """The factor by which these may be off, either way; 1: they are known."""
+
+    def column(self, node: Operator, key: Expression) -> ColumnStatistics:
+        """The values of an expression over the node's output: how many distinct ones, bounds, NULLs."""
+
+
 class OperatorInterface(Protocol):
-    """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often."""
+    """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
+
+    One with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of `match_operations`,
+    and may answer by what is expected of the node's inputs.
+    """
 
     #: unique registry name
     name: str

@@ -18,6 +18,7 @@ HOST: dict[str, float] = {
     "job": 8e-3,  # once for each job
     "start": 2e-4,  # once for each fragment of a job
     "open": 2e-4,  # once for each file scan
+    "operator": 5e-5,  # once for each operator that holds rows: joins, groups, sorts, windows
     "scan byte": 0.0,  # of the files of a format whose every byte is looked at
     "scan number": 8e-9,  # a value of a column, by its type: integers, floats, dates
     "scan decimal": 6e-9,
@@ -39,7 +40,7 @@ HOST: dict[str, float] = {
 #: entries of a table that stays in a core's cache, and of one that is far larger
 SMALL, LARGE = 1e4, 1e7
 #: work that takes as long on one core as on many
-FIXED = ("job", "start", "open")
+FIXED = ("job", "start", "open", "operator")
 
 
 @functools.cache

@@ -112,10 +112,11 @@ class Engine:
             look=probe.look,
             speeds=calibration.load("host"),
             prefer=options.prefer,
+            without=options.without,
             trace=trace or debug.level() >= 3,
         )
         states = _known_states(root)
-        devices = tuple(d for d in self.devices if d.name not in {*options.without, *self.lost})
+        devices = tuple(d for d in self.devices if d.name not in self.lost)
         plan = compile_dataflow(root, devices, self.registry, compile_options)
         _settle(states)
         if debug.level() >= 3:

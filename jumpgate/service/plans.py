@@ -13,7 +13,7 @@ from jumpgate.nca.interface import JobPlan
 from jumpgate.v1 import service_pb2 as pb
 
 PLANS_MAX = 256
-#: a request without its endpoints, how many they are, and the hosts that did not answer
+#: what a plan depends on, see key_of, and the hosts that did not answer
 Key = tuple[bytes, int, frozenset[str]]
 
 
@@ -46,9 +46,15 @@ class Plans:
         if not files <= plan.files.keys():
             return
         with self._lock:
-            self._kept[_key(request, lost)[0]] = plan
+            self._kept[key_of(request, lost)] = plan
             if len(self._kept) > PLANS_MAX:
                 self._kept.popitem(last=False)
+
+
+def key_of(request: pb.SubmitRequest, lost: frozenset[str] = frozenset()) -> Key:
+    """What the plan of a request depends on: all of it but the client's endpoints, of which the number counts, and the
+    hosts that are lost."""
+    return _key(request, lost)[0]
 
 
 def _key(request: pb.SubmitRequest, lost: frozenset[str]) -> tuple[Key, tuple[str, ...]]:

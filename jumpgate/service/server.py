@@ -15,7 +15,7 @@ from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
-from jumpgate.errors import ConfigError, InternalError, JumpgateError, Unreachable
+from jumpgate.errors import CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
@@ -23,6 +23,7 @@ from jumpgate.orchestrator.job import Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import estimate_of
+from jumpgate.service.full import FullDevices
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
 from jumpgate.v1 import service_pb2 as pb
@@ -55,13 +56,16 @@ class Server(service_pb2_grpc.JumpgateServicer):
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._plans = Plans()
+        self._full = FullDevices()
 
-    def _plan(self, request: pb.SubmitRequest, options: RunOptions) -> JobPlan:
-        """Planned now, or when the same was asked before."""
+    def _plan(self, request: pb.SubmitRequest) -> JobPlan:
+        """Planned now, or when the same was asked before; without devices that were full then, which it notes in the
+        request."""
+        self._full.leave_out(request)
         lost = self.engine.lost
         plan = self._plans.find(request, lost) if debug.level() < 3 else None  # 3 shows how a plan is made
         if plan is None:
-            plan = self.engine.plan(*read_request(request), options)
+            plan = self.engine.plan(*read_request(request), _options(request.options))
             if self.engine.lost == lost:
                 self._plans.keep(request, lost, plan)
         return plan
@@ -71,7 +75,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         while True:
             lost = self.engine.lost
             # on a thread: files on a slow disk must not keep other jobs waiting
-            plan = await asyncio.to_thread(self._plan, request, options)
+            plan = await asyncio.to_thread(self._plan, request)
             try:
                 return await self.engine.prepare(plan, options, started_ns, text)
             except Unreachable:
@@ -83,6 +87,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
             started_ns, options, text = time.time_ns(), _options(request.options), request.text
             request.ClearField("text")  # the same request in other words is the same request
             job = await self._job(request, options, started_ns, text)
+            self._full.submitted(job.id, request)
             plan = job.context.plan
             edge = plan.edge(plan.result)
             return pb.SubmitResponse(
@@ -100,18 +105,22 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
-            async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
-                async for event in events:
-                    detail = "" if event.counters is None else json.dumps(event.counters)
-                    await context.write(
-                        pb.Event(
-                            job_id=request.job_id,
-                            state=event.state,
-                            stage=event.stage,
-                            time_ns=event.time_ns,
-                            detail_json=detail,
+            try:
+                async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
+                    async for event in events:
+                        detail = "" if event.counters is None else json.dumps(event.counters)
+                        await context.write(
+                            pb.Event(
+                                job_id=request.job_id,
+                                state=event.state,
+                                stage=event.stage,
+                                time_ns=event.time_ns,
+                                detail_json=detail,
+                            )
                         )
-                    )
+            except CapacityExceeded as error:
+                self._full.failed(request.job_id, error)
+                raise
 
         await _answered(context, execute)
 
@@ -138,11 +147,10 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 return _analyzed(self.engine.describe(request.job_id), request.verbose)
 
             def planned() -> JobPlan:
-                options = _options(request.options)
                 if request.verbose:
-                    return self.engine.plan(*proto.decode(request.dataflow), options, trace=True)
+                    return self.engine.plan(*proto.decode(request.dataflow), _options(request.options), trace=True)
                 # the plan is remembered: a dataflow that ends with a Send may be submitted next
-                return self._plan(pb.SubmitRequest(dataflow=request.dataflow, options=request.options), options)
+                return self._plan(pb.SubmitRequest(dataflow=request.dataflow, options=request.options))
 
             plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)

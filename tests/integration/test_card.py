@@ -131,6 +131,29 @@ def test_a_card_that_is_full_is_planned_without(card: Callable[..., Any]) -> Non
     assert "card_join" not in found[1]
 
 
+def test_that_a_card_was_full_is_known_the_next_time(card: Callable[..., Any]) -> None:
+    found = card("""
+        from jumpgate.service import full
+        odd = (col("big") + col("big") + 1) % 2 == 1
+        build = items.filter(odd & ((col("big") * 2 + 1) % 2 == 1) & ((col("big") * 4 + 1) % 2 == 1))
+        flow = sales.join(build, left_on=col("item"), right_on=col("i"))
+        other = flow.aggregate(rows=count())
+        states = []
+        for one in (flow, flow, other, other):
+            assert oracle.difference(session.run(one).to_arrow(), one.root) == ""
+            states.append([job.state for job in session.jobs()])
+        said = session.explain_job()
+        full.FULL_S = -1.0
+        third = other.filter(col("rows") > 0)
+        session.run(third).to_arrow(), session.run(third).to_arrow()
+        states.append([job.state for job in session.jobs()])
+        print(json.dumps([[s.count("failed") for s in states], said]))
+        service.close()
+    """, "rows = 300")  # fmt: skip
+    assert found[0] == [1, 1, 2, 2, 4]
+    assert "c1: it turned out to be full; planned without it" in found[1]
+
+
 def test_every_client_uses_the_card(card: Callable[..., Any], tmp_path: Path) -> None:
     found = card("""
         import jumpgate, pyarrow.parquet as pq

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import struct
 import subprocess
 from collections.abc import Callable
@@ -21,8 +20,8 @@ from jumpgate.dataflow import proto
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Partitioning, Send
 from jumpgate.testing.lab import Lab
+from tests.support import jvm
 
-CLIENTS = Path(__file__).parents[2] / "clients"
 #: seconds for a Java program that does little
 PATIENCE_S = 120
 
@@ -31,14 +30,9 @@ Run = Callable[..., tuple[list[list[Any]], dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that starts a main of the library's tests."""
-    maven = shutil.which("mvn")
-    assert maven, "Maven and a Java 17 build the clients for the JVM"
-    subprocess.run([maven, "-q", "-B", "-pl", "jvm", "test-compile"], cwd=CLIENTS, check=True)
-    target = CLIENTS / "jvm" / "target"
-    classes = [str(target / name) for name in ("test-classes", "classes")]
-    return ["java", "-ea", "-Xmx256m", "-cp", ":".join([*classes, (target / "classpath").read_text()])]
+def java() -> list[str]:
+    """The command that runs a request."""
+    return jvm.java("io.jumpgate.client.RunMain", "-Xmx256m")
 
 
 @pytest.fixture
@@ -54,7 +48,7 @@ def run(java: list[str], tmp_path: Path) -> Run:
         request = tmp_path / "request"
         send = Send(flow.root, ("",) * partitioning.count, partitioning, layout)
         request.write_bytes(proto.encode(send).SerializeToString())
-        command = [*java, "io.jumpgate.client.RunMain", address, str(request), str(parallelism), *words]
+        command = [*java, address, str(request), str(parallelism), *words]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stderr
         *frames, end = map(json.loads, done.stdout.splitlines())

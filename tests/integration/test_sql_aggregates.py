@@ -112,3 +112,21 @@ def test_what_stays_says_why(connection: Connection, call: str) -> None:
     query = connection.sql(f"SELECT g, {call} AS v FROM t GROUP BY g", offload="always")
     assert STAYS[call] in query.explain()
     assert query.to_arrow().num_rows == 6
+
+
+def test_correlations_of_a_constant_are_null_however_it_is_read(connection: Connection, tmp_path: Path) -> None:
+    """DataFusion merges the means of several threads, after which a constant may seem to vary by its last digit."""
+    for count in (6, 12, 22, 25):
+        for half in range(2):
+            rows = pa.table({"y": [0.1] * count, "x": [i / 10 for i in range(count)], "g": [half] * count})
+            pyarrow.parquet.write_table(rows.slice(half * 4), tmp_path / f"{half}.parquet")
+        connection.register("halves", tmp_path)
+        text = (
+            "SELECT corr(y, x) AS a, corr(x, y) AS b, regr_r2(y, x) AS c, regr_slope(x, y) AS d, max(y) AS m, "
+            "regr_intercept(x, y) FILTER (WHERE x > 0.1) AS e FROM halves"
+        )
+        for mode in ("never", "always"):
+            expected = [{**dict.fromkeys("abcd"), "m": 0.1, "e": None}]
+            assert connection.sql(text, offload=mode).to_pylist() == expected
+            assert connection.sql(f"{text} GROUP BY ROLLUP (x > 9)", offload=mode).to_pylist()[:1] == expected
+    connection.deregister("halves")

@@ -220,3 +220,15 @@ def test_literals_of_another_zone(local: Session, file: Path) -> None:
     assert local.run(flow).to_pylist() == [{"row": 0}]
     with pytest.raises(InvalidDataflow, match="cannot be used as timestamptz"):
         client.read(file).filter(col("utc") == datetime.datetime(1970, 1, 1))
+
+
+def test_times_are_compared_with_literals(one_host: str, file: Path) -> None:
+    """DataFusion's literals are in nanoseconds, and it does not compare them with other units."""
+    noon = "clock BETWEEN TIME '12:00:00' AND TIME '12:34:57'"
+    text = f"SELECT row FROM t WHERE clock < TIME '00:00:01' OR {noon} ORDER BY row"
+    with jumpgate.connect(one_host) as connection:
+        connection.register("t", file)
+        for mode in ("never", "auto", "always"):
+            assert connection.sql(text, offload=mode).to_arrow()["row"].to_pylist() == [0, 3, 5, 6, 8]
+        with pytest.raises(jumpgate.client.sql.errors.InvalidSql, match="CAST may help"):
+            connection.sql("SELECT row FROM t WHERE clock < CAST('00:00:01' AS TIME)")

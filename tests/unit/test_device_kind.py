@@ -7,19 +7,22 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from jumpgate import plugins
-from jumpgate.client import col, count
+from jumpgate.client import col, count, read
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
+from jumpgate.converters.probe import estimate
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Filter, Operator
+from jumpgate.dataflow.operators import Aggregate, Filter, Operator
 from jumpgate.errors import ConfigError
 from jumpgate.hosts.config import parse
 from jumpgate.nca.device_kind import DeviceKind, DeviceKinds, Key
-from jumpgate.nca.interface import Answer, Completeness, Device, Match, Offer, Statistics, Unsupported
+from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, Match, Offer, Statistics, Unsupported
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
 from jumpgate.nca.speeds import Speeds
@@ -182,3 +185,27 @@ def test_of_several_answers_the_planner_takes_the_cheapest(flow: Dataflow) -> No
         (instance,) = (i for i in plan.instances if i.nca == "both")
         assert ("prune" in {o.kind for o in instance.root.walk()}) == prunes
         assert "a third answer, which is a no" in str(plan.explain["refused"])
+
+
+def test_an_answer_may_depend_on_what_is_expected_of_inputs(tmp_path: Path) -> None:
+    """A board with so many places for groups: what counts are distinct keys, not rows."""
+
+    class Places(FakeNCA):
+        def match_estimated(self, node: Operator, device: Device, dialect: Dialect, estimates: Estimates) -> Answer:
+            if device.kind != self.kind or not isinstance(node, Aggregate):
+                return None
+            assert estimates.of(node.input).rows == 100 and estimates.doubt(node.input) == 1.0
+            groups = estimates.column(node.input, node.keys[0]).distinct
+            if groups is None or groups > 10:
+                return Unsupported(f"it has 10 places, {groups:g} groups are expected")
+            return Match(self.name, (node,), Completeness.FULL, node.schema)
+
+    file = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"few": [i % 5 for i in range(100)], "many": [i % 50 for i in range(100)]}), file)
+    for key, taken in (("few", True), ("many", False)):
+        registry = Registry([*default_registry(), Places("places", "board")])
+        options = CompileOptions(prefer=("places",), statistics=estimate)
+        flow = read(file).aggregate(by=[key], n=count())
+        plan = compile_dataflow(flow.root, (host("h"), Device("b", "board")), registry, options)
+        assert ("places" in plan.explain["ncas"]) == taken
+        assert ("it has 10 places, 50 groups are expected" in str(plan.explain["refused"])) != taken

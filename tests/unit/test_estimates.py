@@ -157,3 +157,14 @@ def test_explain_shows_what_was_expected_and_what_was(tables: tuple[Dataflow, Da
 @pytest.mark.parametrize(("rows", "text"), [(3, "3"), (1234, "1.23 k"), (5.6e7, "56 M"), (2e9, "2 G")])
 def test_counts_have_three_digits(rows: float, text: str) -> None:
     assert shown(rows) == text
+
+
+def test_an_operator_that_holds_rows_takes_time_whatever_there_is(tables: tuple[Dataflow, Dataflow]) -> None:
+    _, sales = tables
+    none = sales.filter(col("item") == "no such item")
+    grouped = none.aggregate(by=["item"], n=count())
+    estimator = Estimator(estimate)
+    assert "operator" not in (work(none.root, estimator) or {})
+    found = work(grouped.root, estimator)
+    assert found is not None and found["operator"] == 1.0
+    assert seconds_of(found, {**assumed(), "operator": 1.0}, cores=8) == pytest.approx(1.0, abs=1e-3)

@@ -76,6 +76,7 @@ def test_a_first_row_longer_than_the_sample(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(schemas, "SAMPLE_BYTES", 100)
     assert found(tmp_path, "json", '{"s":"' + "ä" * 5000 + '","a":1}\n{"a":2.5}\n') == "(s: string?, a: float64?)"
     assert found(tmp_path, "csv", "a" * 5000 + ",b\n1,2\n") == f"({'a' * 5000}: int64?, b: int64?)"
+    assert found(tmp_path, "csv", "a,b\r\n" + "x" * 5000 + ",2\r\ny,3\r\n") == "(a: string?, b: int64?)"
 
 
 def test_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,6 +178,10 @@ def test_messages_are_short_and_plain(context: datafusion.SessionContext, text: 
         ("SELECT $1 + 1", "the parameter $1 has no value"),
         ("SELECT * FROM t PIVOT (sum(a) FOR b IN (1,2))", "Pivot is not supported"),
         ("SELECT TOP 1 a FROM t", "TOP is not supported; write LIMIT"),
+        ("SELECT a FROM t LIMIT (SELECT count(*) FROM t)", "LIMIT takes a number; for one that is computed, number the "
+         "rows with row_number() and compare"),
+        ("SELECT lag(a, 1, a) OVER (ORDER BY a) FROM t", "the count of ntile, and the offset and default of lag and "
+         "lead, are constants"),
         ("SELECT 5 // 2", "// is not supported"),
         ("SELECT 5 DIV 2", "unexpected DIV"),
         ("DROP TABLE t", "a query only reads"),

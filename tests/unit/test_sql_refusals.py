@@ -79,8 +79,6 @@ def test_work_has_a_stack_and_its_errors_come_back() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SELECT 1 EXCEPT ALL\nSELECT 2", "EXCEPT ALL, at line 1, column 10, is refused: repeated rows"),
-        ("SELECT 1\nINTERSECT /* */ all SELECT 2", "INTERSECT ALL, at line 2, column 1"),
         ("SELECT a FROM t GROUP BY a WITH ROLLUP", "write GROUP BY ROLLUP"),
         ("SELECT a FROM t GROUP BY a WITH CUBE", "write GROUP BY CUBE"),
         ("SELECT a FROM t GROUP BY a WITH TOTALS", "GROUPING SETS"),

@@ -39,7 +39,8 @@ MAY_KNOW = {
     "tpcds": {"dataflow"},
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},  # to start one; schemas; the cache folder
+    # to start one; schemas; the cache folder; numbers for people
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
     "templates": set(),
     "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }
@@ -59,7 +60,24 @@ FORBIDDEN = [
     )
 ]
 MARKERS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
-TEXT = {".py", ".cpp", ".h", ".j2", ".md", ".toml", ".proto", ".txt", ".json", ".yaml", ".yml", ".cfg", ".sh", ""}
+TEXT = {
+    ".py",
+    ".cpp",
+    ".h",
+    ".j2",
+    ".md",
+    ".toml",
+    ".proto",
+    ".txt",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".cfg",
+    ".sh",
+    "",
+    ".java",
+    ".xml",
+}
 
 
 def files() -> list[Path]:
@@ -197,7 +215,9 @@ def test_text_mentions_no_machine_and_no_registry() -> None:
 
 def test_nothing_is_left_for_later() -> None:
     defects = [
-        str(path) for path, text in texts() if MARKERS.search(text) and path.suffix in (".py", ".cpp", ".h", ".j2")
+        str(path)
+        for path, text in texts()
+        if MARKERS.search(text) and path.suffix in (".py", ".cpp", ".h", ".j2", ".java")
     ]
     assert not defects
 
@@ -206,9 +226,20 @@ def test_files_are_short() -> None:
     long = {
         str(path): lines
         for path, text in texts()
-        if path.suffix in (".py", ".cpp", ".h") and not is_generated(path) and (lines := text.count("\n")) > LINES_MAX
+        if path.suffix in (".py", ".cpp", ".h", ".java")
+        and not is_generated(path)
+        and (lines := text.count("\n")) > LINES_MAX
     }
     assert not long, f"longer than {LINES_MAX} lines; usually these are two ideas: {long}"
+
+
+def test_what_jvm_clients_share_knows_no_engine() -> None:
+    engines = re.compile(
+        r"import (?:static )?(?:org\.apache\.spark|com\.facebook\.presto|io\.trino|scala|org\.apache\.arrow)\b"
+    )
+    for path, text in texts():
+        if path.is_relative_to("clients/jvm"):
+            assert not engines.search(text), path
 
 
 def test_package_list_is_complete() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from jumpgate.client.session import Estimate, Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local
 from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
 from jumpgate.client.sql.cuts import Cut, Split
-from jumpgate.client.sql.data_files import DataFiles
+from jumpgate.client.sql.data_files import NUMBERS, DataFiles
 from jumpgate.client.sql.experience import Experience
 from jumpgate.client.sql.frontend import Frontend, Parameters, Planned, quoted
+from jumpgate.client.sql.logical import frames
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
@@ -294,11 +296,13 @@ class Connection:
             if table.data is not None and not self._data.can_hold(table):
                 stays = f"table '{table.name}' has columns that only Arrow has"
         if stays:
+            frames.check(planned.root.logical.display_indent_schema(), stays)
             return cuts.whole(planned.root, stays, converted)
         reason = "offload = never" if mode == "never" else ""
-        reader = Reader({name: read for name, table in tables.items() if (read := self._read(table)) is not None})
+        reads = {name: read for name, table in tables.items() if (read := self._read(table)) is not None}
+        reader = Reader(reads, partial(self._data.read, NUMBERS) if self._address is None else None)
         decision = (lambda candidate: reason) if reason else self._decision(mode)
-        return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision))
+        return cuts.split(planned.root, tables, reader.relation, self._unless_refused(decision), planned.as_text)
 
     def _decision(self, mode: str) -> cuts.Decision:
         if mode == "always":

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import antijoins, barriers, common, floats, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, constants, floats, frames, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -89,12 +89,14 @@ def split(
     tables: Mapping[str, Table],
     relation: Callable[[Node], Operator | relations.Kept],
     decide: Decision,
+    as_text: bool = True,
 ) -> Split:
-    """Takes the plan apart and leaves it unchanged. relation: the dataflow that a node is, or why it is none.
+    """Takes the plan apart and leaves it unchanged. relation: the dataflow that a node is, or why it is none; as_text:
+    whether the text means this plan to DataFusion.
 
     Raises SchemaMismatch for a column that nobody here reads.
     """
-    return _Splitter(root, tables, relation, decide).split()
+    return _Splitter(root, tables, relation, decide).split(as_text)
 
 
 class _Splitter:
@@ -111,19 +113,22 @@ class _Splitter:
         self._known: dict[tuple[int, int], int] = {}  # operator, whether it is offloaded → number of the cut
         self._places: Counter[int] = Counter()
 
-    def split(self) -> Split:
+    def split(self, as_text: bool) -> Split:
         root, found = self._root, self._found
         mapped = self._relation(root)
         if isinstance(mapped, Operator) and self._decide(Candidate(mapped, root.operators, 1, is_whole=True)) is None:
             return Split(None, [Cut(mapped, _numbered(root.schema), root.operators)])
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)
+        moving, varying = list(frames.find(root, self._rest)), list(constants.find(root, self._rest))
         self._count(root)
         self._visit(root, self._rest)
+        changed |= frames.replace(moving)
+        changed |= constants.replace(varying)
         changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
         common.rename(self._rest)
-        return found if found.cuts or changed else whole(root, "", [], found.kept)
+        return found if found.cuts or changed or not as_text else whole(root, "", [], found.kept)
 
     def _count(self, node: Node) -> None:
         mapped = self._relation(node)

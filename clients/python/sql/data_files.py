@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from jumpgate.client.sql.catalog import Table
+from jumpgate.client.sql.catalog import Table, arrow_table
 from jumpgate.client.sql.local import Spool
+from jumpgate.client.sql.logical.inline import ROWS_MAX
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType, Field, Schema
 
+#: of what accelerators make VALUES
+NUMBERS = arrow_table("VALUES (…)", pa.table({"number": pa.array(range(ROWS_MAX), pa.int64())}))
 _TYPES: dict[pa.DataType, DataType] = {
     pa.bool_(): t.bool_, pa.int8(): t.int8, pa.int16(): t.int16, pa.int32(): t.int32, pa.int64(): t.int64,
     pa.uint8(): t.int16, pa.uint16(): t.int32, pa.uint32(): t.int64, pa.float32(): t.float32,

@@ -8,16 +8,18 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, functions, limits, membership, refusals
+from jumpgate.client.sql import duckdb_text, full_joins, functions, limits, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
+from jumpgate.client.sql.logical import multisets
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
@@ -52,7 +54,8 @@ class Planned:
 
     root: its plan; `unencoded` says why DataFusion's encoding does not hold it, else it is empty and the plan is also
     encoded. schema: of the result as SQL has it (names may repeat). tables: names of those that it reads. shown: the
-    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats.
+    plan as DataFusion prints it. exact: numbers with a point are decimals, else floats. as_text: DataFusion's plan of
+    the text is this one.
     """
 
     text: str
@@ -62,6 +65,7 @@ class Planned:
     shown: str
     unencoded: str = ""
     exact: bool = False
+    as_text: bool = True
 
 
 class Frontend:
@@ -86,8 +90,11 @@ class Frontend:
         try:
             planned = limits.with_stack(lambda: self._plan(text, parameters, tables))
         except InvalidSql as error:
-            written = membership.expand(text, every=True)
-            if written != text:  # IN may be what DataFusion cannot plan
+            if "Time64" in error.message:
+                written = functions.times_in_microseconds(text)
+            else:
+                written = membership.expand(text, every=True)
+            if written != text:  # IN or times may be what DataFusion cannot plan
                 with suppress(InvalidSql):
                     return limits.with_stack(lambda: self._plan(written, parameters, tables))
             if any(said in error.message for said in _OF_MEMBERSHIP):
@@ -149,6 +156,7 @@ class Frontend:
             _HINTS.sub("", shown),
             reason,
             exact=exact,
+            as_text=not _has_multisets(text),
         )
 
     def _frame(
@@ -160,7 +168,7 @@ class Frontend:
         exact: bool,
     ) -> datafusion.DataFrame:
         """Names are taken as they are written; in another case only if no such name is known."""
-        expanded = membership.expand(functions.expand(text))
+        expanded = full_joins.expand(membership.expand(functions.expand(text)))
         prepared = prepare(expanded, self._dialect)
         try:
             return self._parsed(context, prepared, parameters, tables, exact)
@@ -186,7 +194,10 @@ class Frontend:
             context.sql(f"SET datafusion.sql_parser.parse_float_as_decimal = {str(exact).lower()}").collect()
             self._exact[context] = exact
         try:
-            return context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            frame = context.sql(prepared.text, options=READ_ONLY, param_values=values)
+            return multisets.counted(frame, context) if _has_multisets(prepared.text) else frame
+        except InvalidSql:
+            raise
         except BaseException as error:  # a panic of DataFusion is no Exception
             raise planning_error(error, prepared, tables) from error
 
@@ -216,6 +227,11 @@ class Frontend:
 def quoted(name: str) -> str:
     """A table's name as an identifier that is taken as it is written."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def _has_multisets(text: str) -> bool:
+    words = [token.keyword for token in tokens(text) if token.means] if "ALL" in text.upper() else []
+    return any(b == "ALL" and a in ("EXCEPT", "INTERSECT") for a, b in pairwise(words))
 
 
 def canonical(display: str) -> list[tuple[int, str]]:

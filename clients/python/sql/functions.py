@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jumpgate.client.sql.rewriting import changed
 from jumpgate.client.sql.tokens import Token, tokens
 
 _TIME = pa.timestamp("us")
@@ -74,6 +75,18 @@ def expand(text: str) -> str:
     if not any(name in text.lower() for name in _CALLS):
         return text
     return "".join(_expanded(tokens(text)))
+
+
+def times_in_microseconds(text: str) -> str:
+    """The query with TIME literals of the unit that times of files have: DataFusion's are in nanoseconds, and it does
+    not compare the two."""
+    found = tokens(text)
+    changes = []
+    for token, at in ((t, _next(found, i + 1)) for i, t in enumerate(found) if t.keyword == "TIME"):
+        if at < len(found) and found[at].kind == "string":
+            written = f"arrow_cast(TIME {found[at].text}, 'Time64(Microsecond)')"
+            changes.append((token.start, found[at].end, written))
+    return changed(text, changes).text
 
 
 def _expanded(found: Sequence[Token]) -> Iterator[str]:

@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import functions, installed
-from jumpgate.client.sql.errors import from_datafusion
+from jumpgate.client.sql import functions, installed, moving
+from jumpgate.client.sql.errors import from_datafusion, said_by
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
+from jumpgate.client.sql.messages import plain
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType
-from jumpgate.errors import FileUnreadable, JumpgateError
+from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData
 from jumpgate.ntf.codec import arrow_type
 
 #: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
@@ -61,6 +62,7 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
         found.sql(f"SET {name} = '{value}'").collect()
     functions.register(found)
     installed.register(found)
+    moving.register(found)
     return found
 
 
@@ -119,14 +121,15 @@ def parquet_options() -> pb.Parquet:
 
 
 def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema:
-    """The columns of Parquet files with DataFusion's types, which are more than Jumpgate's. Raises DataError."""
+    """The columns of Parquet files with DataFusion's types, which are more than Jumpgate's. Raises MalformedData."""
     theirs: dict[str, pa.DataType] = {}
     opaque = {f.name for f in read.schema if f.type.is_opaque}
     for file in read.files:
         try:
             found = context.read_parquet(Path(file).as_uri(), file_extension=Path(file).suffix).schema()
         except Exception as error:
-            raise from_datafusion(error) from error
+            words = f"Parquet file '{file}' is damaged, or not as DataFusion reads it: {plain(said_by(error))}"
+            raise MalformedData(words, file=file) from error
         for field in found:
             theirs.setdefault(field.name, field.type)
         if opaque <= theirs.keys():

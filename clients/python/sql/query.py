@@ -80,8 +80,9 @@ class Query:
         """Ids of the jobs that ran for it so far."""
         return tuple(result.job for result in self._results)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The result as it arrives; ends normally only if it is complete, else raises the error that ended it."""
+    def batches(self, *, watched: bool = False) -> Iterator[pa.RecordBatch]:
+        """The result as it arrives; ends normally only if it is complete, else raises the error that ended it.
+        watched: as in jumpgate.client.result.Result.batches."""
         if self._table is not None:
             yield from self._table.to_batches()
             return
@@ -92,7 +93,7 @@ class Query:
         self.timings = Timings(planning_s=self.timings.planning_s)
         self._results.clear()
         try:
-            for batch in self._placed():
+            for batch in self._placed(watched):
                 self.timings.first_batch_s = self.timings.first_batch_s or time.perf_counter() - start
                 self.timings.rows += batch.num_rows
                 if batch.num_rows:
@@ -102,7 +103,8 @@ class Query:
             self._cancel()
             self._reading = False
 
-    __iter__ = batches
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The result as a stream of Arrow's C interface, which runs the query unless the whole result is there."""
@@ -126,7 +128,7 @@ class Query:
         """The whole result."""
         if self._table is None:
             try:
-                batches = list(self.batches())
+                batches = list(self.batches(watched=True))
             except JumpgateError:
                 self._connection.learn(self, math.inf)
                 raise
@@ -196,11 +198,11 @@ class Query:
         self._results.append(result)
         return result
 
-    def _placed(self) -> Iterator[pa.RecordBatch]:
+    def _placed(self, watched: bool) -> Iterator[pa.RecordBatch]:
         """The result's batches; what no accelerator here takes is found out by asking, and stays with DataFusion."""
         while True:
             offloaded = self.split.rest is None and not self.split.whole
-            source = self._offloaded() if offloaded else self._finished_here()
+            source = self._offloaded(watched) if offloaded else self._finished_here()
             try:
                 first = next(source, None)
             except _Refused as refused:
@@ -213,10 +215,10 @@ class Query:
                 yield from source
             return
 
-    def _offloaded(self) -> Iterator[pa.RecordBatch]:
+    def _offloaded(self, watched: bool) -> Iterator[pa.RecordBatch]:
         (cut,) = self.split.cuts
         start = time.perf_counter()
-        for batch in self._run(cut):
+        for batch in self._run(cut).batches(watched=watched):
             self.timings.received_bytes += batch.nbytes
             yield batch
         self.timings.jobs_s = time.perf_counter() - start
@@ -267,7 +269,7 @@ class Query:
     def _spool(self, spools: list[local.Spool]) -> None:
         def fill(cut: Cut, spool: local.Spool) -> None:
             try:
-                spool.fill(cut.schema, (conform(batch, cut.schema) for batch in self._run(cut)))
+                spool.fill(cut.schema, (conform(batch, cut.schema) for batch in self._run(cut).batches(watched=True)))
             except (JumpgateError, _Refused):
                 self._cancel()  # the other jobs' results are of no use any more
                 raise

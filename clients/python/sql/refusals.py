@@ -1,7 +1,7 @@
 """Where DataFusion would answer wrongly without a word: what can be said otherwise is, the rest is refused by name.
 
-That is: clauses that its parser takes and its planner never looks at, EXCEPT ALL and INTERSECT ALL, which do not count
-rows, NOT IN and NULLs beside other conditions, and IS DISTINCT FROM, which takes all that follows for its right side.
+That is: clauses that its parser takes and its planner never looks at, NOT IN and NULLs beside other conditions, and
+IS DISTINCT FROM, which takes all that follows for its right side.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from jumpgate.client.sql.levels import CLAUSES, CLOSING, CONNECTIVES, OPENING, o
 from jumpgate.client.sql.rewriting import Change
 from jumpgate.client.sql.tokens import Token, place
 
-_MULTISETS = "repeated rows would not be counted; number them with row_number() first, and compare without ALL"
 _SAMPLES = "all rows would be taken; filter by random() instead"
 #: words that stand beside each other → why the text is refused
 _REFUSED = {
-    ("EXCEPT", "ALL"): _MULTISETS,
-    ("INTERSECT", "ALL"): _MULTISETS,
     ("WITH", "ROLLUP"): "there would be no totals; write GROUP BY ROLLUP (…)",
     ("WITH", "CUBE"): "there would be no totals; write GROUP BY CUBE (…)",
     ("WITH", "TOTALS"): "there would be no totals; write GROUP BY GROUPING SETS ((…), ())",

@@ -122,8 +122,8 @@ class ExpressionReader:
         return found
 
     def _pair(self, operator: str, left: Expression, right: Expression) -> Expression:
-        if _is_null(left) != _is_null(right):
-            left, right = (_as(left, right.type), right) if _is_null(left) else (left, _as(right, left.type))
+        if is_null(left) != is_null(right):
+            left, right = (_as(left, right.type), right) if is_null(left) else (left, _as(right, left.type))
         if operator in _COMPARISONS and left.type.is_numeric != right.type.is_numeric:
             raise Unmapped(f"{left.type.name} and {right.type.name} are not compared")
         return scalar(operator, (left, right))
@@ -145,7 +145,7 @@ class ExpressionReader:
             conditions.append(when)
             values.append(self.read(clause.then))
         last = self.read(case.otherwise) if case.HasField("otherwise") else None
-        typed = [v for v in (*values, last) if v is not None and not _is_null(v)]
+        typed = [v for v in (*values, last) if v is not None and not is_null(v)]
         if not values or not typed:
             raise Unmapped("a CASE without values")
         type = common_type(tuple(v.type for v in typed))
@@ -159,7 +159,7 @@ class ExpressionReader:
             raise Unmapped("a cast to an unsigned integer is not known")
         if value.type.same(target):
             return value
-        if _is_null(value):
+        if is_null(value):
             return Literal(target.with_nullable(True), None)
         if not can_cast(value.type, target) or _of_other_text(value.type, target):
             raise Unmapped(f"there is no cast from {value.type.name} to {target.name}")
@@ -174,7 +174,7 @@ class ExpressionReader:
         value, options = self.read(rex.input), [self.read(o) for o in rex.list]
         if not options:
             raise Unmapped("an IN without options")
-        type = common_type(tuple(e.type for e in (value, *options) if not _is_null(e)) or (value.type,))
+        type = common_type(tuple(e.type for e in (value, *options) if not is_null(e)) or (value.type,))
         value, options = _as(value, type), [_as(o, type) for o in options]
         literals = tuple(o for o in options if isinstance(o, Literal))
         found: Expression
@@ -200,8 +200,8 @@ class ExpressionReader:
         if call.name == "get_field":
             return self._field(call)
         found = tuple(self.read(a) for a in call.args)
-        typed = [a.type for a in found if not _is_null(a)]
-        return scalar(call.name, tuple(_as(a, typed[0]) if typed and _is_null(a) else a for a in found))
+        typed = [a.type for a in found if not is_null(a)]
+        return scalar(call.name, tuple(_as(a, typed[0]) if typed and is_null(a) else a for a in found))
 
     def _field(self, call: pb.Call) -> Expression:
         """Fields of structs, one below the other."""
@@ -257,13 +257,13 @@ def _of_other_text(source: DataType, target: DataType) -> bool:
     return source.kind == "string" and target.kind in ("time", "timestamp_ns", *ZONED)
 
 
-def _is_null(expression: Expression) -> bool:
+def is_null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
 def _as(expression: Expression, type: DataType) -> Expression:
     """The expression cast to `type`; NULL takes any type."""
-    return Literal(type.with_nullable(True), None) if _is_null(expression) else cast_to(expression, type)
+    return Literal(type.with_nullable(True), None) if is_null(expression) else cast_to(expression, type)
 
 
 def _is_interval(expr: pb.Expr) -> bool:

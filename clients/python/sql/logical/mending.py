@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from google.protobuf.message import Message
@@ -85,6 +85,21 @@ def mend(node: Node, plan: pb.Plan, change: Change) -> bool:
     for child, place in zip((*node.children, *node.subqueries), places, strict=True):
         changed |= mend(child, place, change)
     return changed
+
+
+def project(place: pb.Plan, below: pb.Plan, names: Sequence[Name], computed: Mapping[int, pb.Expr]) -> None:
+    """Makes `place` a projection of `below` with these columns; those at the positions in `computed` are these."""
+    place.Clear()
+    place.projection.input.CopyFrom(below)
+    for position, name in enumerate(names):
+        target = place.projection.exprs.add()
+        if position not in computed:
+            target.column.name = name.name
+            if name.relation:
+                target.column.relation.name = name.relation
+        else:
+            target.CopyFrom(computed[position])
+            _named(target, name)
 
 
 def within(message: Message) -> Iterator[Message]:

@@ -13,6 +13,7 @@ from jumpgate.client.sql.logical import antijoins
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.aggregates import read_aggregate
 from jumpgate.client.sql.logical.expressions import ExpressionReader
+from jumpgate.client.sql.logical.inline import read_values
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.sorts import read_sorts
 from jumpgate.client.sql.logical.types import agree
@@ -64,13 +65,14 @@ class Kept:
 
 
 class Reader:
-    """Reads the nodes of one plan. tables: reads of the tables that accelerators can read, by name.
+    """Reads the nodes of one plan. tables: reads of the tables that accelerators can read, by name; numbers: gives
+    that of a table for VALUES, None where accelerators cannot read what is in the client.
 
     Equal nodes become one operator, so that what a query holds twice is computed once.
     """
 
-    def __init__(self, tables: Mapping[str, Read]) -> None:
-        self._tables = tables
+    def __init__(self, tables: Mapping[str, Read], numbers: Callable[[], Read] | None = None) -> None:
+        self._tables, self._numbers = tables, numbers
         self._known: dict[int, tuple[Node, Operator | Kept]] = {}  # by id of the node, which it keeps alive
         self._operators: dict[tuple[object, ...], Operator] = {}
         self._interned: dict[int, Operator] = {}
@@ -218,6 +220,11 @@ class Reader:
     def _union(self, node: Node, union: pb.Union) -> Operator:
         return read_set("UNION_ALL", [self._mapped(child) for child in node.children])
 
+    def _values(self, node: Node, values: pb.Values) -> Operator:
+        if self._numbers is None:
+            raise Unmapped("VALUES are only in the client's memory")
+        return read_values(values, self._numbers())
+
     def _alias(self, node: Node, alias: pb.SubqueryAlias) -> Operator:
         return self._input(node)
 
@@ -243,6 +250,7 @@ RELATIONS: dict[str, Callable[..., Operator]] = {
     "join": Reader._join,
     "cross_join": Reader._cross_join,
     "union": Reader._union,
+    "values": Reader._values,
     "subquery_alias": Reader._alias,
     "distinct": Reader._distinct,
 }

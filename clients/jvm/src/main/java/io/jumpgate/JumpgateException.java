@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * Every error that Jumpgate, or this library, raises on purpose. The codes are those of jumpgate/errors.py; {@link #fields} say
- * where (operator, nca, host, instance, stage, column, file …).
+ * Every error that Jumpgate, or this library, raises on purpose. The codes are those of jumpgate/errors.py; {@link
+ * #fields} say where (operator, nca, host, instance, stage, column, file …).
  */
 public final class JumpgateException extends RuntimeException {
   public static final String CANCELLED = "cancelled";

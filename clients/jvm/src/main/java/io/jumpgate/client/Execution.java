@@ -11,7 +11,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * A running job. It ends by {@code done}, or by the job's error, whoever waits for it or not. What was received counts only once
+ * A running job. It ends by {@code done}, or by the job's error, whoever waits for it or not. What was received counts
+ * only once
  * {@link #await} has returned: complete data of a failed job is no answer.
  */
 public final class Execution {
@@ -37,20 +38,23 @@ public final class Execution {
     return done.isDone();
   }
 
-  /** Calls back, at once if it is so already, when the job has failed or was cancelled: an endpoint that waits can be closed. */
+  /**
+   * Calls back, at once if it is so already, when the job has failed or was cancelled: an endpoint that waits can be
+   * closed.
+   */
   public void onFailure(Consumer<JumpgateException> listener) {
-    done.whenComplete(
-        (event, error) -> {
-          if (error != null) {
-            Throwable cause = error instanceof CompletionException ? error.getCause() : error;
-            listener.accept((JumpgateException) cause);
-          }
-        });
+    done.whenComplete((event, error) -> {
+      if (error != null) {
+        Throwable cause = error instanceof CompletionException ? error.getCause() : error;
+        listener.accept((JumpgateException) cause);
+      }
+    });
   }
 
   /** Ends the job, as a client that goes away does; nothing happens if it has ended. */
   public void cancel() {
-    if (done.completeExceptionally(new JumpgateException(JumpgateException.CANCELLED, "the job was cancelled by its client"))) {
+    if (done.completeExceptionally(
+            new JumpgateException(JumpgateException.CANCELLED, "the job was cancelled by its client"))) {
       context.cancel(null);
     }
   }
@@ -76,10 +80,8 @@ public final class Execution {
         if (last.getState().equals(DONE)) {
           done.complete(last);
         } else {
-          done.completeExceptionally(
-              new JumpgateException(
-                  JumpgateException.PROTOCOL,
-                  "the service ended the job's events in state '" + last.getState() + "', before it was done"));
+          done.completeExceptionally(new JumpgateException(JumpgateException.PROTOCOL,
+              "the service ended the job's events in state '" + last.getState() + "', before it was done"));
         }
         context.cancel(null);
       }

@@ -5,28 +5,14 @@ import io.jumpgate.v1.SubmitResponse;
 import java.util.List;
 
 /**
- * A submitted job: what the service answered. {@code edge} is the one to the client; each of its endpoints gets {@code producers}
- * connections, which show {@code token}, a secret.
+ * A submitted job: what the service answered. {@code edge} is the one to the client; each of its endpoints gets {@code
+ * producers} connections, which show {@code token}, a secret.
  */
-public record Job(
-    String id,
-    List<String> instances,
-    int stages,
-    String edge,
-    int producers,
-    Descriptor descriptor,
-    String token,
-    String explainJson) {
-
+public record Job(String id, List<String> instances, int stages, String edge, int producers, Descriptor descriptor,
+    String token, String explainJson) {
   static Job of(SubmitResponse response) {
-    return new Job(
-        response.getJobId(),
-        List.copyOf(response.getInstancesList()),
-        response.getStages(),
-        response.getEdge(),
-        response.getProducers(),
-        Descriptor.fromProto(response.getFormat()),
-        response.getToken(),
+    return new Job(response.getJobId(), List.copyOf(response.getInstancesList()), response.getStages(),
+        response.getEdge(), response.getProducers(), Descriptor.fromProto(response.getFormat()), response.getToken(),
         response.getExplainJson());
   }
 

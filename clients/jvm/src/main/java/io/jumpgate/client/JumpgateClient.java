@@ -10,6 +10,7 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.StreamObserver;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.v1.CancelRequest;
 import io.jumpgate.v1.DescribeRequest;
@@ -28,7 +29,8 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
- * A connection to a Jumpgate service. Thread-safe; every call raises {@link JumpgateException}, as the service raised it, or
+ * A connection to a Jumpgate service. Thread-safe; every call raises {@link JumpgateException}, as the service raised
+ * it, or
  * {@code unreachable} where none answers.
  */
 public final class JumpgateClient implements AutoCloseable {
@@ -43,13 +45,12 @@ public final class JumpgateClient implements AutoCloseable {
   private JumpgateClient(String address, Duration timeout) {
     this.address = address;
     this.timeout = timeout;
-    this.channel =
-        NettyChannelBuilder.forTarget(address)
-            .usePlaintext()
-            .proxyDetector(target -> null)
-            .maxInboundMessageSize(MESSAGE_BYTES_MAX)
-            .maxInboundMetadataSize(METADATA_BYTES_MAX)
-            .build();
+    this.channel = NettyChannelBuilder.forTarget(address)
+                       .usePlaintext()
+                       .proxyDetector(target -> null)
+                       .maxInboundMessageSize(MESSAGE_BYTES_MAX)
+                       .maxInboundMetadataSize(METADATA_BYTES_MAX)
+                       .build();
   }
 
   /** Of the service at host:port; connects when it is first used. {@code timeout} is that of every call but execute. */
@@ -66,7 +67,8 @@ public final class JumpgateClient implements AutoCloseable {
     try {
       return Job.of(ask(stub -> stub.submit(request)));
     } catch (IllegalArgumentException e) {
-      throw new JumpgateException(JumpgateException.PROTOCOL, "the service answered with a format unknown here: " + e.getMessage());
+      throw new JumpgateException(
+          JumpgateException.PROTOCOL, "the service answered with a format unknown here: " + e.getMessage());
     }
   }
 
@@ -74,11 +76,9 @@ public final class JumpgateClient implements AutoCloseable {
   public Execution execute(String jobId, Consumer<Event> listener) {
     Context.CancellableContext context = Context.ROOT.withCancellation();
     Execution execution = new Execution(context);
-    context.run(
-        () ->
-            JumpgateGrpc.newStub(channel)
-                .execute(
-                    ExecuteRequest.newBuilder().setJobId(jobId).build(), execution.observer(listener, this::typed)));
+    ExecuteRequest request = ExecuteRequest.newBuilder().setJobId(jobId).build();
+    StreamObserver<Event> observer = execution.observer(listener, this::typed);
+    context.run(() -> JumpgateGrpc.newStub(channel).execute(request, observer));
     return execution;
   }
 
@@ -105,7 +105,8 @@ public final class JumpgateClient implements AutoCloseable {
 
   private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call) {
     try {
-      return call.apply(JumpgateGrpc.newBlockingStub(channel).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
+      return call.apply(
+          JumpgateGrpc.newBlockingStub(channel).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
     } catch (StatusRuntimeException e) {
       throw typed(e);
     }
@@ -119,17 +120,15 @@ public final class JumpgateClient implements AutoCloseable {
     if (json != null) {
       return parse(json);
     }
-    String code =
-        switch (status.getCode()) {
-          case UNAVAILABLE -> JumpgateException.UNREACHABLE;
-          case CANCELLED -> JumpgateException.CANCELLED;
-          case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
-          default -> JumpgateException.PROTOCOL;
-        };
-    String message =
-        status.getCode() == Status.Code.UNAVAILABLE
-            ? "no Jumpgate service answers at %s (%s)".formatted(address, status.getDescription())
-            : "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
+    String code = switch (status.getCode()) {
+      case UNAVAILABLE -> JumpgateException.UNREACHABLE;
+      case CANCELLED -> JumpgateException.CANCELLED;
+      case DEADLINE_EXCEEDED -> JumpgateException.TIMED_OUT;
+      default -> JumpgateException.PROTOCOL;
+    };
+    String message = status.getCode() == Status.Code.UNAVAILABLE
+        ? "no Jumpgate service answers at %s (%s)".formatted(address, status.getDescription())
+        : "the service at %s answered %s: %s".formatted(address, status.getCode(), status.getDescription());
     return new JumpgateException(code, message, Map.of("address", address));
   }
 
@@ -143,7 +142,8 @@ public final class JumpgateClient implements AutoCloseable {
       }
       return new JumpgateException(object.get("code").getAsString(), object.get("message").getAsString(), fields);
     } catch (JsonParseException | IllegalStateException | NullPointerException e) {
-      return new JumpgateException(JumpgateException.PROTOCOL, "the service answered with an error that cannot be read");
+      return new JumpgateException(
+          JumpgateException.PROTOCOL, "the service answered with an error that cannot be read");
     }
   }
 }

@@ -4,7 +4,8 @@ import java.util.Set;
 
 /** Which casts give a value for every value: the service says so in jumpgate/dataflow/casts.py. */
 final class Casts {
-  private static final Set<DataType.Kind> NANOSECONDS = Set.of(DataType.Kind.TIMESTAMP_NS, DataType.Kind.TIMESTAMPTZ_NS);
+  private static final Set<DataType.Kind> NANOSECONDS =
+      Set.of(DataType.Kind.TIMESTAMP_NS, DataType.Kind.TIMESTAMPTZ_NS);
 
   private Casts() {}
 
@@ -27,14 +28,13 @@ final class Casts {
   }
 
   private static boolean fits(DataType source, DataType.Decimal target) {
-    int digits =
-        switch (source.kind()) {
-          case INT8 -> 3;
-          case INT16 -> 5;
-          case INT32 -> 10;
-          case INT64 -> 19;
-          default -> source instanceof DataType.Decimal decimal ? decimal.precision() - decimal.scale() : 39;
-        };
+    int digits = switch (source.kind()) {
+      case INT8 -> 3;
+      case INT16 -> 5;
+      case INT32 -> 10;
+      case INT64 -> 19;
+      default -> source instanceof DataType.Decimal decimal ? decimal.precision() - decimal.scale() : 39;
+    };
     int scale = source instanceof DataType.Decimal decimal ? decimal.scale() : 0;
     return scale <= target.scale() && digits <= target.precision() - target.scale();
   }

@@ -8,8 +8,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Jumpgate's data types, which map one to one to Arrow's. A type says whether NULL may occur. {@link #text} is what descriptors
- * and messages write: {@code decimal(7,2)?}.
+ * Jumpgate's data types, which map one to one to Arrow's. A type says whether NULL may occur. {@link #text} is what
+ * descriptors and messages write: {@code decimal(7,2)?}.
  */
 public sealed interface DataType {
   boolean nullable();
@@ -39,7 +39,10 @@ public sealed interface DataType {
     return equals(other.withNullable(nullable()));
   }
 
-  /** What a value is in memory. {@code width}: bytes in a row tuple and in C++; 0 where that depends on the type or value. */
+  /**
+   * What a value is in memory. {@code width}: bytes in a row tuple and in C++; 0 where that depends on the type or
+   * value.
+   */
   enum Kind {
     BOOL(1),
     INT8(1),
@@ -87,9 +90,8 @@ public sealed interface DataType {
 
   /** A type without parameters. */
   record Plain(Kind kind, boolean nullable) implements DataType {
-    private static final Set<Kind> OTHERS =
-        Set.of(
-            Kind.DECIMAL, Kind.TIMESTAMPTZ, Kind.TIMESTAMPTZ_NS, Kind.DURATION, Kind.STRUCT, Kind.LIST, Kind.MAP, Kind.OPAQUE);
+    private static final Set<Kind> OTHERS = Set.of(Kind.DECIMAL, Kind.TIMESTAMPTZ, Kind.TIMESTAMPTZ_NS, Kind.DURATION,
+        Kind.STRUCT, Kind.LIST, Kind.MAP, Kind.OPAQUE);
 
     public Plain {
       if (OTHERS.contains(kind)) {
@@ -203,13 +205,12 @@ public sealed interface DataType {
     public Nested {
       parts = List.copyOf(parts);
       List<String> names = parts.stream().map(Field::name).toList();
-      boolean fits =
-          switch (kind) {
-            case STRUCT -> Set.copyOf(names).size() == names.size();
-            case LIST -> names.equals(List.of("element"));
-            case MAP -> names.equals(List.of("key", "value"));
-            default -> false;
-          };
+      boolean fits = switch (kind) {
+        case STRUCT -> Set.copyOf(names).size() == names.size();
+        case LIST -> names.equals(List.of("element"));
+        case MAP -> names.equals(List.of("key", "value"));
+        default -> false;
+      };
       if (!fits) {
         throw new IllegalArgumentException("a " + kind.text() + " has no parts " + names);
       }
@@ -288,8 +289,8 @@ public sealed interface DataType {
   }
 
   static DataType map(DataType key, DataType value) {
-    return new Nested(
-        Kind.MAP, List.of(new Field("key", key.withNullable(false)), new Field("value", value.withNullable(true))), true);
+    return new Nested(Kind.MAP,
+        List.of(new Field("key", key.withNullable(false)), new Field("value", value.withNullable(true))), true);
   }
 
   static DataType opaque(String description) {
@@ -332,8 +333,8 @@ public sealed interface DataType {
     return switch (Kind.of(name.substring(0, open))) {
       case DECIMAL -> {
         int comma = parameter.indexOf(',');
-        yield new Decimal(
-            Integer.parseInt(parameter, 0, Math.max(0, comma), 10), Integer.parseInt(parameter.substring(comma + 1)), nullable);
+        yield new Decimal(Integer.parseInt(parameter, 0, Math.max(0, comma), 10),
+            Integer.parseInt(parameter.substring(comma + 1)), nullable);
       }
       case TIMESTAMPTZ -> new Zoned(parameter, false, nullable);
       case TIMESTAMPTZ_NS -> new Zoned(parameter, true, nullable);

@@ -17,9 +17,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * A typed expression over an operator's input, immutable. One that is used twice is written once. The service computes every type,
- * nullability included, anew and refuses a request that declares another: what is known here is set here, and the type of a {@link
- * #call} is what docs/functions.md says.
+ * A typed expression over an operator's input, immutable. One that is used twice is written once. The service computes
+ * every type, nullability included, anew and refuses a request that declares another: what is known here is set here,
+ * and the type of a {@link #call} is what docs/functions.md says.
  */
 public final class Expression {
   private final DataType type;
@@ -51,7 +51,9 @@ public final class Expression {
 
   // columns and literals
 
-  /** Column {@code index} of an input with that schema; a join's residual sees the left columns, then the right ones. */
+  /**
+   * Column {@code index} of an input with that schema; a join's residual sees the left columns, then the right ones.
+   */
   public static Expression column(int index, List<Field> schema) {
     Field field = schema.get(index);
     return new Expression(
@@ -109,9 +111,7 @@ public final class Expression {
 
   /** A function of docs/functions.md, its arguments cast to what it takes. */
   public static Expression call(String function, DataType type, Expression... arguments) {
-    return new Expression(
-        type,
-        Arrays.asList(arguments),
+    return new Expression(type, Arrays.asList(arguments),
         (out, at) -> out.setCall(Call.newBuilder().setFunction(function).addAllArguments(at)));
   }
 
@@ -148,31 +148,26 @@ public final class Expression {
   /** SQL's CASE: condition, value, condition, value …, and what is otherwise; values are of one type. */
   public static Expression caseWhen(List<Expression> branches, Expression otherwise) {
     List<Expression> parts = Stream.concat(branches.stream(), Stream.of(otherwise)).toList();
-    boolean nullable =
-        IntStream.range(0, parts.size()).anyMatch(i -> (i % 2 == 1 || i == branches.size()) && parts.get(i).type.nullable());
-    return new Expression(
-        otherwise.type.withNullable(nullable),
-        parts,
-        (out, at) ->
-            out.setCase(Case.newBuilder().addAllBranches(at.subList(0, at.size() - 1)).setOtherwise(at.get(at.size() - 1))));
+    boolean nullable = IntStream.range(0, parts.size())
+                           .anyMatch(i -> (i % 2 == 1 || i == branches.size()) && parts.get(i).type.nullable());
+    return new Expression(otherwise.type.withNullable(nullable), parts,
+        (out, at)
+            -> out.setCase(
+                Case.newBuilder().addAllBranches(at.subList(0, at.size() - 1)).setOtherwise(at.get(at.size() - 1))));
   }
 
   /** SQL's IN; {@code options} are literals of the input's type. */
   public static Expression in(Expression input, List<Expression> options) {
     boolean nullable = input.type.nullable() && !options.isEmpty() || anyNullable(options.stream());
     List<Literal> literals = options.stream().map(option -> option.toProto(List.of()).getLiteral()).toList();
-    return new Expression(
-        DataType.BOOL.withNullable(nullable),
-        List.of(input),
+    return new Expression(DataType.BOOL.withNullable(nullable), List.of(input),
         (out, at) -> out.setIn(In.newBuilder().setInput(at.get(0)).addAllOptions(literals)));
   }
 
   /** Field {@code index} of a struct; NULL where the struct is. */
   public static Expression member(Expression input, int index) {
     DataType.Nested struct = (DataType.Nested) input.type;
-    return new Expression(
-        struct.parts().get(index).type(),
-        List.of(input),
+    return new Expression(struct.parts().get(index).type(), List.of(input),
         (out, at) -> out.setMember(Member.newBuilder().setInput(at.get(0)).setIndex(index)));
   }
 
@@ -188,9 +183,7 @@ public final class Expression {
   }
 
   private static Expression cast(Expression input, DataType target, boolean nullOnFailure) {
-    return new Expression(
-        target,
-        List.of(input),
+    return new Expression(target, List.of(input),
         (out, at) -> out.setCast(Cast.newBuilder().setInput(at.get(0)).setNullOnFailure(nullOnFailure)));
   }
 

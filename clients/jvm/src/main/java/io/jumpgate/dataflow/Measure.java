@@ -1,13 +1,13 @@
 package io.jumpgate.dataflow;
 
+import io.jumpgate.dataflow.Expression.SortKey;
 import java.util.List;
 
 /**
- * One aggregate: a function of docs/functions.md over arguments, of which options (literals) come last. {@code type} is that of its
- * result; {@code order} says which rows come first, for functions that are ordered.
+ * One aggregate: a function of docs/functions.md over arguments, of which options (literals) come last. {@code type} is
+ * that of its result; {@code order} says which rows come first, for functions that are ordered.
  */
-public record Measure(
-    String function, List<Expression> arguments, DataType type, String name, List<Expression.SortKey> order) {
+public record Measure(String function, List<Expression> arguments, DataType type, String name, List<SortKey> order) {
   private static final DataType COUNT = DataType.INT64.withNullable(false);
   private static final DataType NUMBER = DataType.FLOAT64.withNullable(false);
 
@@ -46,7 +46,10 @@ public record Measure(
     return new Measure("avg", List.of(argument), DataType.FLOAT64, name);
   }
 
-  /** Types of the columns that a partial aggregate has for it. Raises IllegalArgumentException for one that has no parts. */
+  /**
+   * Types of the columns that a partial aggregate has for it. Raises IllegalArgumentException for one that has no
+   * parts.
+   */
   public List<DataType> states() {
     return switch (function) {
       case "count", "count_star", "regr_count" -> List.of(COUNT);
@@ -55,6 +58,15 @@ public record Measure(
       case "stddev", "stddev_pop", "variance", "variance_pop" -> List.of(COUNT, NUMBER, NUMBER);
       default -> throw new IllegalArgumentException(function + " is not computed in parts");
     };
+  }
+
+  /** The same measure of parts that were computed: what its arguments were is known by their types alone. */
+  Measure ofStates() {
+    List<SortKey> keys =
+        order.stream()
+            .map(k -> new SortKey(Expression.nullOf(k.expression().type()), k.descending(), k.nullsFirst()))
+            .toList();
+    return new Measure(function, arguments.stream().map(a -> Expression.nullOf(a.type())).toList(), type, name, keys);
   }
 
   private static DataType summed(DataType type) {

@@ -24,9 +24,9 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * An operator of a dataflow with all that is below it, immutable: {@code read(…).filter(…).aggregate(…)}. It knows the columns that
- * it hands on; expressions name them by {@link #column}. One that is used twice is written, and computed, once. {@link #request}
- * makes the message.
+ * An operator of a dataflow with all that is below it, immutable: {@code read(…).filter(…).aggregate(…)}. It knows the
+ * columns that it hands on; expressions name them by {@link #column}. One that is used twice is written, and computed,
+ * once. {@link #request} makes the message.
  */
 public final class Operator {
   /** Writes an operator's own part, with expressions as entries of the request's table. */
@@ -47,17 +47,14 @@ public final class Operator {
   }
 
   /** Whether an aggregate computes results, or parts of them, or results of parts. */
-  public enum Phase {
-    FULL,
-    PARTIAL,
-    FINAL
-  }
+  public enum Phase { FULL, PARTIAL, FINAL }
 
   /** A window function: {@code name} is the column that it adds. */
   public record WindowFunction(String function, List<Expression> arguments, DataType type, String name) {}
 
   /**
-   * The rows around each row that a window function sees: offsets from it (0: itself, or its peers; negative: before), or unbounded.
+   * The rows around each row that a window function sees: offsets from it (0: itself, or its peers; negative: before),
+   * or unbounded.
    * {@code unit}: rows or range.
    */
   public record WindowFrame(String unit, OptionalLong start, OptionalLong end) {}
@@ -103,72 +100,52 @@ public final class Operator {
   }
 
   /**
-   * Files of one format, by absolute paths where the scans run. {@code columns} are positions in {@code fileSchema}, in output order.
+   * Files of one format, by absolute paths where the scans run. {@code columns} are positions in {@code fileSchema}, in
+   * output order.
    * {@code predicate} is a hint over these: rows that it rejects may be dropped.
    */
-  public static Operator read(
-      List<String> files,
-      String format,
-      List<Field> fileSchema,
-      List<Integer> columns,
-      Map<String, String> options,
-      Optional<Expression> predicate) {
-    return new Operator(
-        "read",
-        List.of(),
-        columns.stream().map(fileSchema::get).toList(),
-        (request, out) -> {
-          Read.Builder read =
-              Read.newBuilder()
-                  .addAllFiles(files)
-                  .setFormat(format)
-                  .setFileSchema(Schema.newBuilder().addAllFields(fileSchema.stream().map(Field::toProto).toList()))
-                  .addAllColumns(columns)
-                  .putAllOptions(options);
-          predicate.ifPresent(p -> read.setPredicate(request.expression(p)));
-          out.setRead(read);
-        });
+  public static Operator read(List<String> files, String format, List<Field> fileSchema, List<Integer> columns,
+      Map<String, String> options, Optional<Expression> predicate) {
+    return new Operator("read", List.of(), columns.stream().map(fileSchema::get).toList(), (request, out) -> {
+      Read.Builder read =
+          Read.newBuilder()
+              .addAllFiles(files)
+              .setFormat(format)
+              .setFileSchema(Schema.newBuilder().addAllFields(fileSchema.stream().map(Field::toProto).toList()))
+              .addAllColumns(columns)
+              .putAllOptions(options);
+      predicate.ifPresent(p -> read.setPredicate(request.expression(p)));
+      out.setRead(read);
+    });
   }
 
   /** The rows for which {@code predicate} is true, not NULL. */
   public Operator filter(Expression predicate) {
-    return unary(
-        "filter",
-        schema,
+    return unary("filter", schema,
         (request, out) -> out.setFilter(Filter.newBuilder().setPredicate(request.expression(predicate))));
   }
 
   public Operator project(List<Expression> expressions, List<String> names) {
-    return unary(
-        "project",
-        fields(names, expressions),
-        (request, out) ->
-            out.setProject(Project.newBuilder().addAllExpressions(request.all(expressions)).addAllNames(names)));
+    return unary("project", fields(names, expressions),
+        (request, out)
+            -> out.setProject(Project.newBuilder().addAllExpressions(request.all(expressions)).addAllNames(names)));
   }
 
   /**
-   * Joins this, the probe side, with {@code right}, which is built into a table first. {@code leftKeys} are over this operator's
-   * columns, {@code rightKeys} over the other's, types equal. No keys: every pair that the residual, over the columns of both, accepts.
+   * Joins this, the probe side, with {@code right}, which is built into a table first. {@code leftKeys} are over this
+   * operator's columns, {@code rightKeys} over the other's, types equal. No keys: every pair that the residual, over
+   * the columns of both, accepts.
    */
-  public Operator join(
-      Operator right,
-      JoinType type,
-      List<Expression> leftKeys,
-      List<Expression> rightKeys,
+  public Operator join(Operator right, JoinType type, List<Expression> leftKeys, List<Expression> rightKeys,
       Optional<Expression> residual) {
-    return new Operator(
-        "join",
-        List.of(this, right),
-        joined(right, type),
-        (request, out) -> {
-          Join.Builder join =
-              Join.newBuilder()
-                  .setType(RequestWriter.word(type))
-                  .addAllLeftKeys(request.all(leftKeys))
-                  .addAllRightKeys(request.all(rightKeys));
-          residual.ifPresent(r -> join.setResidual(request.expression(r)));
-          out.setJoin(join);
-        });
+    return new Operator("join", List.of(this, right), joined(right, type), (request, out) -> {
+      Join.Builder join = Join.newBuilder()
+                              .setType(RequestWriter.word(type))
+                              .addAllLeftKeys(request.all(leftKeys))
+                              .addAllRightKeys(request.all(rightKeys));
+      residual.ifPresent(r -> join.setResidual(request.expression(r)));
+      out.setJoin(join);
+    });
   }
 
   /** The columns of both sides that a join's residual is over. */
@@ -177,8 +154,8 @@ public final class Operator {
   }
 
   /**
-   * Groups by {@code keys} (NULL is a group); without keys there is one row, also of no input. The columns are keys, then measures; of
-   * a partial one keys, then {@link Measure#states}, which the input of a final one has.
+   * Groups by {@code keys} (NULL is a group); without keys there is one row, also of no input. The columns are keys,
+   * then measures; of a partial one keys, then {@link Measure#states}, which the input of a final one has.
    */
   public Operator aggregate(List<Expression> keys, List<String> keyNames, List<Measure> measures, Phase phase) {
     List<Field> columns = new ArrayList<>(fields(keyNames, keys));
@@ -190,15 +167,13 @@ public final class Operator {
         columns.add(new Field(measure.name(), measure.type()));
       }
     }
-    return unary(
-        "aggregate",
-        columns,
-        (request, out) ->
-            out.setAggregate(
-                Aggregate.newBuilder()
+    List<Measure> written = phase == Phase.FINAL ? measures.stream().map(Measure::ofStates).toList() : measures;
+    return unary("aggregate", columns,
+        (request, out)
+            -> out.setAggregate(Aggregate.newBuilder()
+                    .addAllMeasures(written.stream().map(request::measure).toList())
                     .addAllKeys(request.all(keys))
                     .addAllKeyNames(keyNames)
-                    .addAllMeasures(measures.stream().map(request::measure).toList())
                     .setPhase(RequestWriter.word(phase))));
   }
 
@@ -209,11 +184,9 @@ public final class Operator {
 
   /** The first {@code limit} rows after {@code offset} in the keys' order. */
   public Operator topN(List<SortKey> keys, long limit, long offset) {
-    return unary(
-        "sort",
-        schema,
-        (request, out) ->
-            out.setSort(Sort.newBuilder().addAllKeys(request.sortKeys(keys)).setLimit(limit).setOffset(offset)));
+    return unary("sort", schema,
+        (request, out)
+            -> out.setSort(Sort.newBuilder().addAllKeys(request.sortKeys(keys)).setLimit(limit).setOffset(offset)));
   }
 
   /** At most {@code count} rows after {@code offset}; any, where the input has no order. */
@@ -228,53 +201,44 @@ public final class Operator {
 
   /** All rows of all inputs; types are equal, names are the first one's. */
   public static Operator unionAll(List<Operator> inputs) {
-    List<Field> columns =
-        IntStream.range(0, inputs.get(0).schema.size())
-            .mapToObj(
-                i -> {
-                  Field first = inputs.get(0).schema.get(i);
-                  boolean nullable = inputs.stream().anyMatch(input -> input.schema.get(i).type().nullable());
-                  return new Field(first.name(), first.type().withNullable(nullable));
-                })
-            .toList();
-    return new Operator(
-        "union_all", inputs, columns, (request, out) -> out.setUnionAll(UnionAll.getDefaultInstance()));
+    List<Field> columns = IntStream.range(0, inputs.get(0).schema.size())
+                              .mapToObj(i -> {
+                                Field first = inputs.get(0).schema.get(i);
+                                boolean nullable =
+                                    inputs.stream().anyMatch(input -> input.schema.get(i).type().nullable());
+                                return new Field(first.name(), first.type().withNullable(nullable));
+                              })
+                              .toList();
+    return new Operator("union_all", inputs, columns, (request, out) -> out.setUnionAll(UnionAll.getDefaultInstance()));
   }
 
   /** This operator's columns and one more for each function. */
   public Operator window(
       List<Expression> partitionBy, List<SortKey> orderBy, List<WindowFunction> functions, WindowFrame frame) {
     Stream<Field> added = functions.stream().map(f -> new Field(f.name(), f.type()));
-    return unary(
-        "window",
-        Stream.concat(schema.stream(), added).toList(),
-        (request, out) -> {
-          Frame.Builder around = Frame.newBuilder().setUnit(frame.unit());
-          frame.start().ifPresent(around::setStart);
-          frame.end().ifPresent(around::setEnd);
-          out.setWindow(
-              Window.newBuilder()
-                  .addAllPartitionBy(request.all(partitionBy))
-                  .addAllOrderBy(request.sortKeys(orderBy))
-                  .addAllFunctions(functions.stream().map(request::windowFunction).toList())
-                  .setFrame(around));
-        });
+    return unary("window", Stream.concat(schema.stream(), added).toList(), (request, out) -> {
+      Frame.Builder around = Frame.newBuilder().setUnit(frame.unit());
+      frame.start().ifPresent(around::setStart);
+      frame.end().ifPresent(around::setEnd);
+      out.setWindow(Window.newBuilder()
+              .addAllFunctions(functions.stream().map(request::windowFunction).toList())
+              .addAllPartitionBy(request.all(partitionBy))
+              .addAllOrderBy(request.sortKeys(orderBy))
+              .setFrame(around));
+    });
   }
 
   /** The same rows, spread anew over the instances of what follows. */
   public Operator shuffle(Partitioning partitioning) {
-    return unary(
-        "shuffle", schema, (request, out) -> out.setShuffle(Shuffle.newBuilder().setPartitioning(partitioning.toProto())));
+    return unary("shuffle", schema,
+        (request, out) -> out.setShuffle(Shuffle.newBuilder().setPartitioning(partitioning.toProto())));
   }
 
   /** The root: the result goes to the client's endpoints (host:port), one for each partition. */
   public Operator send(List<String> endpoints, Partitioning partitioning, Layout layout) {
-    return unary(
-        "send",
-        schema,
-        (request, out) ->
-            out.setSend(
-                Send.newBuilder()
+    return unary("send", schema,
+        (request, out)
+            -> out.setSend(Send.newBuilder()
                     .addAllEndpoints(endpoints)
                     .setPartitioning(partitioning.toProto())
                     .setLayout(layout.text())));
@@ -288,7 +252,7 @@ public final class Operator {
     Stream<Field> left = nullable(schema, type == JoinType.RIGHT || type == JoinType.FULL);
     return switch (type) {
       case INNER, LEFT, RIGHT, FULL ->
-          Stream.concat(left, nullable(right.schema, type == JoinType.LEFT || type == JoinType.FULL)).toList();
+        Stream.concat(left, nullable(right.schema, type == JoinType.LEFT || type == JoinType.FULL)).toList();
       case SEMI, ANTI -> schema;
       case MARK -> Stream.concat(left, Stream.of(new Field("mark", DataType.BOOL))).toList();
     };

@@ -31,14 +31,10 @@ final class RequestWriter {
   }
 
   int expression(Expression root) {
-    afterParts(
-        root,
-        Expression::parts,
-        expressions,
-        e -> {
-          message.addExpressions(e.toProto(e.parts().stream().map(expressions::get).toList()));
-          expressions.put(e, message.getExpressionsCount() - 1);
-        });
+    afterParts(root, Expression::parts, expressions, e -> {
+      message.addExpressions(e.toProto(e.parts().stream().map(expressions::get).toList()));
+      expressions.put(e, message.getExpressionsCount() - 1);
+    });
     return expressions.get(root);
   }
 
@@ -48,22 +44,20 @@ final class RequestWriter {
 
   List<io.jumpgate.v1.SortKey> sortKeys(List<Expression.SortKey> keys) {
     return keys.stream()
-        .map(
-            key ->
-                io.jumpgate.v1.SortKey.newBuilder()
-                    .setExpression(expression(key.expression()))
-                    .setDescending(key.descending())
-                    .setNullsFirst(key.nullsFirst())
-                    .build())
+        .map(key
+            -> io.jumpgate.v1.SortKey.newBuilder()
+                .setExpression(expression(key.expression()))
+                .setDescending(key.descending())
+                .setNullsFirst(key.nullsFirst())
+                .build())
         .toList();
   }
 
   io.jumpgate.v1.Measure measure(Measure measure) {
-    io.jumpgate.v1.Measure.Builder out =
-        io.jumpgate.v1.Measure.newBuilder()
-            .setFunction(measure.function())
-            .setType(measure.type().toProto())
-            .setName(measure.name());
+    io.jumpgate.v1.Measure.Builder out = io.jumpgate.v1.Measure.newBuilder()
+                                             .setFunction(measure.function())
+                                             .setType(measure.type().toProto())
+                                             .setName(measure.name());
     List<Integer> arguments = all(measure.arguments());
     if (!arguments.isEmpty()) {
       out.setArgument(arguments.get(0)).addAllMoreArguments(arguments.subList(1, arguments.size()));

@@ -9,8 +9,8 @@ import java.util.ArrayDeque;
 import java.util.Iterator;
 
 /**
- * Memory for frames: what one no longer needs is the next one's. Everything that is allocated, idle or not, is accounted; little is
- * idle. Closing frees what is idle, and from then on whatever is released.
+ * Memory for frames: what one no longer needs is the next one's. Everything that is allocated, idle or not, is
+ * accounted; little is idle. Closing frees what is idle, and from then on whatever is released.
  */
 final class BufferPool {
   private static final int ALIGNMENT = 64;
@@ -46,7 +46,7 @@ final class BufferPool {
 
   /** An idle one whose capacity is not far beyond what is needed; null if there is none. */
   private synchronized ByteBuffer reuse(int least, int most) {
-    for (Iterator<ByteBuffer> each = idle.iterator(); each.hasNext(); ) {
+    for (Iterator<ByteBuffer> each = idle.iterator(); each.hasNext();) {
       ByteBuffer memory = each.next();
       int size = memory.capacity() - ALIGNMENT;
       if (size >= least && size <= most) {
@@ -64,7 +64,8 @@ final class BufferPool {
       return ByteBuffer.allocateDirect(size);
     } catch (OutOfMemoryError e) {
       account.release(size);
-      throw new JumpgateException(JumpgateException.MEMORY, "no memory off the heap for a frame of %d bytes".formatted(length));
+      throw new JumpgateException(
+          JumpgateException.MEMORY, "no memory off the heap for a frame of %d bytes".formatted(length));
     }
   }
 

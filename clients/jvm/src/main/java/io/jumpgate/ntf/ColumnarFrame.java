@@ -3,9 +3,9 @@ package io.jumpgate.ntf;
 /** A frame of layout {@code columnar}: Arrow's buffers, wrapped where they are. */
 public final class ColumnarFrame implements Frame {
   /**
-   * One column. {@code validity}: one bit a row, least significant first, 1 = value; null where no value is NULL. {@code offsets}:
-   * of text only, rows + 1 ascending uint32 from 0. {@code values}: text's characters, a bool's bits, else little-endian values back
-   * to back, decimals in 16 bytes.
+   * One column. {@code validity}: one bit a row, least significant first, 1 = value; null where no value is NULL.
+   * {@code offsets}: of text only, rows + 1 ascending uint32 from 0. {@code values}: text's characters, a bool's bits,
+   * else little-endian values back to back, decimals in 16 bytes.
    */
   public record Column(Slice validity, Slice offsets, Slice values) {
     public boolean hasNulls() {

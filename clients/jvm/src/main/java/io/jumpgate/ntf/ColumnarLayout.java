@@ -31,13 +31,12 @@ final class ColumnarLayout {
       names[i] = fields.get(i).name();
       nullable[i] = type.nullable();
       text[i] = type.isText();
-      bits[i] =
-          switch (type.kind()) {
-            case BOOL -> 1;
-            case DECIMAL -> 8 * DECIMAL_WIDTH;
-            case STRING, BINARY -> 32;
-            default -> 8 * type.width();
-          };
+      bits[i] = switch (type.kind()) {
+        case BOOL -> 1;
+        case DECIMAL -> 8 * DECIMAL_WIDTH;
+        case STRING, BINARY -> 32;
+        default -> 8 * type.width();
+      };
     }
   }
 

@@ -16,8 +16,8 @@ import java.util.Locale;
 import java.util.stream.IntStream;
 
 /**
- * The network tuple format of one edge: what its bytes are. The canonical text is the agreement; a descriptor is made of it and
- * can travel as it. Raises IllegalArgumentException where parameters contradict each other.
+ * The network tuple format of one edge: what its bytes are. The canonical text is the agreement; a descriptor is made
+ * of it and can travel as it. Raises IllegalArgumentException where parameters contradict each other.
  */
 public final class Descriptor implements Serializable {
   private static final int VERSION = 1;
@@ -90,17 +90,14 @@ public final class Descriptor implements Serializable {
   public static Descriptor parse(String text) {
     String[] lines = text.split("\n", -1);
     if (lines.length < 6 || !lines[0].equals("jumpgate-ntf " + VERSION)) {
-      throw new IllegalArgumentException("not the text of an NTF descriptor of version " + VERSION + ": " + start(text));
+      throw new IllegalArgumentException(
+          "not the text of an NTF descriptor of version " + VERSION + ": " + start(text));
     }
     try {
       List<Field> fields = IntStream.range(5, lines.length - 1).mapToObj(i -> field(lines[i])).toList();
-      Descriptor descriptor =
-          new Descriptor(
-              Layout.valueOf(value(lines[1]).toUpperCase(Locale.ROOT)),
-              value(lines[2]).equals("big") ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN,
-              value(lines[3]).equals("yes"),
-              Integer.parseInt(value(lines[4])),
-              fields);
+      Descriptor descriptor = new Descriptor(Layout.valueOf(value(lines[1]).toUpperCase(Locale.ROOT)),
+          value(lines[2]).equals("big") ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN, value(lines[3]).equals("yes"),
+          Integer.parseInt(value(lines[4])), fields);
       if (descriptor.text.equals(text)) {
         return descriptor;
       }
@@ -110,7 +107,10 @@ public final class Descriptor implements Serializable {
     throw new IllegalArgumentException("the text of an NTF descriptor is not canonical: " + start(text));
   }
 
-  /** The format that a service answered; its text is the agreement. Raises IllegalArgumentException where it contradicts itself. */
+  /**
+   * The format that a service answered; its text is the agreement. Raises IllegalArgumentException where it
+   * contradicts itself.
+   */
   public static Descriptor fromProto(NetworkTupleFormat format) {
     Descriptor descriptor = parse(format.getText());
     List<Field> declared = format.getSchema().getFieldsList().stream().map(Field::fromProto).toList();
@@ -120,7 +120,10 @@ public final class Descriptor implements Serializable {
     return descriptor;
   }
 
-  /** What differs first from another end's canonical text: {@code field 3: int64 price here, int32 price there}; null if nothing. */
+  /**
+   * What differs first from another end's canonical text: {@code field 3: int64 price here, int32 price there}; null
+   * if nothing.
+   */
   String firstDifference(String theirs) {
     String[] here = text.split("\n");
     String[] there = theirs.split("\n");
@@ -148,11 +151,10 @@ public final class Descriptor implements Serializable {
     if (alignment < 1 || alignment > ALIGNMENT_MAX || Integer.bitCount(alignment) != 1) {
       throw new IllegalArgumentException("alignment " + alignment + " is not a power of two up to " + ALIGNMENT_MAX);
     }
-    boolean fits =
-        switch (layout) {
-          case COLUMNAR -> byteOrder == ByteOrder.LITTLE_ENDIAN && !packed && alignment == ALIGNMENT_MAX;
-          case ROW -> packed == (alignment == 1);
-        };
+    boolean fits = switch (layout) {
+      case COLUMNAR -> byteOrder == ByteOrder.LITTLE_ENDIAN && !packed && alignment == ALIGNMENT_MAX;
+      case ROW -> packed == (alignment == 1);
+    };
     if (!fits) {
       throw new IllegalArgumentException(
           "%s does not go with %s, packed=%s, alignment %d".formatted(layout.text(), byteOrder, packed, alignment));
@@ -168,7 +170,13 @@ public final class Descriptor implements Serializable {
     out.append("\nalignment ").append(alignment).append('\n');
     for (int i = 0; i < fields.size(); i++) {
       Field field = fields.get(i);
-      out.append("field ").append(i).append(' ').append(field.type().text()).append(' ').append(quote(field.name())).append('\n');
+      out.append("field ")
+          .append(i)
+          .append(' ')
+          .append(field.type().text())
+          .append(' ')
+          .append(quote(field.name()))
+          .append('\n');
     }
     return out.toString();
   }

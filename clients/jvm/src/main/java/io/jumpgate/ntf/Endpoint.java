@@ -21,15 +21,16 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Receives one partition of one edge. Open it, put {@link #address} into the request, say what to expect, then call {@link #next}
- * until it returns null.
+ * Receives one partition of one edge. Open it, put {@link #address} into the request, say what to expect, then call
+ * {@link #next} until it returns null.
  *
- * <p>Producers are let in as they come, also while nobody reads; what they send waits with them until somebody does: an endpoint
- * holds no whole frame that it has not handed out, and at most one of each producer that is still coming. {@link #next} waits for
- * the first producer as long as it takes (the job's execution knows whether one will come; close with its error when it will not).
- * It returns null after the last producer's end, whose counts and checksum matched what came; it raises {@code protocol} where bytes
- * or ends disagree, {@code unreachable} where a producer vanishes, aborts, or does not come though another did, {@code memory} where
- * the account refuses, {@code cancelled} when the reading thread is interrupted.
+ * <p>Producers are let in as they come, also while nobody reads; what they send waits with them until somebody does: an
+ * endpoint holds no whole frame that it has not handed out, and at most one of each producer that is still coming.
+ * {@link #next} waits for the first producer as long as it takes (the job's execution knows whether one will come;
+ * close with its error when it will not). It returns null after the last producer's end, whose counts and checksum
+ * matched what came; it raises {@code protocol} where bytes or ends disagree, {@code unreachable} where a producer
+ * vanishes, aborts, or does not come though another did, {@code memory} where the account refuses, {@code cancelled}
+ * when the reading thread is interrupted.
  */
 public final class Endpoint implements AutoCloseable {
   private static final int BACKLOG = 64;
@@ -65,7 +66,10 @@ public final class Endpoint implements AutoCloseable {
     this.pool = new BufferPool(memory);
   }
 
-  /** Listens. {@code advertisedHost} is what producers connect to. Raises {@code unreachable} if the address cannot be had. */
+  /**
+   * Listens. {@code advertisedHost} is what producers connect to. Raises {@code unreachable} if the address cannot be
+   * had.
+   */
   public static Endpoint open(InetSocketAddress bind, String advertisedHost, MemoryAccount memory) {
     ServerSocketChannel listener = null;
     try {
@@ -109,7 +113,10 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** The next frame, of whichever producer; null once all have ended. One thread at a time. The caller closes the frame. */
+  /**
+   * The next frame, of whichever producer; null once all have ended. One thread at a time. The caller closes the
+   * frame.
+   */
   public Frame next() {
     synchronized (lock) {
       if (expected == null) {
@@ -161,7 +168,10 @@ public final class Endpoint implements AutoCloseable {
     return bytes;
   }
 
-  /** Closes every socket; whoever reads gets {@code why}, or {@code cancelled} for null. May be called twice, from any thread. */
+  /**
+   * Closes every socket; whoever reads gets {@code why}, or {@code cancelled} for null. May be called twice, from any
+   * thread.
+   */
   public void close(JumpgateException why) {
     Greeter greeting;
     synchronized (lock) {
@@ -285,7 +295,10 @@ public final class Endpoint implements AutoCloseable {
     }
   }
 
-  /** How long to wait before a frame that has begun must be looked at; 0: as long as it takes. Raises {@code unreachable}. */
+  /**
+   * How long to wait before a frame that has begun must be looked at; 0: as long as it takes. Raises {@code
+   * unreachable}.
+   */
   private long stallMs() {
     long untilNs = Long.MAX_VALUE;
     List<Stream> all;
@@ -296,7 +309,8 @@ public final class Endpoint implements AutoCloseable {
       if (stream.isAmidFrame()) {
         long leftNs = TimeUnit.SECONDS.toNanos(STALL_S) - (System.nanoTime() - stream.progressNs());
         if (leftNs < 0) {
-          throw at(stream, new JumpgateException(UNREACHABLE, "it sent nothing for %d s amid a frame".formatted(STALL_S)));
+          throw at(
+              stream, new JumpgateException(UNREACHABLE, "it sent nothing for %d s amid a frame".formatted(STALL_S)));
         }
         untilNs = Math.min(untilNs, leftNs);
       }
@@ -305,8 +319,7 @@ public final class Endpoint implements AutoCloseable {
   }
 
   private JumpgateException at(Stream stream, JumpgateException error) {
-    return new JumpgateException(
-        error.code(),
+    return new JumpgateException(error.code(),
         "edge '%s': producer %d: %s".formatted(expected.edge(), stream.producer, error.getMessage()),
         Map.of("edge", expected.edge(), "producer", String.valueOf(stream.producer)));
   }
@@ -364,8 +377,8 @@ public final class Endpoint implements AutoCloseable {
     if (closed) {
       throw reason != null
           ? reason
-          : new JumpgateException(
-              CANCELLED, expected == null ? "closed" : "edge '%s' was closed while it was read".formatted(expected.edge()));
+          : new JumpgateException(CANCELLED,
+                expected == null ? "closed" : "edge '%s' was closed while it was read".formatted(expected.edge()));
     }
   }
 }

@@ -3,8 +3,8 @@ package io.jumpgate.ntf;
 import java.time.Duration;
 
 /**
- * Who may connect to an endpoint. {@code partition} is this consumer's number among the edge's; {@code timeout} is the time for a
- * greeting, and for the other producers once the first is there.
+ * Who may connect to an endpoint. {@code partition} is this consumer's number among the edge's; {@code timeout} is the
+ * time for a greeting, and for the other producers once the first is there.
  */
 public record Expected(
     String job, String edge, String token, Descriptor descriptor, int producers, int partition, Duration timeout) {

@@ -15,6 +15,8 @@ public interface FrameBuffer {
   /** One more reference: for each there is one {@link #release}. */
   void retain();
 
-  /** Gives up a reference; the memory must not be used after the last. Raises IllegalStateException if there is none. */
+  /**
+   * Gives up a reference; the memory must not be used after the last. Raises IllegalStateException if there is none.
+   */
   void release();
 }

@@ -9,13 +9,7 @@ import java.util.zip.CRC32C;
 
 /** The first 32 bytes of a frame; jumpgate/ntf/README.md specifies each field. */
 record FrameHeader(Kind kind, int rows, int length, long sequence, int crc) {
-  enum Kind {
-    HELLO,
-    ACCEPT,
-    DATA,
-    END,
-    ERROR
-  }
+  enum Kind { HELLO, ACCEPT, DATA, END, ERROR }
 
   static final int BYTES = 32;
   static final int ROWS_MAX = 1 << 20;
@@ -27,16 +21,18 @@ record FrameHeader(Kind kind, int rows, int length, long sequence, int crc) {
   private static final int CHECKED_BYTES = 28;
   private static final Kind[] KINDS = Kind.values();
 
-  /** Reads 32 bytes from the start of {@code raw}. Raises {@code protocol} unless magic, version, kind and every bound hold. */
+  /**
+   * Reads 32 bytes from the start of {@code raw}. Raises {@code protocol} unless magic, version, kind and every bound
+   * hold.
+   */
   static FrameHeader parse(ByteBuffer raw) {
     if (raw.getInt(0) != MAGIC) {
       throw new JumpgateException(PROTOCOL, "not a Jumpgate tuple stream: wrong magic number");
     }
     int version = raw.get(4) & 0xff;
     if (version != VERSION) {
-      throw new JumpgateException(
-          PROTOCOL,
-          "the peer speaks version %d of the tuple stream, here is version %d; install the same release of Jumpgate on both ends"
+      throw new JumpgateException(PROTOCOL,
+          "the peer speaks version %d of the tuple stream, here is version %d: install one release at both ends"
               .formatted(version, VERSION));
     }
     if (raw.getShort(6) != 0 || raw.getInt(24) != 0) {
@@ -61,7 +57,10 @@ record FrameHeader(Kind kind, int rows, int length, long sequence, int crc) {
     return new FrameHeader(kind, rows, length, raw.getLong(16), raw.getInt(28));
   }
 
-  /** Raises {@code protocol} unless the payload, whose CRC {@code checksum} has taken, and the header are what was sent. */
+  /**
+   * Raises {@code protocol} unless the payload, whose CRC {@code checksum} has taken, and the header are what was
+   * sent.
+   */
   void check(CRC32C checksum, ByteBuffer raw) {
     checksum.update(raw.slice(0, CHECKED_BYTES));
     if ((int) checksum.getValue() != crc) {

@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * The handshake at the receiving end of an edge, on a thread of its own: lets the producers in, whether or not anybody reads yet, and
- * nobody else. No number of strangers keeps producers out. Ends when all have come.
+ * The handshake at the receiving end of an edge, on a thread of its own: lets the producers in, whether or not anybody
+ * reads yet, and nobody else. No number of strangers keeps producers out. Ends when all have come.
  */
 final class Greeter {
   /** Gets each producer's connection, or the error of an edge that cannot be. On the greeter's thread. */
@@ -98,7 +98,8 @@ final class Greeter {
     } catch (JumpgateException error) {
       door.fail(error);
     } catch (IOException | RuntimeException error) {
-      door.fail(new JumpgateException(UNREACHABLE, "edge '%s': the handshake failed: %s".formatted(expected.edge(), error)));
+      door.fail(
+          new JumpgateException(UNREACHABLE, "edge '%s': the handshake failed: %s".formatted(expected.edge(), error)));
     } finally {
       strangers.forEach(stranger -> Sockets.close(stranger.connection));
       Sockets.close(listener);
@@ -167,8 +168,7 @@ final class Greeter {
     try {
       greeting.agree(expected);
       if (greeted.get(greeting.producer())) {
-        throw new JumpgateException(
-            PROTOCOL,
+        throw new JumpgateException(PROTOCOL,
             "edge '%s': producer %d connected twice".formatted(expected.edge(), greeting.producer()),
             Map.of("edge", expected.edge()));
       }
@@ -187,7 +187,10 @@ final class Greeter {
     door.admit(greeting.producer(), stranger.connection);
   }
 
-  /** The greeting once it is there, else null. Raises IOException if the connection ended, {@code protocol} on other bytes. */
+  /**
+   * The greeting once it is there, else null. Raises IOException if the connection ended, {@code protocol} on other
+   * bytes.
+   */
   private Greeting read(Stranger stranger) throws IOException {
     piece.clear().limit(Math.min(stranger.greeting.remaining(), PIECE_BYTES));
     int count = stranger.connection.read(piece);
@@ -209,12 +212,12 @@ final class Greeter {
       // grows with what has come: a length that is only claimed reserves nothing
       int size = Math.min(wanted, stranger.greeting.position() + PIECE_BYTES);
       if (stranger.greeting.capacity() < size && !stranger.greeting.hasRemaining()) {
-        stranger.greeting =
-            ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN).put(stranger.greeting.flip());
+        stranger.greeting = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN).put(stranger.greeting.flip());
       }
       return null;
     }
-    ByteBuffer payload = stranger.greeting.slice(FrameHeader.BYTES, stranger.header.length()).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer payload =
+        stranger.greeting.slice(FrameHeader.BYTES, stranger.header.length()).order(ByteOrder.LITTLE_ENDIAN);
     CRC32C checksum = new CRC32C();
     checksum.update(payload.duplicate());
     stranger.header.check(checksum, stranger.greeting);
@@ -247,10 +250,9 @@ final class Greeter {
     }
     int missing = expected.producers() - greeted.cardinality();
     if (missing > 0 && othersByNs != null && othersByNs - now < 0) {
-      throw new JumpgateException(
-          UNREACHABLE,
-          "edge '%s': %d of %d producers did not connect within %d s of the first"
-              .formatted(expected.edge(), missing, expected.producers(), expected.timeout().toSeconds()),
+      throw new JumpgateException(UNREACHABLE,
+          "edge '%s': %d of %d producers did not connect within %d s of the first".formatted(
+              expected.edge(), missing, expected.producers(), expected.timeout().toSeconds()),
           Map.of("edge", expected.edge()));
     }
   }

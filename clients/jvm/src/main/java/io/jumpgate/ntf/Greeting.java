@@ -19,9 +19,8 @@ record Greeting(int producer, int partition, String token, String job, String ed
   /** Of a HELLO's payload; raises {@code protocol}. */
   static Greeting parse(ByteBuffer payload) {
     try {
-      Greeting greeting =
-          new Greeting(
-              payload.getInt(), payload.getInt(), text(payload), text(payload), text(payload), text(payload), text(payload));
+      Greeting greeting = new Greeting(payload.getInt(), payload.getInt(), text(payload), text(payload), text(payload),
+          text(payload), text(payload));
       if (!payload.hasRemaining()) {
         return greeting;
       }
@@ -33,9 +32,8 @@ record Greeting(int producer, int partition, String token, String job, String ed
 
   /** Whether it is from the job that is expected; who does not know its token is a stranger. */
   boolean isOf(Expected expected) {
-    boolean knowsToken =
-        MessageDigest.isEqual(
-            token.getBytes(StandardCharsets.UTF_8), expected.token().getBytes(StandardCharsets.UTF_8));
+    boolean knowsToken = MessageDigest.isEqual(
+        token.getBytes(StandardCharsets.UTF_8), expected.token().getBytes(StandardCharsets.UTF_8));
     return knowsToken && job.equals(expected.job());
   }
 
@@ -51,8 +49,8 @@ record Greeting(int producer, int partition, String token, String job, String ed
       problem =
           "partition %s arrives at consumer %d".formatted(Integer.toUnsignedString(partition), expected.partition());
     } else if (Integer.compareUnsigned(producer, expected.producers()) >= 0) {
-      problem =
-          "producer %s connected, %d are expected".formatted(Integer.toUnsignedString(producer), expected.producers());
+      problem = "producer %s connected, %d are expected".formatted(
+          Integer.toUnsignedString(producer), expected.producers());
     }
     if (problem != null) {
       throw new JumpgateException(

@@ -11,12 +11,11 @@ public interface MemoryAccount {
   void release(long bytes);
 
   /** No limit but the JVM's own. */
-  MemoryAccount UNLIMITED =
-      new MemoryAccount() {
-        @Override
-        public void acquire(long bytes) {}
+  MemoryAccount UNLIMITED = new MemoryAccount() {
+    @Override
+    public void acquire(long bytes) {}
 
-        @Override
-        public void release(long bytes) {}
-      };
+    @Override
+    public void release(long bytes) {}
+  };
 }

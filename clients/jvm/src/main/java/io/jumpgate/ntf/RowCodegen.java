@@ -5,8 +5,8 @@ import static org.objectweb.asm.Opcodes.ACC_PUBLIC;
 import static org.objectweb.asm.Opcodes.ACC_SUPER;
 import static org.objectweb.asm.Opcodes.ALOAD;
 import static org.objectweb.asm.Opcodes.GOTO;
-import static org.objectweb.asm.Opcodes.IAND;
 import static org.objectweb.asm.Opcodes.I2L;
+import static org.objectweb.asm.Opcodes.IAND;
 import static org.objectweb.asm.Opcodes.ICONST_0;
 import static org.objectweb.asm.Opcodes.ICONST_1;
 import static org.objectweb.asm.Opcodes.IFEQ;
@@ -27,8 +27,8 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Type;
 
 /**
- * Writes the class behind a {@link RowReader}: for each field a test of its null bit, if it has one, and the call that hands its value
- * on. Names of columns do not get into it.
+ * Writes the class behind a {@link RowReader}: for each field a test of its null bit, if it has one, and the call that
+ * hands its value on. Names of columns do not get into it.
  */
 final class RowCodegen {
   private static final String MEMORY = Type.getInternalName(Memory.class);
@@ -51,12 +51,7 @@ final class RowCodegen {
   static RowReader.Fields generate(RowLayout layout, int first, int end) {
     ClassWriter writer = new ClassWriter(ClassWriter.COMPUTE_FRAMES | ClassWriter.COMPUTE_MAXS);
     String name = RowReader.class.getPackageName().replace('.', '/') + "/GeneratedRowFields";
-    writer.visit(
-        V17,
-        ACC_FINAL | ACC_SUPER,
-        name,
-        null,
-        "java/lang/Object",
+    writer.visit(V17, ACC_FINAL | ACC_SUPER, name, null, "java/lang/Object",
         new String[] {Type.getInternalName(RowReader.Fields.class)});
     MethodVisitor constructor = writer.visitMethod(0, "<init>", "()V", null, null);
     constructor.visitVarInsn(ALOAD, 0);

@@ -12,8 +12,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Where the bytes of a row tuple are. A tuple takes {@link #stride} bytes: the null bit vector (field i in byte i / 8, bit i % 8, 1 =
- * NULL), then the fields at their offsets. Text is two uint32: where it starts in the section after all tuples, and its length.
+ * Where the bytes of a row tuple are. A tuple takes {@link #stride} bytes: the null bit vector (field i in byte i / 8,
+ * bit i % 8, 1 = NULL), then the fields at their offsets. Text is two uint32: where it starts in the section after all
+ * tuples, and its length.
  */
 public final class RowLayout {
   private static final int TEXT_ALIGNMENT = 4;

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Reads row tuples by code that is generated for their layout: every offset, width and byte order is a constant in it. Immutable; one
- * that was made before is handed out again.
+ * Reads row tuples by code that is generated for their layout: every offset, width and byte order is a constant in it.
+ * Immutable; one that was made before is handed out again.
  */
 public final class RowReader {
   /** Reads some fields of one tuple. */
@@ -18,13 +18,12 @@ public final class RowReader {
   private static final int REMEMBERED_MAX = 64;
   private static final int FIELDS_MAX = 128; // of one method, so that it is compiled whole
 
-  private static final Map<Descriptor, RowReader> REMEMBERED =
-      new LinkedHashMap<>(16, 0.75f, true) {
-        @Override
-        protected boolean removeEldestEntry(Map.Entry<Descriptor, RowReader> eldest) {
-          return size() > REMEMBERED_MAX;
-        }
-      };
+  private static final Map<Descriptor, RowReader> REMEMBERED = new LinkedHashMap<>(16, 0.75f, true) {
+    @Override
+    protected boolean removeEldestEntry(Map.Entry<Descriptor, RowReader> eldest) {
+      return size() > REMEMBERED_MAX;
+    }
+  };
 
   private final int stride;
   private final Fields[] parts;
@@ -37,7 +36,7 @@ public final class RowReader {
       int end = Math.min(first + FIELDS_MAX, descriptor.fields().size());
       generated.add(RowCodegen.generate(layout, first, end));
     }
-    parts = generated.toArray(Fields[]::new);
+    parts = generated.toArray(Fields[] ::new);
   }
 
   /** For frames of that format, whose layout is {@code row}. */

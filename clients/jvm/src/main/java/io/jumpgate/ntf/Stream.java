@@ -11,8 +11,8 @@ import java.nio.channels.SocketChannel;
 import java.util.zip.CRC32C;
 
 /**
- * One producer's connection, read without blocking: a frame's bytes go from the system straight to where they stay, and are summed
- * while they are in the cache. What is asked for beyond a payload is only the next header.
+ * One producer's connection, read without blocking: a frame's bytes go from the system straight to where they stay, and
+ * are summed while they are in the cache. What is asked for beyond a payload is only the next header.
  */
 final class Stream {
   /** A frame that has come whole, and whose bytes are those that were sent. The payload's reference is the taker's. */
@@ -43,7 +43,10 @@ final class Stream {
     this.pool = pool;
   }
 
-  /** The next frame; null if it is not all there yet. Raises IOException where the connection ends, {@code protocol}, {@code memory}. */
+  /**
+   * The next frame; null if it is not all there yet. Raises IOException where the connection ends, {@code protocol},
+   * {@code memory}.
+   */
   Received read() throws IOException {
     while (true) {
       if (header == null && !head.hasRemaining()) {

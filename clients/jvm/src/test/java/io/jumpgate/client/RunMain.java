@@ -26,9 +26,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /**
- * Runs a request and prints what came, a line of JSON for each frame, then one for the job: {@code RunMain ADDRESS REQUEST PARALLELISM
- * [cancel]}. The request is a serialised Dataflow; its endpoints become ones of this process. {@code cancel}: cancels the job after the
- * first frame.
+ * Runs a request and prints what came, a line of JSON for each frame, then one for the job: {@code RunMain ADDRESS
+ * REQUEST PARALLELISM [cancel]}. The request is a serialised Dataflow; its endpoints become ones of this process.
+ * {@code cancel}: cancels the job after the first frame.
  */
 final class RunMain {
   private static final Gson JSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();

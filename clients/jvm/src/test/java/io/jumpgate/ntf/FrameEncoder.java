@@ -10,7 +10,9 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** The values of {@link FrameValues} as a frame's payload: the specification once more, as plainly as it can be said. */
+/**
+ * The values of {@link FrameValues} as a frame's payload: the specification once more, as plainly as it can be said.
+ */
 final class FrameEncoder {
   private FrameEncoder() {}
 

@@ -9,8 +9,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A frame's rows as plain values: Boolean, Long for whole numbers and times, Float, Double, BigInteger for decimals, String, ByteBuffer
- * for binary, null.
+ * A frame's rows as plain values: Boolean, Long for whole numbers and times, Float, Double, BigInteger for decimals,
+ * String, ByteBuffer for binary, null.
  */
 final class FrameValues {
   private FrameValues() {}

@@ -34,7 +34,8 @@ class GoldenVectorsTest {
     try (Stream<Path> files = Files.list(FOLDER)) {
       for (Path json : files.filter(f -> f.toString().endsWith(".json")).sorted().toList()) {
         JsonObject said = JsonParser.parseString(Files.readString(json)).getAsJsonObject();
-        said.getAsJsonObject("layouts").keySet().forEach(layout -> found.add(Arguments.of(json.getFileName(), layout, said)));
+        said.getAsJsonObject("layouts").keySet().forEach(
+            layout -> found.add(Arguments.of(json.getFileName(), layout, said)));
       }
     }
     return found.stream();
@@ -48,13 +49,8 @@ class GoldenVectorsTest {
     assertEquals(format.get("fingerprint").getAsString(), descriptor.fingerprint());
     assertEquals(fields(said), descriptor.fields());
     Expected expected =
-        new Expected(
-            said.get("job").getAsString(),
-            said.get("edge").getAsString(),
-            said.get("token").getAsString(),
-            descriptor,
-            said.get("producer").getAsInt() + 1,
-            said.get("partition").getAsInt());
+        new Expected(said.get("job").getAsString(), said.get("edge").getAsString(), said.get("token").getAsString(),
+            descriptor, said.get("producer").getAsInt() + 1, said.get("partition").getAsInt());
     byte[] stream = Files.readAllBytes(FOLDER.resolve(name.toString().replace("json", layout + ".bin")));
     List<List<List<Object>>> frames = frames(said, descriptor.fields());
 

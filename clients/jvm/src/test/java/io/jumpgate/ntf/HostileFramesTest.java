@@ -25,36 +25,31 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** Bytes that are no frames: each is refused with the reason, and nothing is kept. */
-@Timeout(60)
+@Timeout(300)
 class HostileFramesTest {
-  private static final List<Field> FIELDS =
-      List.of(
-          new Field("k", DataType.INT32.withNullable(false)),
-          new Field("s", DataType.STRING),
-          new Field("b", DataType.BOOL));
+  private static final List<Field> FIELDS = List.of(new Field("k", DataType.INT32.withNullable(false)),
+      new Field("s", DataType.STRING), new Field("b", DataType.BOOL));
   private static final Descriptor COLUMNAR = Descriptor.columnar(FIELDS);
   private static final Descriptor ROW = new Descriptor(Layout.ROW, ByteOrder.BIG_ENDIAN, true, 1, FIELDS);
   private static final List<List<Object>> ROWS =
       List.of(List.of(1L, "ab", true), Arrays.asList(2L, null, null), List.of(3L, "cde", false));
 
-  // columnar payload: presence 0, k 64, validity of s 128, offsets 192, characters 256, validity of b 320, b 384; ends at 448
-  // row payload: tuples of 14 bytes (nulls 0, k 1, s 5 and 9, b 13), characters from 42; ends at 47
+  // columnar payload: presence 0, k 64, validity of s 128, offsets 192, characters 256, validity of b 320, b 384; ends
+  // at 448 row payload: tuples of 14 bytes (nulls 0, k 1, s 5 and 9, b 13), characters from 42; ends at 47
 
   static Stream<Arguments> headers() {
-    return Stream.of(
-        header("wrong magic number", h -> h.put(0, (byte) 'X')),
+    return Stream.of(header("wrong magic number", h -> h.put(0, (byte) 'X')),
         header("version 2 of the tuple stream, here is version 1", h -> h.put(4, (byte) 2)),
-        header("unknown kind 0", h -> h.put(5, (byte) 0)),
-        header("unknown kind 6", h -> h.put(5, (byte) 6)),
-        header("unknown flags", h -> h.put(7, (byte) 1)),
-        header("unknown flags", h -> h.putInt(24, 1)),
+        header("unknown kind 0", h -> h.put(5, (byte) 0)), header("unknown kind 6", h -> h.put(5, (byte) 6)),
+        header("unknown flags", h -> h.put(7, (byte) 1)), header("unknown flags", h -> h.putInt(24, 1)),
         header("a frame of 0 rows; allowed are 1 to 1048576", h -> h.putInt(8, 0)),
         header("a frame of 1048577 rows", h -> h.putInt(8, 1048577)),
         header("a frame of 4294967295 rows", h -> h.putInt(8, -1)),
         header("a frame of 268435457 bytes; at most 268435456", h -> h.putInt(12, (1 << 28) + 1)),
         header("a frame of 4294967295 bytes", h -> h.putInt(12, -1)),
         header("a frame of 3 rows", h -> h.put(5, (byte) 4)),
-        header("a frame of 1048577 bytes; at most 1048576", h -> h.put(5, (byte) 4).putInt(8, 0).putInt(12, (1 << 20) + 1)),
+        header("a frame of 1048577 bytes; at most 1048576",
+            h -> h.put(5, (byte) 4).putInt(8, 0).putInt(12, (1 << 20) + 1)),
         header("do not match its checksum", h -> h.putInt(8, 2)),
         header("do not match its checksum", h -> h.putInt(28, 7)),
         header("do not match its checksum", h -> h.put(40, (byte) 7)));
@@ -67,19 +62,15 @@ class HostileFramesTest {
   @ParameterizedTest(name = "{0}")
   @MethodSource("headers")
   void headersOutOfBounds(String sentence, Consumer<ByteBuffer> spoil) throws IOException {
-    refused(
-        COLUMNAR,
-        sentence,
-        producer -> {
-          byte[] frame = producer.data(ROWS);
-          spoil.accept(ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN));
-          return frame;
-        });
+    refused(COLUMNAR, sentence, producer -> {
+      byte[] frame = producer.data(ROWS);
+      spoil.accept(ByteBuffer.wrap(frame).order(ByteOrder.LITTLE_ENDIAN));
+      return frame;
+    });
   }
 
   static Stream<Arguments> payloads() {
-    return Stream.of(
-        payload(COLUMNAR, "a frame too short for 'the presence bits'", b -> new byte[0]),
+    return Stream.of(payload(COLUMNAR, "a frame too short for 'the presence bits'", b -> new byte[0]),
         payload(COLUMNAR, "a frame too short for 'k'", b -> Arrays.copyOf(b, 64)),
         payload(COLUMNAR, "a frame too short for 's'", b -> Arrays.copyOf(b, 256)),
         payload(COLUMNAR, "a frame too short for 'b'", b -> Arrays.copyOf(b, 447)),
@@ -119,26 +110,23 @@ class HostileFramesTest {
   @MethodSource("payloads")
   void payloadsThatAreNone(Descriptor descriptor, String sentence, Spoiler spoil) throws IOException {
     refused(
-        descriptor,
-        sentence,
-        producer -> producer.data(ROWS.size(), spoil.of(FrameEncoder.payload(descriptor, ROWS))));
+        descriptor, sentence, producer -> producer.data(ROWS.size(), spoil.of(FrameEncoder.payload(descriptor, ROWS))));
   }
 
   static Stream<Arguments> ends() {
-    return Stream.of(
-        Arguments.of("the sender counts 4 rows, 3 came", end(4, 1, 0)),
+    return Stream.of(Arguments.of("the sender counts 4 rows, 3 came", end(4, 1, 0)),
         Arguments.of("the sender counts 18446744073709551615 rows, 3 came", end(-1, 1, 0)),
         Arguments.of("the end frame's totals do not match the stream", end(3, 2, 0)),
         Arguments.of("the end frame's totals do not match the stream", end(3, 1, 1)),
-        Arguments.of(
-            "the end frame's totals do not match the stream",
+        Arguments.of("the end frame's totals do not match the stream",
             (Made) p -> TestProducer.frame(FrameHeader.Kind.END, 0, 1, new byte[19])),
-        Arguments.of("frame 1 was expected, frame 0 came", (Made) p -> TestProducer.frame(FrameHeader.Kind.END, 0, 0, new byte[20])),
-        Arguments.of(
-            "frame 1 was expected, frame 7 came",
+        Arguments.of("frame 1 was expected, frame 0 came",
+            (Made) p -> TestProducer.frame(FrameHeader.Kind.END, 0, 0, new byte[20])),
+        Arguments.of("frame 1 was expected, frame 7 came",
             (Made) p -> TestProducer.frame(FrameHeader.Kind.DATA, 3, 7, FrameEncoder.payload(COLUMNAR, ROWS))),
         Arguments.of("a frame of kind HELLO after the handshake", (Made) p -> p.hello(0)),
-        Arguments.of("a malformed error frame", (Made) p -> TestProducer.frame(FrameHeader.Kind.ERROR, 0, 0, new byte[9])));
+        Arguments.of(
+            "a malformed error frame", (Made) p -> TestProducer.frame(FrameHeader.Kind.ERROR, 0, 0, new byte[9])));
   }
 
   private static Made end(long rows, long frames, int sumChange) {

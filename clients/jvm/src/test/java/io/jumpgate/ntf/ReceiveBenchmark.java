@@ -15,9 +15,10 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * How fast frames are received: {@code ReceiveBenchmark [GIGABYTES [FRAME_KIB [LAYOUT [PRODUCERS]]]]}, by default 8, 256, columnar and 1.
- * Prints a line of JSON: {@code receive_gb_per_core_s} is payload by the time that the receiving thread had a core; {@code gb_per_s} by
- * the clock, with the senders, which are threads of the same process, on the other cores.
+ * How fast frames are received: {@code ReceiveBenchmark [GIGABYTES [FRAME_KIB [LAYOUT [PRODUCERS]]]]}, by default 8,
+ * 256, columnar and 1. Prints a line of JSON: {@code receive_gb_per_core_s} is payload by the time that the receiving
+ * thread had a core; {@code gb_per_s} by the clock, with the senders, which are threads of the same process, on the
+ * other cores.
  */
 final class ReceiveBenchmark {
   private static final int WARM_UP_FRAMES = 4000;
@@ -29,24 +30,19 @@ final class ReceiveBenchmark {
     int frameBytes = (arguments.length > 1 ? Integer.parseInt(arguments[1]) : 256) << 10;
     Layout layout = arguments.length > 2 ? Layout.valueOf(arguments[2].toUpperCase()) : Layout.COLUMNAR;
     int producers = arguments.length > 3 ? Integer.parseInt(arguments[3]) : 1;
-    List<Field> fields =
-        List.of(
-            new Field("item", DataType.INT64),
-            new Field("day", DataType.DATE),
-            new Field("price", DataType.decimal(7, 2)),
-            new Field("name", DataType.STRING),
-            new Field("share", DataType.FLOAT64));
-    Descriptor descriptor =
-        layout == Layout.COLUMNAR
-            ? Descriptor.columnar(fields)
-            : new Descriptor(Layout.ROW, ByteOrder.LITTLE_ENDIAN, false, 8, fields);
+    List<Field> fields = List.of(new Field("item", DataType.INT64), new Field("day", DataType.DATE),
+        new Field("price", DataType.decimal(7, 2)), new Field("name", DataType.STRING),
+        new Field("share", DataType.FLOAT64));
+    Descriptor descriptor = layout == Layout.COLUMNAR
+        ? Descriptor.columnar(fields)
+        : new Descriptor(Layout.ROW, ByteOrder.LITTLE_ENDIAN, false, 8, fields);
     List<List<Object>> rows = new ArrayList<>();
     byte[] payload;
     do {
       for (int i = 0; i < 512; i++) {
         long n = rows.size();
-        rows.add(
-            Arrays.asList(n * 31, n % 40_000, BigInteger.valueOf(n % 99_999), "item number " + n, n % 7 == 0 ? null : n / 3.0));
+        rows.add(Arrays.asList(
+            n * 31, n % 40_000, BigInteger.valueOf(n % 99_999), "item number " + n, n % 7 == 0 ? null : n / 3.0));
       }
       payload = FrameEncoder.payload(descriptor, rows);
     } while (payload.length < frameBytes);
@@ -59,7 +55,8 @@ final class ReceiveBenchmark {
       throws IOException, InterruptedException {
     Expected expected = new Expected("benchmark", "e0", "token", descriptor, producers, 0);
     ThreadMXBean threads = ManagementFactory.getThreadMXBean();
-    try (Endpoint endpoint = Endpoint.open(new InetSocketAddress("127.0.0.1", 0), "127.0.0.1", MemoryAccount.UNLIMITED)) {
+    try (Endpoint endpoint =
+             Endpoint.open(new InetSocketAddress("127.0.0.1", 0), "127.0.0.1", MemoryAccount.UNLIMITED)) {
       endpoint.expect(expected);
       List<Thread> senders = new ArrayList<>();
       for (int producer = 0; producer < producers; producer++) {
@@ -84,9 +81,10 @@ final class ReceiveBenchmark {
       for (Thread sender : senders) {
         sender.join();
       }
-      return "{\"gigabytes\": %.3f, \"frame_bytes\": %d, \"layout\": \"%s\", \"producers\": %d, \"cpu_s\": %.3f, \"gb_per_s\": %.2f, \"receive_gb_per_core_s\": %.2f}"
-          .formatted(
-              bytes / 1e9, payload.length, descriptor.layout().text(), producers, cpuS, bytes / 1e9 / wallS, bytes / 1e9 / cpuS);
+      return ("{\"gigabytes\": %.3f, \"frame_bytes\": %d, \"layout\": \"%s\", \"producers\": %d, \"cpu_s\": %.3f, "
+          + "\"gb_per_s\": %.2f, \"receive_gb_per_core_s\": %.2f}")
+          .formatted(bytes / 1e9, payload.length, descriptor.layout().text(), producers, cpuS, bytes / 1e9 / wallS,
+              bytes / 1e9 / cpuS);
     }
   }
 

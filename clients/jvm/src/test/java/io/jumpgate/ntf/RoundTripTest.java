@@ -20,14 +20,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** What is decoded is what was encoded: random formats, random rows. */
-@Timeout(60)
+@Timeout(300)
 class RoundTripTest {
-  private static final List<DataType> TYPES =
-      List.of(
-          DataType.BOOL, DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64, DataType.FLOAT32, DataType.FLOAT64,
-          DataType.DATE, DataType.TIME, DataType.TIMESTAMP, DataType.TIMESTAMP_NS, DataType.STRING, DataType.BINARY,
-          DataType.decimal(7, 2), DataType.decimal(18, 18), DataType.decimal(19, 0), DataType.decimal(38, 10),
-          DataType.timestamptz("Europe/Berlin"), DataType.duration("ms"), DataType.list(DataType.INT32));
+  private static final List<DataType> TYPES = List.of(DataType.BOOL, DataType.INT8, DataType.INT16, DataType.INT32,
+      DataType.INT64, DataType.FLOAT32, DataType.FLOAT64, DataType.DATE, DataType.TIME, DataType.TIMESTAMP,
+      DataType.TIMESTAMP_NS, DataType.STRING, DataType.BINARY, DataType.decimal(7, 2), DataType.decimal(18, 18),
+      DataType.decimal(19, 0), DataType.decimal(38, 10), DataType.timestamptz("Europe/Berlin"), DataType.duration("ms"),
+      DataType.list(DataType.INT32));
 
   @ParameterizedTest
   @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
@@ -57,9 +56,7 @@ class RoundTripTest {
 
   private static List<Descriptor> layouts(List<Field> fields, Random random) {
     ByteOrder order = random.nextBoolean() ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
-    return List.of(
-        Descriptor.columnar(fields),
-        new Descriptor(Layout.ROW, order, true, 1, fields),
+    return List.of(Descriptor.columnar(fields), new Descriptor(Layout.ROW, order, true, 1, fields),
         new Descriptor(Layout.ROW, ByteOrder.LITTLE_ENDIAN, false, 2 << random.nextInt(6), fields),
         new Descriptor(Layout.ROW, ByteOrder.BIG_ENDIAN, false, 8, fields));
   }
@@ -92,15 +89,13 @@ class RoundTripTest {
   }
 
   private static Thread sending(TestProducer producer, byte[] frame) {
-    Thread thread =
-        new Thread(
-            () -> {
-              try {
-                producer.send(frame);
-              } catch (IOException e) {
-                throw new UncheckedIOException(e);
-              }
-            });
+    Thread thread = new Thread(() -> {
+      try {
+        producer.send(frame);
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    });
     thread.start();
     return thread;
   }
@@ -124,7 +119,9 @@ class RoundTripTest {
       case INT32, DATE -> (long) random.nextInt();
       case FLOAT32 -> random.nextFloat() - 0.5f;
       case FLOAT64 -> random.nextGaussian();
-      case DECIMAL -> new BigInteger(type.width() == 8 ? 59 : 126, random).multiply(BigInteger.valueOf(random.nextBoolean() ? 1 : -1));
+      case DECIMAL ->
+        new BigInteger(type.width() == 8 ? 59 : 126, random)
+            .multiply(BigInteger.valueOf(random.nextBoolean() ? 1 : -1));
       case STRING -> "é𝄞x".repeat(random.nextInt(4));
       case BINARY -> {
         byte[] bytes = new byte[random.nextInt(20)];

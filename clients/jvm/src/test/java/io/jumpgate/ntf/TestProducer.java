@@ -24,7 +24,7 @@ final class TestProducer implements AutoCloseable {
   TestProducer(Endpoint endpoint, Expected expected) throws IOException {
     String[] address = endpoint.address().split(":");
     this.socket = new Socket(address[0], Integer.parseInt(address[1]));
-    this.socket.setSoTimeout(20_000);
+    this.socket.setSoTimeout(60_000);
     this.expected = expected;
   }
 
@@ -40,14 +40,8 @@ final class TestProducer implements AutoCloseable {
 
   byte[] hello(int producer) {
     Descriptor descriptor = expected.descriptor();
-    return hello(
-        producer,
-        expected.partition(),
-        expected.token(),
-        expected.job(),
-        expected.edge(),
-        descriptor.fingerprint(),
-        descriptor.text());
+    return hello(producer, expected.partition(), expected.token(), expected.job(), expected.edge(),
+        descriptor.fingerprint(), descriptor.text());
   }
 
   static byte[] hello(int producer, int partition, String... texts) {

@@ -1,0 +1,97 @@
+"""Aggregates of floats over frames that move: what has left a frame leaves nothing behind."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import jumpgate
+from jumpgate.client.sql.connection import Connection
+from jumpgate.client.sql.errors import InvalidSql
+from jumpgate.client.sql.moving import FUNCTIONS
+
+INF = math.inf
+FRAMES = (
+    "ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+    "PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+    "PARTITION BY g ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING",
+    "PARTITION BY g ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "ORDER BY g RANGE BETWEEN 1 PRECEDING AND CURRENT ROW",
+    "ORDER BY id DESC RANGE BETWEEN 2 FOLLOWING AND 5 FOLLOWING",
+    "ORDER BY g GROUPS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    r, n = random.Random(3), 60
+    table = pa.table(
+        {
+            "id": pa.array(r.sample(range(n), n), pa.int64()),
+            "g": pa.array([r.choice((None, 1, 2, 2, 5)) for _ in range(n)], pa.int32()),
+            "f": pa.array([r.choice((None, 0.1, 1.0, -2.5, 1e300, INF, -INF, math.nan)) for _ in range(n)]),
+            "h": pa.array([r.choice((None, 0.5, 3.0, -7.25)) for _ in range(n)], pa.float32()),
+        }
+    )
+    with jumpgate.connect() as found:
+        found.register("t", table)
+        yield found
+
+
+def same(a: Any, b: Any) -> bool:
+    if a is None or b is None:
+        return a is b
+    return math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9) or (a != a and b != b)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_sums_and_averages_are_those_of_the_frame_alone(connection: Connection, frame: str) -> None:
+    """DuckDB adds up each frame anew."""
+    calls = ("sum(f)", "avg(f)", "sum(h)", "sum(f) FILTER (WHERE id > 20)", "avg(id / 4)")
+    listed = ", ".join(f"{call} OVER ({frame}) AS v{i}" for i, call in enumerate(calls))
+    text = f"SELECT id, count(*) OVER ({frame}) AS n, {listed} FROM t ORDER BY id"
+    with duckdb.connect() as other:
+        other.register("t", connection.table("t").to_arrow())
+        expected = other.sql(text).fetchall()
+    for mode in ("never", "auto", "always"):
+        found = [tuple(row.values()) for row in connection.sql(text, offload=mode).to_pylist()]
+        for have, want in zip(found, expected, strict=True):
+            assert all(map(same, have, want)), (mode, have, want)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_frame_that_moves_is_one_query_for_each_row(connection: Connection, name: str) -> None:
+    arguments = "h" if name in ("sum", "avg") or name.startswith(("std", "var")) else "h, id"
+    frame = "ORDER BY id ROWS BETWEEN 4 PRECEDING AND CURRENT ROW"
+    text = f"SELECT {name}({arguments}) OVER ({frame}) AS v FROM t ORDER BY id"
+    found = connection.sql(text, offload="never").to_arrow()["v"].to_pylist()
+    for end, value in enumerate(found):
+        rows = f"SELECT {name}({arguments}) AS v FROM t WHERE id BETWEEN {end - 4} AND {end}"
+        (expected,) = connection.sql(rows, offload="never").to_arrow()["v"].to_pylist()
+        assert same(value, expected), end
+
+
+def test_names_types_and_other_functions_stay(connection: Connection) -> None:
+    text = (
+        "SELECT *, row_number() OVER w AS r FROM (SELECT id, g, sum(f) OVER v, sum(f + 1) OVER v AS b, count(*) OVER v "
+        "FROM t WHERE h > 0 WINDOW v AS (ORDER BY id ROWS 1 PRECEDING)) AS s WINDOW w AS (ORDER BY id) ORDER BY id"
+    )
+    query = connection.sql(text, offload="never")
+    assert query.columns[0] == "id" and query.columns[2].startswith("sum(t.f) ORDER BY") and query.columns[3] == "b"
+    assert query.to_arrow().schema == query.schema
+    assert query.to_arrow()["r"].to_pylist() == list(range(1, query.to_arrow().num_rows + 1))
+
+
+def test_where_datafusion_runs_the_text_they_are_refused(connection: Connection) -> None:
+    numbers = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 5) SELECT n, "
+    frame = "OVER (ORDER BY n ROWS 1 PRECEDING)"
+    with pytest.raises(InvalidSql, match="avg of floats over a frame that moves is refused here"):
+        connection.sql(f"{numbers} avg(n) {frame} FROM r")
+    sums = connection.sql(f"{numbers} sum(n) {frame} AS s, avg(n) OVER (ORDER BY n) AS a FROM r ORDER BY n").to_arrow()
+    assert sums["s"].to_pylist() == [1, 3, 5, 7, 9]
