@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal as pydecimal
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -66,6 +67,10 @@ Value = bool | int | float | pydecimal.Decimal | datetime.date | datetime.dateti
 @dataclass(frozen=True)
 class Literal(Expression):
     value: Value
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, float) and math.isnan(self.value):  # all are one object: else a plan with a NaN in it
+            object.__setattr__(self, "value", math.nan)  # would not equal its like
 
     def __str__(self) -> str:
         return repr(self.value) if self.value is not None else "null"

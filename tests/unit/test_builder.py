@@ -428,3 +428,9 @@ def test_imports_stay_light() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_dataflows_with_the_same_nan_are_equal() -> None:
+    one, other = (Literal(float64, float("nan")) for _ in range(2))
+    assert one == other and hash(one) == hash(other)
+    assert one != Literal(float64, 1.0)

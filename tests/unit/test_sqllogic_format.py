@@ -106,6 +106,13 @@ def test_answers_are_alike_or_not() -> None:
     assert "expected" in unlike(pa.table({"a": ["1"]}), pa.table({"a": [1]}), types=False)
 
 
+def test_names_of_items_are_no_part_of_a_list() -> None:
+    types = (pa.list_(pa.field("element", pa.int64())), pa.large_list(pa.int64()))
+    named, large = (pa.table({"l": pa.array([[1], None], type)}) for type in types)
+    assert not unlike(named, large)
+    assert "columns are" in unlike(named, pa.table({"l": pa.array([[1], None], pa.list_(pa.int32()))}))
+
+
 def test_what_a_text_leaves_open_is_no_difference() -> None:
     reference = Reference({"t": pa.table({"a": [1, 2, 3], "b": ["x", "x", "y"]})})
 
