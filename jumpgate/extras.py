@@ -17,6 +17,7 @@ EXTRAS = {
     "numpy": "switch",
     "pandas": "dataframes",
     "polars": "dataframes",
+    "pyspark": "spark",
     "substrait": "sql",
 }
 

@@ -102,7 +102,10 @@ struct Shape {
 class JsonSource : public Source {
  public:
   explicit JsonSource(const FileSourceOptions& options) : options(options), ranges({options.options, true}) {
-    for (const auto& [name, value] : options.options) skip_errors |= name == "on_error" && value == "skip";
+    for (const auto& [name, value] : options.options) {
+      skip_errors |= name == "on_error" && value == "skip";
+      exact |= name == "values" && value == "exact";
+    }
     for (const ColumnSpec& c : this->options.columns) {
       const auto [at, added] = keys.emplace(c.column(), static_cast<int>(keys.size()));
       key_of.push_back(at->second);
@@ -127,7 +130,7 @@ class JsonSource : public Source {
   std::vector<std::string_view> names;             // of keys
   std::vector<bool> nested;                        // keys whose value may be an object or an array
   std::vector<int> key_of;                         // of columns: several may be parts of one field
-  bool skip_errors = false, escaped_names = false;
+  bool skip_errors = false, exact = false, escaped_names = false;
   Ranges ranges;
 };
 
@@ -425,7 +428,7 @@ class JsonWorker : public SourceWorker {
       if (spec.nesting != Nesting::kNone && v.size() > 0 && (v[0] == '{' || v[0] == '['))
         continue;  // done as it was read
       if (whole && numbers && text::short_decimal(v, spec.scale, &number) && is_json(v) && number < limit &&
-          number > -limit) {
+          number > -limit && (!source_->exact || json::is_exact(spec, v))) {
         reinterpret_cast<int64_t*>(rooms_[c].data)[i] = number;
         rooms_[c].valid[i] = 1;
         continue;
@@ -458,7 +461,7 @@ class JsonWorker : public SourceWorker {
     valid[i] = 1;
     const std::string_view v(t.data, t.size);
     if (spec.nesting != Nesting::kNone) return convert_nested(spec, v, reinterpret_cast<JgStr*>(rooms_[c].data) + i);
-    return json::store_token(spec, v, rooms_[c].data, i, [this](std::string_view* text) {
+    return json::store_token(spec, v, rooms_[c].data, i, source_->exact, [this](std::string_view* text) {
       auto result = std::make_unique<std::string>();
       if (!unescape_(*text, result.get())) return false;
       unescaped_.push_back(std::move(result));

@@ -181,7 +181,7 @@ bool NestedJson::append(const ColumnSpec& spec, Value value, NestedBytes* out, P
   }
   alignas(16) unsigned char slot[16] = {};
   std::string unescaped;
-  const Parse stored = store_token(spec, value, slot, 0, [&](std::string_view* text) {
+  const Parse stored = store_token(spec, value, slot, 0, false, [&](std::string_view* text) {
     if (!unescape_(*text, &unescaped)) return false;
     *text = unescaped;
     return true;

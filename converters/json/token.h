@@ -44,16 +44,23 @@ class Unescaper {
   simdjson::dom::parser parser_;
 };
 
+// Whether a number is written as one of the column's type: 3.0 is no integer.
+inline bool is_exact(const ColumnSpec& spec, std::string_view v) {
+  return spec.type == JG_BOOL || spec.type > JG_I64 || v.find_first_of(".eE") == std::string_view::npos;
+}
+
 // Writes the scalar with raw text `v`, not null, into row `i` of `data`. unescape(&text) puts what the raw text of a
-// string says in its place, and keeps it.
+// string says in its place, and keeps it. exact: as read option `values` has it.
 template <class Unescape>
-Parse store_token(const ColumnSpec& spec, std::string_view v, void* data, int i, Unescape&& unescape) {
+Parse store_token(const ColumnSpec& spec, std::string_view v, void* data, int i, bool exact, Unescape&& unescape) {
   if (v[0] != '"') {
+    if (exact && !is_exact(spec, v)) return Parse::kWrong;
     if (spec.type == JG_BOOL) return v == "true" || v == "false" ? text::store(spec, v, data, i) : Parse::kWrong;
     if (spec.type < JG_DATE && is_number(v)) return text::store(spec, v, data, i);
     const bool simple = v == "true" || v == "false" || is_number(v);
     return spec.type >= JG_STRING && simple ? text::store(spec, v, data, i) : Parse::kWrong;  // 12 is "12"
   }
+  if (exact && spec.type < JG_DATE) return Parse::kWrong;
   v = v.substr(1, v.size() - 2);
   if (v.find('\\') != std::string_view::npos && !unescape(&v)) return Parse::kWrong;
   return text::store(spec, v, data, i);

@@ -266,6 +266,35 @@ def _square_root(w: ExpressionWriter, e: Call, args: list[Value], null: str | No
     return w.guarded(e, null, lambda out, fail: [fail(f"{a} < 0", "JG_COMPUTE"), f"else {out} = jg_sqrt({a});"], False)
 
 
+def _divide_decimal(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    a, b = (v.text for v in args[:2])
+    by = e.type.scale - e.args[0].type.scale + e.args[1].type.scale
+    return _wide_result(w, e, null, f"jg_divide_decimal({a}, {b}, {by}, {e.type.precision}, &w)")
+
+
+def _float_to_decimal(w: ExpressionWriter, e: Call, args: list[Value], null: str | None) -> Value:
+    return _wide_result(w, e, null, f"jg_shortest_decimal({args[0].text}, {e.type.precision}, {e.type.scale}, &w)")
+
+
+def _wide_result(w: ExpressionWriter, e: Call, null: str | None, call: str) -> Value:
+    """The decimal `w` of a routine that returns a JgFailure."""
+    zero_null, overflow_null = w.dialect.division_by_zero == "null", _null_on_overflow(w)
+    v, n, c, site = w.name("e"), w.name("n"), cpp_type(e.type), w.site(e)
+    unknown = [
+        f"q == {code}"
+        for code, is_null in (("JG_DIVISION_BY_ZERO", zero_null), ("JG_OVERFLOW", overflow_null))
+        if is_null
+    ]
+    otherwise = f"jg_fail(t, q, {site});"
+    if unknown:
+        otherwise = f"{{ if ({' || '.join(unknown)}) {n} = true; else {otherwise} }}"
+    w.lines.append(f"{c} {v}{{}}; bool {n} = {null or 'false'};")
+    w.lines.append(
+        f"if (!{n}) {{ jg_i128 w = 0; int q = {call}; if (JG_UNLIKELY(q != JG_OK)) {otherwise} else {v} = ({c})w; }}"
+    )
+    return Value(v, n if null or unknown else None)
+
+
 # ---- rounding --------------------------------------------------------------------------------------------------------
 
 
@@ -397,6 +426,8 @@ WRITERS: dict[str, Writer] = {
     "substring": _substring,
     "concat": _concat,
     "concat_ws": _concat_ws,
+    "divide_decimal": _divide_decimal,
+    "float_to_decimal": _float_to_decimal,
     "date_add_days": _date_add_days,
     "date_trunc": _date_trunc,
 }

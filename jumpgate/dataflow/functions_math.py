@@ -5,12 +5,13 @@ Those of floats are C's of the same name in float64: NaN outside their domain, a
 
 from __future__ import annotations
 
+import decimal as pydecimal
 import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from jumpgate.dataflow.casts import INTEGER_BITS, TypeMismatch, from_unscaled
+from jumpgate.dataflow.casts import INTEGER_BITS, TypeMismatch, divide_half_away, from_unscaled, scaled
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function, Types
 from jumpgate.dataflow.reference import Site, compare
@@ -25,8 +26,8 @@ from jumpgate.dataflow.signatures import (
     require,
     to_float64,
 )
-from jumpgate.dataflow.types import bool_, float64, int32
-from jumpgate.errors import ComputeError
+from jumpgate.dataflow.types import DataType, bool_, decimal, float64, int32
+from jumpgate.errors import ComputeError, DivisionByZero, Overflow
 
 DIGITS_MAX = 38
 
@@ -99,6 +100,48 @@ def _truncated(types: Types) -> Types:
     value = types[0] if types[0].kind == "decimal" else float64
     require(all(t.is_integer for t in types[1:]), types, "a number and a count of digits")
     return (value, *(int32 for _ in types[1:]))
+
+
+def _divide_decimal(site: Site, a: Any, b: Any, precision: int, scale: int) -> Value:
+    if b == 0:
+        raise DivisionByZero("division by zero")
+    number, divisor = site.scaled(a), site.scaled(b, 1)
+    power = scale - site.types[0].scale + site.types[1].scale
+    number, divisor = number * 10 ** max(power, 0), divisor * 10 ** max(-power, 0)
+    if abs(divisor) >= 1 << 127:
+        raise Overflow(f"dividing by {b}, with {-power} digits more, takes more than 128 bits")
+    return site.number(divide_half_away(-number if divisor < 0 else number, abs(divisor)))
+
+
+def _float_to_decimal(site: Site, a: float, precision: int, scale: int) -> Value:
+    if not math.isfinite(a):
+        raise Overflow(f"{a} is out of the range of {site.type.name}")
+    number, own = scaled(pydecimal.Decimal(repr(a)))
+    excess = own - scale
+    return site.number(divide_half_away(number, 10**excess) if excess > 0 else number * 10**-excess)
+
+
+def _decimal_operands(types: Types) -> Types:
+    require(all(t.kind == "decimal" for t in types[:-2]), types, "decimals, a precision and a scale")
+    return (*types[:-2], int32, int32)
+
+
+def _float_operands(types: Types) -> Types:
+    require(types[0].kind == "float64", types, "a float64, a precision and a scale")
+    return (types[0], int32, int32)
+
+
+def _declared(types: Types, values: tuple[Value, ...]) -> DataType:
+    """The decimal that the last two arguments say."""
+    precision, scale = values[-2:]
+    assert isinstance(precision, int) and isinstance(scale, int)
+    return decimal(precision, scale)
+
+
+def _decimal_literals(precision: Value, scale: Value) -> None:
+    assert isinstance(precision, int) and isinstance(scale, int)
+    if not (1 <= precision <= DIGITS_MAX and 0 <= scale <= precision):
+        raise TypeMismatch(f"there is no decimal({precision}, {scale})")
 
 
 def _truncate_literals(*digits: Value) -> None:
@@ -181,6 +224,12 @@ MATH = (
     Function("truncate", "to `digits` (0) decimal places, towards zero; decimals keep their type, everything else is a "
              "float64: C's trunc(a * 10^digits) / 10^digits", (1, 2), _truncated, first, _truncate, literals=(1,),
              literal_rule=_truncate_literals, shape=(1,)),
+    Function("divide_decimal", "a / b of decimals as decimal(precision, scale), rounded once, halves away from zero",
+             (4, 4), _decimal_operands, _declared, _divide_decimal, fallible=True, literals=(2, 3),
+             literal_rule=_decimal_literals, shape=(2, 3)),
+    Function("float_to_decimal", "the shortest digits that mean the float a, as decimal(precision, scale), rounded "
+             "halves away from zero", (3, 3), _float_operands, _declared, _float_to_decimal, fallible=True,
+             safe=lambda call: False, literals=(1, 2), literal_rule=_decimal_literals, shape=(1, 2)),
     Function("is_nan", "whether a float is NaN", (1, 1), floats, always(bool_), lambda site, a: math.isnan(a),
              cpp="(uint8_t)(({0}) != ({0}))", sql=("isnan",), substrait=("is_nan",)),
     _bitwise("bit_and", "bits that both have", _bits(operator.and_), "({type})(({0}) & ({1}))", "BitwiseAnd",

@@ -21,6 +21,7 @@ PACKAGES = {
     "templates": "jumpgate.templates",
     "p4": "jumpgate.p4",
     "clients/python": "jumpgate.client",
+    "clients/spark/python": "jumpgate.spark",
 }
 
 #: part → the other parts that it may import. `errors` and `debug` are free for all; an arrow not listed is a defect.
@@ -41,6 +42,7 @@ MAY_KNOW = {
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
+    "spark": set(),  # finds a jar
     "templates": set(),
     "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
 }

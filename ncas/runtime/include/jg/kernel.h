@@ -180,6 +180,10 @@ int jg_cast_to_timestamp(JgStr s, int64_t* out);
 int jg_cast_to_timestamp_ns(JgStr s, int64_t* out);
 int jg_valid_utf8(JgStr s);
 int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out);
+// the shortest digits that mean v, rounded half away from zero
+int jg_shortest_decimal(double v, int precision, int scale, jg_i128* out);
+// a * 10^by / b, rounded half away from zero
+int jg_divide_decimal(jg_i128 a, jg_i128 b, int by, int precision, jg_i128* out);
 double jg_round(double v, int digits);
 double jg_floor(double v);
 double jg_ceil(double v);

@@ -314,4 +314,80 @@ int jg_float_to_decimal(double v, int precision, int scale, jg_i128* out) {
   return jg_fits(*out, precision) ? JG_OK : JG_OVERFLOW;
 }
 
+int jg_shortest_decimal(double v, int precision, int scale, jg_i128* out) {
+  if (!std::isfinite(v)) return JG_OVERFLOW;
+  char text[32];  // d.ddddde±ddd, of 17 digits at most
+  const auto end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr;
+  const char* at = text;
+  const bool negative = *at == '-';
+  at += negative;
+  jg_i128 digits = 0;
+  int behind = 0, exponent = 0;
+  for (bool point = false; *at != 'e'; at++) {
+    if (*at == '.') {
+      point = true;
+    } else {
+      digits = digits * 10 + (*at - '0');
+      behind += point;
+    }
+  }
+  at += at[1] == '+' ? 2 : 1;
+  std::from_chars(at, end, exponent);
+  const int by = scale + exponent - behind;
+  if (by > 38) return JG_OVERFLOW;
+  return jg_rescale(negative ? -digits : digits, by, precision, out) ? JG_OK : JG_OVERFLOW;
+}
+
+namespace {
+
+using Wide = unsigned __int128;
+
+// *rest * 10 / divisor, the rest of which is left; both are less than 2^127, and *rest is less than the divisor
+int next_digit(Wide* rest, Wide divisor) {
+  if (*rest <= ~Wide{0} / 10) {
+    const Wide product = *rest * 10;
+    *rest = product % divisor;
+    return static_cast<int>(product / divisor);
+  }
+  int digit = 0;
+  Wide sum = 0;
+  for (int i = 0; i < 10; i++) {
+    sum += *rest;
+    if (sum >= divisor) {
+      sum -= divisor;
+      digit++;
+    }
+  }
+  *rest = sum;
+  return digit;
+}
+
+}  // namespace
+
+int jg_divide_decimal(jg_i128 a, jg_i128 b, int by, int precision, jg_i128* out) {
+  if (b == 0) return JG_DIVISION_BY_ZERO;
+  const bool negative = (a < 0) != (b < 0);
+  Wide divisor = static_cast<Wide>(b < 0 ? -b : b);
+  const Wide limit = static_cast<Wide>(jg_power_of_ten(precision));
+  for (; by < 0; by++) {
+    if (divisor >= (Wide{1} << 127) / 10) return JG_OVERFLOW;
+    divisor *= 10;
+  }
+  Wide rest = static_cast<Wide>(a < 0 ? -a : a);
+  if (rest <= static_cast<Wide>(jg_power_of_ten(38 - (by < 38 ? by : 38)))) {  // the product fits
+    rest *= by < 38 ? static_cast<Wide>(jg_power_of_ten(by)) : 1;
+    by = by < 38 ? 0 : by;
+  }
+  Wide quotient = rest / divisor;
+  rest %= divisor;
+  for (; by > 0; by--) {
+    if (quotient >= limit) return JG_OVERFLOW;
+    quotient = quotient * 10 + static_cast<Wide>(next_digit(&rest, divisor));
+  }
+  quotient += rest >= divisor - rest;
+  if (quotient >= limit) return JG_OVERFLOW;
+  *out = negative ? -static_cast<jg_i128>(quotient) : static_cast<jg_i128>(quotient);
+  return JG_OK;
+}
+
 }  // extern "C"

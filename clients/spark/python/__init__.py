@@ -1,0 +1,47 @@
+"""Spark SQL on accelerators: a session of PySpark's with Jumpgate's plugin, and where the plugin's jar is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jumpgate import extras
+from jumpgate.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: of Spark and Scala, the versions that there are jars for
+VERSIONS = ("4.2_2.13",)
+PLUGIN = "io.jumpgate.spark.JumpgatePlugin"
+_JARS = Path(__file__).parent / "jars"
+
+
+def jar(version: str = VERSIONS[0]) -> Path:
+    """The plugin for a version of Spark and Scala. Raises ConfigError if there is none."""
+    if version not in VERSIONS:
+        raise ConfigError(f"there is no plugin for Spark {version}; there is one for {', '.join(VERSIONS)}")
+    found = _JARS / f"jumpgate-spark{version}.jar"
+    if not found.exists():
+        raise ConfigError(
+            f"the plugin for Spark {version} has not been built; in a checkout, run `mvn package` in clients"
+        )
+    return found
+
+
+def session(address: str = "", *, master: str = "", **settings: str) -> SparkSession:
+    """A session whose queries run on accelerators where that pays.
+
+    address: of `jumpgate serve`, as host:port. master: Spark's, else what spark-defaults.conf says. Other settings have
+    names with underscores for dots: `spark_sql_shuffle_partitions="8"`. Raises NotInstalled without PySpark.
+    """
+    with extras.explained():
+        from pyspark.sql import SparkSession
+    builder = SparkSession.builder.config("spark.jars", str(jar())).config("spark.plugins", PLUGIN)
+    if master:
+        builder = builder.master(master)
+    if address:
+        builder = builder.config("spark.jumpgate.address", address)
+    for name, value in settings.items():
+        builder = builder.config(name.replace("_", "."), value)
+    return builder.getOrCreate()

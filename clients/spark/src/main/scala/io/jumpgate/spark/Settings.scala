@@ -1,0 +1,56 @@
+package io.jumpgate.spark
+
+import org.apache.spark.sql.internal.SQLConf
+
+/** A setting: its name, what it does, and what it is unsaid. */
+final case class Setting[T](name: String, default: T, values: String, doc: String, private val parse: String => T) {
+  def apply(conf: SQLConf): T = {
+    val text = conf.getConfString(name, default.toString)
+    try parse(text)
+    catch {
+      case _: IllegalArgumentException => throw new IllegalArgumentException(s"$name is '$text'; it can be $values")
+    }
+  }
+}
+
+/** Every setting of the plugin; docs/spark.md has them from here. */
+object Settings {
+  val Enabled = flag("spark.jumpgate.enabled", default = true, "whether any plan is offloaded; may be set in a running session")
+  val Address = Setting[String]("spark.jumpgate.address", "127.0.0.1:7411", "host:port", "where `jumpgate serve` listens", identity)
+  val Offload = choice(
+    "spark.jumpgate.offload",
+    Seq("auto", "always", "never"),
+    "`auto`: what the service expects to take less time than Spark; `always`: whatever can be; `never`: nothing")
+  val Strict = flag(
+    "spark.jumpgate.strict",
+    default = false,
+    "whether a query fails where it would fall back to Spark's own plan at run time")
+  val Partitions = whole(
+    "spark.jumpgate.partitions",
+    0,
+    0,
+    "into how many partitions a result without an order is received; 0: one for each core")
+  val Timeout = whole("spark.jumpgate.timeoutSeconds", 60, 1, "how long the service may take to plan and compile a request")
+  val All: Seq[Setting[_]] = Seq(Enabled, Address, Offload, Strict, Partitions, Timeout)
+
+  /** docs/spark.md's table. */
+  def table: String =
+    (Seq("| setting | default | values | meaning |", "| --- | --- | --- | --- |") ++
+      All.map(s => s"| `${s.name}` | `${s.default}` | ${s.values} | ${s.doc} |")).mkString("\n")
+
+  private def flag(name: String, default: Boolean, doc: String): Setting[Boolean] =
+    Setting(name, default, "`true`, `false`", doc, _.toBoolean)
+
+  private def choice(name: String, values: Seq[String], doc: String): Setting[String] =
+    Setting[String](name, values.head, values.map(v => s"`$v`").mkString(", "), doc, text => {
+      if (!values.contains(text)) throw new IllegalArgumentException(text)
+      text
+    })
+
+  private def whole(name: String, default: Int, least: Int, doc: String): Setting[Int] =
+    Setting[Int](name, default, s"a number of at least $least", doc, text => {
+      val value = text.toInt
+      if (value < least) throw new IllegalArgumentException(text)
+      value
+    })
+}

@@ -1,0 +1,154 @@
+package io.jumpgate.spark.plan
+
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, Operator}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.types._
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+/** An aggregate of Spark's: keys and measures, and a projection that computes from these what Spark's functions are. */
+private final class AggregateTranslator(aggregate: Aggregate, child: Operator) {
+  private val input = Scope.of(child, aggregate.child.output)
+  private val keys = aggregate.groupingExpressions.map(key(_))
+  private val measures = new Measures(input)
+
+  def operator: Operator = {
+    // what the output computes from keys and measures, each of which becomes an attribute of its own
+    val keyAttributes = aggregate.groupingExpressions.map(e => AttributeReference("k", e.dataType, e.nullable)())
+    val results = aggregate.aggregateExpressions.map(e => e.name -> measured(e, keyAttributes))
+    val grouped = child.aggregate(
+      keys.asJava,
+      keys.indices.map(i => s"k$i").asJava,
+      measures.list.asJava,
+      Operator.Phase.FULL)
+    val columns = keyAttributes.indices.map(i => keyAttributes(i).exprId -> grouped.column(i)).toMap
+    val scope = new Scope(columns ++ measures.values(i => grouped.column(keys.size + i)))
+    Scope.project(grouped, results.map { case (name, e) => name -> ExpressionTranslator(e, scope) })
+  }
+
+  /** Of floats 0 and -0 are one group, whose key is 0. */
+  private def key(e: Expression): Value = ExpressionTranslator(e.dataType match {
+    case FloatType | DoubleType => NormalizeNaNAndZero(e)
+    case _ => e
+  }, input)
+
+  private def measured(e: Expression, keyAttributes: Seq[Attribute]): Expression = {
+    val grouping = aggregate.groupingExpressions
+    measures.replaced(e) { e =>
+      grouping.indexWhere(_.semanticEquals(e)) match {
+        case -1 => None
+        case i => Some(keyAttributes(i))
+      }
+    }
+  }
+}
+
+/** Measures, each once, of aggregate functions that occur in expressions. */
+private final class Measures(input: Scope) {
+  private val found = mutable.LinkedHashMap[(String, Option[Value]), Measure]()
+  private val results = mutable.LinkedHashMap[Expression, (AttributeReference, (Int => Value) => Value)]()
+
+  def list: Seq[Measure] = found.values.toSeq
+
+  /** What the attributes that stand for aggregate functions are; `column`: that of a measure by its number. */
+  def values(column: Int => Value): Map[ExprId, Value] =
+    results.values.map { case (attribute, value) => attribute.exprId -> value(column) }.toMap
+
+  /** The expression with attributes in place of aggregate functions, and of what `key` knows. */
+  def replaced(e: Expression)(key: Expression => Option[Attribute]): Expression =
+    key(e).getOrElse(e match {
+      case MakeDecimal(Measures.Aggregated(Sum(UnscaledValue(x), context), a), precision, scale, _) =>
+        result(a.copy(aggregateFunction = Sum(x, context), resultId = a.resultId), DecimalType(precision, scale))
+      case Measures.Aggregated(_, a) => result(a, a.dataType)
+      case _ => e.mapChildren(replaced(_)(key))
+    })
+
+  private def result(a: AggregateExpression, dataType: DataType): Attribute =
+    results.getOrElseUpdate(a.canonicalized, (AttributeReference("m", dataType)(), computed(a, dataType)))._1
+
+  /** How a function's value comes from measures. */
+  private def computed(a: AggregateExpression, dataType: DataType): (Int => Value) => Value = {
+    def one(function: String, e: Expression, value: Value => Value = identity): Int =
+      measure(function, a.isDistinct, Some(filtered(a, e, value)))
+    a.aggregateFunction match {
+      case Sum(e, _) =>
+        val i = one("sum", e)
+        column => Values.cast(column(i), Values.typeOf(dataType))
+      case Average(e, _) =>
+        (e.dataType, dataType) match {
+          case (_: DecimalType, to: DecimalType) =>
+            val (sum, count) = (one("sum", e), one("count", e))
+            column => ExpressionTranslator.quotient(column(sum), Values.cast(column(count), JumpgateType.decimal(19, 0)), to)
+          case _ =>
+            val i = one("avg", e, Values.cast(_, JumpgateType.FLOAT64))
+            column => column(i)
+        }
+      case Count(Seq(e)) if !e.nullable && a.filter.isEmpty && !a.isDistinct =>
+        val i = measure("count_star", distinct = false, None)
+        column => column(i)
+      case Count(Seq(e)) =>
+        val i = one("count", e)
+        column => column(i)
+      case Count(several) if !a.isDistinct =>
+        val all = several.map(IsNotNull(_): Expression).reduce(And(_, _))
+        val i = one("count", If(all, Literal(1), Literal(null, IntegerType)))
+        column => column(i)
+      case Min(e) =>
+        val i = measure("min", distinct = false, Some(filtered(a, e)))
+        column => column(i)
+      case Max(e) =>
+        val i = measure("max", distinct = false, Some(filtered(a, e)))
+        column => column(i)
+      case s: CentralMomentAgg if Measures.Moments.contains(s.prettyName) =>
+        val i = one(Measures.Moments(s.prettyName), s.children.head)
+        column => column(i)
+      case other => NotOffloaded("aggregate", s"${other.prettyName} is not offloaded: ${a.sql}")
+    }
+  }
+
+  private def filtered(a: AggregateExpression, e: Expression, value: Value => Value = identity): Value = {
+    val argument = value(ExpressionTranslator(e, input))
+    a.filter.fold(argument)(condition =>
+      Values.caseWhen(Seq((ExpressionTranslator(condition, input), argument)), Request.nullOf(argument.dataType)))
+  }
+
+  private def measure(function: String, distinct: Boolean, argument: Option[Value]): Int = {
+    val name = if (distinct) s"${function}_distinct" else function
+    val key = (name, argument)
+    if (!found.contains(key)) found(key) = Measures.of(name, function, argument, s"m${found.size}")
+    found.keys.toSeq.indexOf(key)
+  }
+}
+
+private object Measures {
+  val Moments = Map(
+    "stddev_samp" -> "stddev", "stddev" -> "stddev", "std" -> "stddev", "stddev_pop" -> "stddev_pop",
+    "variance" -> "variance", "var_samp" -> "variance", "var_pop" -> "variance_pop")
+
+  /** `function`: without DISTINCT. */
+  def of(name: String, function: String, argument: Option[Value], column: String): Measure =
+    new Measure(name, argument.toSeq.asJava, typeOf(function, argument), column)
+
+  def typeOf(function: String, argument: Option[Value]): JumpgateType = function match {
+    case "count" | "count_star" => JumpgateType.INT64.withNullable(false)
+    case "min" | "max" => argument.get.dataType.withNullable(true)
+    case "sum" =>
+      argument.get.dataType match {
+        case d: JumpgateType.Decimal => JumpgateType.decimal(DecimalType.MAX_PRECISION, d.scale)
+        case t if t.same(JumpgateType.FLOAT32) || t.same(JumpgateType.FLOAT64) => JumpgateType.FLOAT64
+        case _ => JumpgateType.INT64
+      }
+    case _ => JumpgateType.FLOAT64
+  }
+
+  /** An aggregate function with its expression. */
+  object Aggregated {
+    def unapply(e: Expression): Option[(AggregateFunction, AggregateExpression)] = e match {
+      case a: AggregateExpression => Some((a.aggregateFunction, a))
+      case _ => None
+    }
+  }
+}

@@ -1,0 +1,194 @@
+package io.jumpgate.spark.plan
+
+import io.jumpgate.dataflow.Expression.SortKey
+import io.jumpgate.dataflow.Operator.JoinType
+import io.jumpgate.dataflow.{Expression => Request, Operator}
+import java.util.Optional
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+/** Why a plan is not offloaded, and the operator that it is because of. */
+final case class Refusal(node: LogicalPlan, reason: Reason)
+
+/** A logical plan as a dataflow with the plan's columns in the plan's order; equal parts of the plan are shared. */
+final class PlanTranslator(session: SparkSession) {
+  private val scans = new ScanTranslator(session)
+  private val known = mutable.HashMap[LogicalPlan, Operator]()
+
+  def apply(plan: LogicalPlan): Either[Refusal, Operator] =
+    try {
+      val root = translate(plan)
+      plan.output.find(a => !Values.hasType(a.dataType)).foreach(a => throw new Refused(Refusal(plan, Reason("type", s"${a.name} is ${a.dataType.simpleString}"))))
+      scala.util.Right(root)
+    }
+    catch { case refused: Refused => scala.util.Left(refused.refusal) }
+
+  private def translate(plan: LogicalPlan): Operator = {
+    val canonical = plan.canonicalized
+    known.getOrElseUpdate(canonical, operator(plan))
+  }
+
+  private def operator(plan: LogicalPlan): Operator =
+    try {
+      plan.expressions.find(!_.deterministic).foreach(e =>
+        NotOffloaded("nondeterministic", s"${e.sql} may give another value each time"))
+      plan match {
+        case r: LogicalRelation => scans(r)
+        case p: Project => project(translate(p.child), p.child.output, p.projectList)
+        case f: Filter => filter(f)
+        case j: Join => join(j)
+        case a: Aggregate => new AggregateTranslator(a, translate(a.child)).operator
+        case w: Window => new WindowTranslator(w, translate(w.child)).operator
+        case s: Sort if s.global => translate(s.child).sort(sortKeys(s.order, scopeOf(s.child)).asJava)
+        case l: GlobalLimit => limit(l)
+        case l: LocalLimit => translate(l.child)
+        case o: Offset => translate(o.child).limit(Long.MaxValue, literal(o.offsetExpr))
+        case u: Union if !u.byName => union(u)
+        case e: Expand => expand(e)
+        // a filter above it looks at the rank itself
+        case w: WindowGroupLimit => translate(w.child)
+        case s: SubqueryAlias => translate(s.child)
+        case r: ReturnAnswer => translate(r.child)
+        case other => NotOffloaded("operator", s"${other.nodeName} is not offloaded")
+      }
+    } catch {
+      case e: NotOffloaded => throw new Refused(Refusal(plan, e.reason))
+    }
+
+  private def scopeOf(plan: LogicalPlan): Scope = Scope.of(translate(plan), plan.output)
+
+  private def project(child: Operator, input: Seq[Attribute], list: Seq[NamedExpression]): Operator = {
+    val scope = Scope.of(child, input)
+    Scope.project(child, list.map(e => e.name -> ExpressionTranslator(e, scope)))
+  }
+
+  private def filter(f: Filter): Operator = {
+    // what a join or a run-time filter repeats of its other side changes no answer
+    val terms = ExpressionTranslator.conjuncts(f.condition).filterNot {
+      case _: DynamicPruning | _: BloomFilterMightContain => true
+      case _ => false
+    }
+    val child = translate(f.child)
+    if (terms.isEmpty) child
+    else child.filter(Values.and(terms.map(ExpressionTranslator(_, Scope.of(child, f.child.output)))))
+  }
+
+  private def literal(e: Expression): Long = e match {
+    case Literal(n: Int, _) => n.toLong
+    case _ => NotOffloaded("limit", s"${e.sql} is not a literal")
+  }
+
+  /** A sort below, or below a projection, becomes a top-n. */
+  private def limit(l: GlobalLimit): Operator = {
+    val count = literal(l.limitExpr)
+    def below(plan: LogicalPlan): Option[Operator] = plan match {
+      case LocalLimit(_, child) => below(child)
+      case s: Sort if s.global => Some(topN(s, count, 0))
+      case o: Offset =>
+        o.child match {
+          case s: Sort if s.global => Some(topN(s, count, literal(o.offsetExpr)))
+          case child => Some(translate(child).limit(count, literal(o.offsetExpr)))
+        }
+      case p: Project => below(p.child).map(project(_, p.child.output, p.projectList))
+      case _ => None
+    }
+    below(l.child).getOrElse(translate(l.child).limit(count, 0))
+  }
+
+  private def topN(s: Sort, count: Long, offset: Long): Operator =
+    translate(s.child).topN(sortKeys(s.order, scopeOf(s.child)).asJava, count, offset)
+
+  private def sortKeys(order: Seq[SortOrder], scope: Scope): Seq[SortKey] = Scope.sortKeys(order, scope)
+
+  private def union(u: Union): Operator = {
+    val members = u.children.map(translate)
+    val types = u.output.map(a => Values.typeOf(a.dataType))
+    members.foreach { member =>
+      if (member.schema.asScala.map(_.`type`).zip(types).exists { case (a, b) => !a.same(b) })
+        NotOffloaded("type", "the inputs of a union differ in their types")
+    }
+    Operator.unionAll(members.asJava)
+  }
+
+  /** One projection for each grouping set. */
+  private def expand(e: Expand): Operator = {
+    val child = translate(e.child)
+    val scope = Scope.of(child, e.child.output)
+    Operator.unionAll(e.projections.map { projection =>
+      Scope.project(child, e.output.map(_.name).zip(projection.map(ExpressionTranslator(_, scope))))
+    }.asJava)
+  }
+
+  // ---- joins
+
+  private def join(j: Join): Operator = {
+    val (left, right) = (translate(j.left), translate(j.right))
+    j.joinType match {
+      case LeftAnti if nullAware(j.condition) => notIn(j, left, right)
+      case ExistenceJoin(_) =>
+        val marked = matched(j, left, right, JoinType.MARK, j.condition)
+        val columns = j.left.output.indices.map(i => j.left.output(i).name -> marked.column(i))
+        val exists = Values.coalesce(marked.column(columns.size), Request.bool(false))
+        Scope.project(marked, columns :+ ("exists" -> exists))
+      case _ =>
+        val kind = j.joinType match {
+          case _: InnerLike => JoinType.INNER
+          case LeftOuter => JoinType.LEFT
+          case RightOuter => JoinType.RIGHT
+          case FullOuter => JoinType.FULL
+          case LeftSemi => JoinType.SEMI
+          case LeftAnti => JoinType.ANTI
+          case other => NotOffloaded("join", s"a ${other.sql} join is not offloaded")
+        }
+        matched(j, left, right, kind, j.condition)
+    }
+  }
+
+  private def nullAware(condition: Option[Expression]): Boolean = condition match {
+    case Some(Or(a: EqualTo, IsNull(b))) => a.semanticEquals(b)
+    case _ => false
+  }
+
+  /** SQL's NOT IN: only where it is certain that there is no partner. */
+  private def notIn(j: Join, left: Operator, right: Operator): Operator = {
+    val Some(Or(equal, _)) = j.condition: @unchecked
+    val marked = matched(j, left, right, JoinType.MARK, Some(equal))
+    val kept = marked.filter(Request.not(marked.column(j.left.output.size)))
+    Scope.project(kept, j.left.output.indices.map(i => j.left.output(i).name -> kept.column(i)))
+  }
+
+  private def matched(j: Join, left: Operator, right: Operator, kind: JoinType, condition: Option[Expression]): Operator = {
+    val (leftScope, rightScope) = (Scope.of(left, j.left.output), Scope.of(right, j.right.output))
+    def of(side: LogicalPlan, e: Expression) = e.references.nonEmpty && e.references.subsetOf(side.outputSet)
+    def sides(a: Expression, b: Expression): Option[(Value, Value)] =
+      if (of(j.left, a) && of(j.right, b)) Some((ExpressionTranslator(a, leftScope), ExpressionTranslator(b, rightScope)))
+      else if (of(j.left, b) && of(j.right, a)) Some((ExpressionTranslator(b, leftScope), ExpressionTranslator(a, rightScope)))
+      else None
+    val terms = condition.toSeq.flatMap(ExpressionTranslator.conjuncts)
+    val keys = terms.map {
+      case EqualTo(a, b) => sides(a, b).map(pair => Seq(Values.common(pair._1, pair._2)))
+      case EqualNullSafe(a, b) =>
+        sides(a, b).map { pair =>
+          val (x, y) = Values.common(pair._1, pair._2)
+          val default = ExpressionTranslator.default(a.dataType)
+          Seq(
+            (Values.coalesce(x, Values.cast(default, x.dataType)), Values.coalesce(y, Values.cast(default, y.dataType))),
+            (Request.isNull(x), Request.isNull(y)))
+        }
+      case _ => None
+    }
+    val rest = terms.zip(keys).collect { case (term, None) => term }
+    val pairs = keys.flatten.flatten
+    val both = Scope.over(left.pairedWith(right).asScala.toSeq, j.left.output ++ j.right.output)
+    val residual = if (rest.isEmpty) None else Some(Values.and(rest.map(ExpressionTranslator(_, both))))
+    left.join(right, kind, pairs.map(_._1).asJava, pairs.map(_._2).asJava, residual.fold(Optional.empty[Value])(Optional.of(_)))
+  }
+}
+
+/** A refusal on its way up. */
+private final class Refused(val refusal: Refusal) extends RuntimeException(refusal.reason.toString, null, false, false)

@@ -1,0 +1,28 @@
+package io.jumpgate.spark.plan
+
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+
+/** What an offloaded part of a plan does, in a line. */
+object Summary {
+  def of(plan: LogicalPlan): String = {
+    val kinds = operators(plan).map(kind)
+    kinds.distinct.map(k => if (kinds.count(_ == k) == 1) k else s"${kinds.count(_ == k)} × $k").mkString(", ")
+  }
+
+  /** Its operators, those aside that say nothing of their own. */
+  def operators(plan: LogicalPlan): Seq[LogicalPlan] = plan.collect {
+    case p if !p.isInstanceOf[ReturnAnswer] && !p.isInstanceOf[LocalLimit] && !p.isInstanceOf[SubqueryAlias] => p
+  }
+
+  private def kind(plan: LogicalPlan): String = plan match {
+    case r: LogicalRelation =>
+      r.relation match {
+        case files: HadoopFsRelation => s"scan of ${files.fileFormat.toString.toLowerCase}"
+        case _ => "scan"
+      }
+    case j: Join => s"${j.joinType.sql.toLowerCase} join"
+    case _: GlobalLimit => "limit"
+    case other => other.nodeName.toLowerCase
+  }
+}

@@ -1,0 +1,92 @@
+package io.jumpgate.spark.plan
+
+import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+import scala.jdk.CollectionConverters._
+
+/** Spark's types and values as a request has them, and the rules of types of the functions that it calls. */
+object Values {
+  /** Nullable. */
+  def typeOf(dataType: DataType): JumpgateType = dataType match {
+    case BooleanType => JumpgateType.BOOL
+    case ByteType => JumpgateType.INT8
+    case ShortType => JumpgateType.INT16
+    case IntegerType => JumpgateType.INT32
+    case LongType => JumpgateType.INT64
+    case FloatType => JumpgateType.FLOAT32
+    case DoubleType => JumpgateType.FLOAT64
+    case d: DecimalType if d.scale >= 0 && d.scale <= d.precision => JumpgateType.decimal(d.precision, d.scale)
+    case DateType => JumpgateType.DATE
+    case TimestampNTZType => JumpgateType.TIMESTAMP
+    case StringType => JumpgateType.STRING
+    case BinaryType => JumpgateType.BINARY
+    case other => NotOffloaded("type", s"there is no exact counterpart of ${other.simpleString}")
+  }
+
+  /** Whether [[typeOf]] has an answer. */
+  def hasType(dataType: DataType): Boolean =
+    try {
+      typeOf(dataType)
+      true
+    } catch { case _: NotOffloaded => false }
+
+  /** A value of Catalyst's. */
+  def literal(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
+    case (null, t) => Request.nullOf(t)
+    case (b: Boolean, _) => Request.bool(b)
+    case (days: Int, JumpgateType.DATE) => Request.date(days)
+    case (micros: Long, JumpgateType.TIMESTAMP) => Request.moment(micros, JumpgateType.TIMESTAMP)
+    case (f: Float, t) => Request.floating(f, t)
+    case (d: Double, t) => Request.floating(d, t)
+    case (d: Decimal, t: JumpgateType.Decimal) => Request.decimal(d.toJavaBigDecimal, t.precision, t.scale)
+    case (s: UTF8String, _) => Request.string(s.toString)
+    case (b: Array[Byte], _) => Request.binary(b)
+    case (n: Number, t) => Request.integer(n.longValue, t)
+  }
+
+  def integer(value: Int): Value = Request.integer(value, JumpgateType.INT32)
+
+  def long(value: Long): Value = Request.integer(value, JumpgateType.INT64)
+
+  /** NULL where an argument is. */
+  def strict(function: String, result: JumpgateType, arguments: Value*): Value = Request.strict(function, result, arguments: _*)
+
+  /** A function that can overflow or divide by zero: NULL may always come out. */
+  def fallible(function: String, result: JumpgateType, arguments: Value*): Value =
+    Request.call(function, result.withNullable(true), arguments: _*)
+
+  /** A predicate that is never NULL. */
+  def certain(function: String, arguments: Value*): Value =
+    Request.call(function, JumpgateType.BOOL.withNullable(false), arguments: _*)
+
+  /** A function whose result is NULL only if all arguments are: coalesce, least, greatest. */
+  def any(function: String, arguments: Seq[Value]): Value =
+    if (arguments.size == 1) arguments.head
+    else Request.call(function, arguments.head.dataType.withNullable(arguments.forall(_.dataType.nullable)), arguments: _*)
+
+  def coalesce(arguments: Value*): Value = any("coalesce", arguments)
+
+  /** All of the terms, of which there is one at least. */
+  def and(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else Request.and(terms: _*)
+
+  def or(terms: Seq[Value]): Value = if (terms.size == 1) terms.head else Request.or(terms: _*)
+
+  def caseWhen(branches: Seq[(Value, Value)], otherwise: Value): Value =
+    Request.caseWhen(branches.flatMap { case (condition, value) => Seq(condition, value) }.asJava, otherwise)
+
+  /** As `target`, but for its nullability; a value that it does not hold fails the job. */
+  def cast(value: Value, target: JumpgateType): Value = if (value.dataType.same(target)) value else Request.cast(value, target)
+
+  /** Both as one type: decimals of different digits as one that holds either. */
+  def common(a: Value, b: Value): (Value, Value) = (a.dataType, b.dataType) match {
+    case (x, y) if x.same(y) => (a, b)
+    case (x: JumpgateType.Decimal, y: JumpgateType.Decimal) =>
+      val scale = x.scale.max(y.scale)
+      val precision = (x.precision - x.scale).max(y.precision - y.scale) + scale
+      if (precision > DecimalType.MAX_PRECISION) NotOffloaded("decimal", s"${x.name} and ${y.name} need more than 38 digits together")
+      val wide = JumpgateType.decimal(precision, scale)
+      (cast(a, wide), cast(b, wide))
+    case (x, y) => NotOffloaded("type", s"${x.name} beside ${y.name}")
+  }
+}

@@ -1,0 +1,114 @@
+package io.jumpgate.spark.plan
+
+import io.jumpgate.dataflow.Operator.WindowFrame
+import io.jumpgate.dataflow.{DataType => JumpgateType, Operator}
+import java.util.OptionalLong
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical.Window
+import org.apache.spark.sql.types._
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+/** Window functions: those of one frame are one operator, and a projection computes Spark's functions from them. */
+private final class WindowTranslator(window: Window, child: Operator) {
+  private type Call = (String, Seq[Value], JumpgateType)
+
+  private val input = Scope.of(child, window.child.output)
+  private val calls = mutable.LinkedHashMap[WindowFrame, mutable.ArrayBuffer[Call]]()
+  private val results = mutable.ArrayBuffer[(ExprId, (((WindowFrame, Int)) => Value) => Value)]()
+
+  def operator: Operator = {
+    val outputs = window.windowExpressions.map(e => e.name -> replaced(e))
+    val partition = window.partitionSpec.map(ExpressionTranslator(_, input)).asJava
+    val order = Scope.sortKeys(window.orderSpec, input).asJava
+    val first = mutable.HashMap[WindowFrame, Int]()
+    val windowed = calls.foldLeft(child) { case (below, (frame, functions)) =>
+      first(frame) = below.schema.size
+      val named = functions.zipWithIndex.map { case ((function, arguments, dataType), i) =>
+        new Operator.WindowFunction(function, arguments.asJava, dataType, s"w${below.schema.size + i}")
+      }
+      below.window(partition, order, named.asJava, frame)
+    }
+    def column(at: (WindowFrame, Int)): Value = windowed.column(first(at._1) + at._2)
+    val values = results.map { case (id, value) => id -> value(column) }
+    val columns = window.child.output.indices.map(i => window.child.output(i) -> windowed.column(i))
+    val scope = new Scope((columns.map(c => c._1.exprId -> c._2) ++ values).toMap)
+    Scope.project(
+      windowed,
+      columns.map(c => c._1.name -> c._2) ++ outputs.map { case (name, e) => name -> ExpressionTranslator(e, scope) })
+  }
+
+  /** With attributes in place of window functions. */
+  private def replaced(e: Expression): Expression = e match {
+    case MakeDecimal(WindowExpression(a @ AggregateExpression(Sum(UnscaledValue(x), context), _, _, _, _), spec), precision, scale, _) =>
+      result(a.copy(aggregateFunction = Sum(x, context)), spec, DecimalType(precision, scale))
+    case WindowExpression(function, spec) => result(function, spec, function.dataType)
+    case _ => e.mapChildren(replaced)
+  }
+
+  private def result(function: Expression, spec: WindowSpecDefinition, dataType: DataType): Attribute = {
+    val attribute = AttributeReference("w", dataType)()
+    results += attribute.exprId -> computed(function, frameOf(spec), dataType)
+    attribute
+  }
+
+  private def computed(function: Expression, frame: WindowFrame, dataType: DataType): (((WindowFrame, Int)) => Value) => Value = {
+    def measure(name: String, argument: Option[Value]) = add(frame, (name, argument.toSeq, Measures.typeOf(name, argument)))
+    def in(e: Expression) = ExpressionTranslator(e, input)
+    function match {
+      case _: RowNumber | _: Rank | _: DenseRank =>
+        val at = add(frame, (function.prettyName, Nil, JumpgateType.INT64.withNullable(false)))
+        column => Values.cast(column(at), JumpgateType.INT32)
+      case AggregateExpression(_, _, true, _, _) => NotOffloaded("window", s"DISTINCT in a window is not offloaded: ${function.sql}")
+      case AggregateExpression(f, _, false, None, _) =>
+        f match {
+          case Sum(e, _) =>
+            val at = measure("sum", Some(in(e)))
+            column => Values.cast(column(at), Values.typeOf(dataType))
+          case Average(e, _) if e.dataType.isInstanceOf[DecimalType] =>
+            val (sum, count) = (measure("sum", Some(in(e))), measure("count", Some(in(e))))
+            column => ExpressionTranslator.quotient(
+              column(sum), Values.cast(column(count), JumpgateType.decimal(19, 0)), dataType.asInstanceOf[DecimalType])
+          case Average(e, _) =>
+            val at = measure("avg", Some(Values.cast(in(e), JumpgateType.FLOAT64)))
+            column => column(at)
+          case Count(Seq(e)) =>
+            val at = if (e.nullable) measure("count", Some(in(e))) else measure("count_star", None)
+            column => column(at)
+          case Min(e) =>
+            val at = measure("min", Some(in(e)))
+            column => column(at)
+          case Max(e) =>
+            val at = measure("max", Some(in(e)))
+            column => column(at)
+          case s: StddevSamp =>
+            val at = measure("stddev", Some(in(s.child)))
+            column => column(at)
+          case _ => NotOffloaded("window", s"${f.prettyName} is not offloaded in a window: ${function.sql}")
+        }
+      case _ => NotOffloaded("window", s"${function.prettyName} is not offloaded in a window: ${function.sql}")
+    }
+  }
+
+  private def add(frame: WindowFrame, call: Call): (WindowFrame, Int) = {
+    val known = calls.getOrElseUpdate(frame, mutable.ArrayBuffer[Call]())
+    known += call
+    (frame, known.size - 1)
+  }
+
+  private def frameOf(spec: WindowSpecDefinition): WindowFrame = spec.frameSpecification match {
+    case SpecifiedWindowFrame(kind, lower, upper) =>
+      val unit = if (kind == RowFrame) "rows" else "range"
+      new WindowFrame(unit, bound(lower, kind), bound(upper, kind))
+    case UnspecifiedFrame => NotOffloaded("window", "a window without a frame")
+  }
+
+  private def bound(e: Expression, kind: FrameType): OptionalLong = e match {
+    case UnboundedPreceding | UnboundedFollowing => OptionalLong.empty()
+    case CurrentRow => OptionalLong.of(0)
+    case Literal(n: Int, _) if kind == RowFrame => OptionalLong.of(n.toLong)
+    case UnaryMinus(Literal(n: Int, _), _) if kind == RowFrame => OptionalLong.of(-n.toLong)
+    case _ => NotOffloaded("window", s"a frame to ${e.sql} is not offloaded")
+  }
+}

@@ -1,0 +1,146 @@
+package io.jumpgate.spark
+
+import io.jumpgate.dataflow.{Dialect, Operator}
+import io.jumpgate.spark.exec.JumpgateExec
+import io.jumpgate.spark.plan.{Dialects, PlanTranslator}
+import java.nio.file.{Files, Path}
+import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.scalatest.BeforeAndAfterAll
+import org.scalatest.funsuite.AnyFunSuite
+import scala.jdk.CollectionConverters._
+
+/** What plans of Spark's become; no service runs. */
+class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
+  private var spark: SparkSession = _
+
+  override def beforeAll(): Unit = {
+    spark = SparkSession
+      .builder()
+      .master("local[1]")
+      .config("spark.plugins", classOf[JumpgatePlugin].getName)
+      .config("spark.jumpgate.offload", "always")
+      .config("spark.driver.host", "127.0.0.1")
+      .config("spark.driver.bindAddress", "127.0.0.1")
+      .config("spark.ui.enabled", "false")
+      .config("spark.sql.warehouse.dir", Files.createTempDirectory("warehouse").toString)
+      .getOrCreate()
+    val folder = Files.createTempDirectory("tables")
+    spark
+      .sql(
+        """select cast(id as int) i, id l, cast(id as double) d, cast(id as decimal(7, 2)) m, cast(id as string) s,
+          |date_add(date'2024-01-01', cast(id as int)) t, array(id) a from range(10)""".stripMargin)
+      .write
+      .parquet(s"$folder/t")
+    spark.read.parquet(s"$folder/t").createOrReplaceTempView("t")
+    spark.range(3).selectExpr("id % 2 p", "id v").write.partitionBy("p").parquet(s"$folder/parts")
+    spark.read.parquet(s"$folder/parts").createOrReplaceTempView("parts")
+  }
+
+  override def afterAll(): Unit = spark.stop()
+
+  private def query(sql: String): DataFrame = spark.sql(sql).asInstanceOf[DataFrame]
+
+  /** The dataflow of a whole query. */
+  private def offloaded(sql: String): Operator =
+    new PlanTranslator(spark)(query(sql).queryExecution.optimizedPlan).fold(
+      refusal => fail(s"${refusal.node.nodeName}: ${refusal.reason}"),
+      identity)
+
+  private def kinds(operator: Operator): Seq[String] = operator.kind +: operator.inputs.asScala.toSeq.flatMap(kinds)
+
+  /** Types of the result. */
+  private def types(sql: String): Seq[String] = offloaded(sql).schema.asScala.map(_.`type`.name).toSeq
+
+  /** Why no operator, or not all, is offloaded. */
+  private def codes(sql: String): Seq[String] =
+    JumpgateExplain.coverage(query(sql).queryExecution.executedPlan).stays.map(_.reason.code)
+
+  test("a query is one node with a summary") {
+    val plan = query("select s, sum(m) from t where i > 3 group by s order by s limit 5").queryExecution.executedPlan
+    assert(plan.collect { case node: JumpgateExec => node }.size == 1)
+    assert(plan.toString.contains("limit, sort, aggregate"))
+    assert(JumpgateExplain.coverage(plan).summary == "6 of 6 operators (100 %)")
+  }
+
+  test("operators keep their order") {
+    assert(kinds(offloaded("select s, sum(m) from t where i > 3 group by s order by s limit 5")) ==
+      Seq("sort", "project", "aggregate", "project", "filter", "project", "read"))
+  }
+
+  test("results have Spark's types") {
+    assert(types("select count(*), sum(i), sum(m), avg(m), avg(i), min(t), max(s) from t") ==
+      Seq("int64", "int64", "decimal(17,2)", "decimal(11,6)", "float64", "date", "string"))
+    assert(types("select i + i, l * l, m + m, m * m, m / m, i / i, i div 2, i % 3, year(t) from t") ==
+      Seq("int32", "int64", "decimal(8,2)", "decimal(15,4)", "decimal(17,10)", "float64", "int64", "int32", "int32"))
+  }
+
+  test("every type of join") {
+    val expected = Map(
+      "join" -> "inner", "left join" -> "left", "full join" -> "full", "left semi join" -> "semi", "left anti join" -> "anti")
+    expected.foreach { case (sql, name) =>
+      val request = offloaded(s"select a.i from t a $sql t b on a.i = b.i and a.d < b.d").request(Dialect.DEFAULT)
+      val joins = request.getOperatorsList.asScala.filter(_.hasJoin).map(_.getJoin.getType)
+      assert(joins.toSeq == Seq(name), sql)
+    }
+  }
+
+  test("not in and exists within a condition are marks") {
+    assert(offloaded("select i from t where i not in (select i from t where i > 2)").toString.contains("\"mark\""))
+    assert(offloaded("select i from t where i > 5 or l in (select l from t)").toString.contains("\"mark\""))
+  }
+
+  test("grouping sets, windows and unions") {
+    assert(kinds(offloaded("select i, s, sum(l) from t group by rollup(i, s)")).contains("union_all"))
+    assert(kinds(offloaded("select i, rank() over (partition by s order by l) r, sum(m) over (partition by s) from t")).contains("window"))
+    assert(kinds(offloaded("select i from t union select i from t")).take(3).contains("aggregate"))
+  }
+
+  test("a subquery's result will be a literal") {
+    val node = query("select i from t where l > (select avg(l) from t)").queryExecution.sparkPlan
+      .collectFirst { case node: JumpgateExec => node }
+    assert(node.exists(_.inner.size == 1))
+  }
+
+  test("partition columns come from folders") {
+    val read = offloaded("select sum(v) from parts where p = 1").request(Dialect.DEFAULT).getOperatorsList.asScala.head.getRead
+    assert(read.getOptionsMap.asScala == Map("partitions" -> "p"))
+  }
+
+  test("reasons for what stays") {
+    assert(codes("select a from t") == Seq("type"))
+    assert(codes("select rand() from t") == Seq("nondeterministic"))
+    assert(codes("select round(d, 1) from t") == Seq("expression"))
+    assert(codes("select cast(d as string) from t") == Seq("cast"))
+    assert(codes("select percentile(l, 0.5) from t") == Seq("aggregate"))
+  }
+
+  test("what stays takes only the columns that it needs") {
+    val node = query("select rand() + i from t where l > 3").queryExecution.sparkPlan
+      .collectFirst { case node: JumpgateExec => node }
+    assert(node.exists(_.output.map(_.name) == Seq("i")))
+  }
+
+  test("a division by zero is what Spark makes of it") {
+    val sql = "select i / i from t"
+    def dialect = Dialects.of(query(sql).queryExecution.optimizedPlan).divisionByZero
+    assert(dialect == "error")
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try assert(dialect == "null")
+    finally spark.conf.unset("spark.sql.ansi.enabled")
+  }
+
+  test("never offloads nothing, and a wrong setting is refused") {
+    spark.conf.set("spark.jumpgate.offload", "never")
+    try assert(query("select i from t").queryExecution.executedPlan.collect { case n: JumpgateExec => n }.isEmpty)
+    finally spark.conf.set("spark.jumpgate.offload", "always")
+    spark.conf.set("spark.jumpgate.offload", "sometimes")
+    val error = intercept[IllegalArgumentException](query("select i from t").queryExecution.executedPlan)
+    spark.conf.set("spark.jumpgate.offload", "always")
+    assert(error.getMessage == "spark.jumpgate.offload is 'sometimes'; it can be `auto`, `always`, `never`")
+  }
+
+  test("docs/spark.md has all settings") {
+    val page = Files.readString(Path.of("../../docs/spark.md"))
+    assert(page.contains(Settings.table), Settings.table)
+  }
+}
