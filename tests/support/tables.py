@@ -124,7 +124,7 @@ def write(table: pa.Table, path: Path, format: str) -> Source:
     found.write(table, path)
     options: dict[str, Any] = {"format": format, **found.written_options}
     schema = schema_of(table)
-    declared = schema is not None and any(f.type.kind.endswith("_ns") for f in schema)  # ORC files do not say so
+    declared = schema is not None and any(f.type.kind.endswith("_ns") for f in schema)  # some files do not say so
     return Source(path, {**options, "schema": schema} if declared or not found.self_describing else options)
 
 

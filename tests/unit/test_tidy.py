@@ -115,6 +115,8 @@ def texts() -> Iterator[tuple[Path, str]]:
 
 def may_name_what_it_checks(path: Path) -> bool:
     """Tests, pages and benchmarks may name one format or type of join; what tests share counts as code."""
+    if "src/test/" in path.as_posix():  # of the clients for the JVM
+        return True
     return path.parts[0] in ("tests", "docs", "bench") and path.parts[:2] != ("tests", "support")
 
 
