@@ -1,6 +1,6 @@
 """Spark with the plugin beside Spark alone: all queries of TPC-DS, with the same cores, over the same files.
 
-    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--only FIGURE …]
+    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--only FIGURE]…
 
 Needs the extras `spark`, `data` and `dev`, and the plugin's jar. Both take turns in one session, warm; a ratio is the
 geometric mean over the queries of Spark's median ÷ that with the plugin.
@@ -201,11 +201,11 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
     parser.add_argument("--queries", type=lambda text: [int(n) for n in text.split(",")], default=[])
-    parser.add_argument("--only", nargs="*", choices=FIGURES, default=list(FIGURES))
+    parser.add_argument("--only", action="append", choices=FIGURES)
     arguments = parser.parse_args()
     bench = Bench(arguments.data.absolute(), arguments.scale, arguments.queries)
     try:
-        for name in arguments.only:
+        for name in arguments.only or FIGURES:
             report(FIGURES[name](bench), arguments.json)
     finally:
         bench.close()
