@@ -33,7 +33,7 @@ from jumpgate.testing.live import agents
 from jumpgate.testing.rig import LocalRig
 from tests.support.fakes import FakeNCA
 
-CASES = 40
+CASES = 60
 #: for liars: enough dataflows that each finds its operator
 FEW = 60
 

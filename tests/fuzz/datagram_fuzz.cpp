@@ -34,9 +34,6 @@ struct Ends {
   explicit Ends(const Shape& shape) : shape(shape) {
     edge.edge = "e1";
     edge.ntf = std::string("jumpgate-ntf 1\nlayout row\nbyte_order big\npacked yes\nalignment 1\n") + shape.fields;
-    jg::ntf::Descriptor descriptor;
-    if (!jg::ntf::parse_descriptor(edge.ntf, &descriptor).ok()) std::abort();
-    edge.columns = descriptor.columns;
     options.slots = shape.slots;
     options.has_rows = !shape.aggregate;
     if (!shape.aggregate) options.words = {64, 32, 32};

@@ -52,7 +52,7 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, texts: list[st
         HERE / f"{format}_fuzz.cpp", CONVERTERS / "readers.cpp", *sorted(CONVERTERS.glob(f"{format}/*.cpp")),
         *sorted(CONVERTERS.glob("text/*.cpp")),
         *(CONVERTERS / f"common/{name}.cpp" for name in ("column_room", "input_file", "read_error")),
-        *(cpp.runtime_source() / f"src/{name}.cpp" for name in ("functions", "cast_functions")),
+        *(cpp.runtime_source() / f"src/functions/{name}.cpp" for name in ("functions", "cast")),
         *([SIMDJSON / "simdjson.cpp"] if format == "json" else []),
     ]  # fmt: skip
     flags = ("-I", str(CONVERTERS), "-isystem", str(SIMDJSON), "-isystem", pa.get_include(), f"-L{library}",

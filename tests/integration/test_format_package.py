@@ -78,7 +78,6 @@ def test_the_command_line_reads_it(python: Path, tmp_path: Path) -> None:
     assert json.loads(run(*jumpgate, "run", "--json", tmp_path / "query.py"))["result"] == [{"t": 42}]
     found = json.loads(run(*jumpgate, "sql", "--json", "--tables", tmp_path, tmp_path / "query.sql"))
     assert found["rows"] == 1 and found["result"] == [[42]]
-    assert "scan_arrow_ipc" in run(*jumpgate, "nca", "list")
 
 
 def test_without_the_package_it_is_unknown(tmp_path: Path) -> None:

@@ -171,6 +171,13 @@ SHAPES: dict[str, list[tuple[Any, ...]]] = {
             (-(2**63), 2**62), (-(2**63),))),
         ("string", "int8"), ("string", "int64", "int64"),
     ],
+    "divide_decimal": [
+        (a, b, *map(as_literal, digits))
+        for a in ("decimal(4, 2)", "decimal(30, 10)", "decimal(38, 0)")
+        for b in ("decimal(4, 2)", "decimal(18, 0)", "decimal(38, 38)")
+        for digits in ((11, 6), (38, 0), (38, 37), (5, 0))
+    ],
+    "float_to_decimal": [("float64", *map(as_literal, digits)) for digits in ((11, 6), (38, 0), (38, 30), (3, 2))],
     "left": [("string", t) for t in ("int8", "int64")],
     "right": [("string", t) for t in ("int8", "int64")],
     "repeat": [("string", t) for t in ("int8", "int64")],

@@ -312,7 +312,7 @@ def test_a_stopped_agent_is_named_and_replaced(
         for i in ("i0", "i1"):
             rig.lifecycle.script(i, stage1=WAIT)
         task = await rig.running(await rig.submit(rig.plan(), stall_timeout_ms=200))
-        os.kill(rig.engine.agents["host1"].process.pid, signal.SIGSTOP)
+        os.kill(rig.engine.agents.own["host1"].process.pid, signal.SIGSTOP)
         error = await task
         assert isinstance(error, errors.TimedOut)
         assert "no answer for 0.2 s from i0 on host 'host1'" in error.message

@@ -119,7 +119,7 @@ def test_a_changing_answer_is_found() -> None:
 
 
 def test_an_impossible_cost_is_found() -> None:
-    assert "are no times" in findings(Filters("free", speeds_of=Speeds(setup_s=-1.0), runs=Runs()))
+    assert "are not times" in findings(Filters("free", speeds_of=Speeds(setup_s=-1.0), runs=Runs()))
     assert "nobody counts: juggle" in findings(Filters("odd", speeds_of=Speeds({"juggle": 1.0}), runs=Runs()))
 
 
