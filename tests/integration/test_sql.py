@@ -210,7 +210,7 @@ def test_parameters_are_values(small: Connection, mode: str) -> None:
     assert small.sql("SELECT id FROM item WHERE price = $p", {"p": Decimal("0.10")}, offload=mode).to_pylist() == [
         {"id": 4}
     ]
-    with pytest.raises(InvalidSql, match="parameter 1: object is no SQL value"):
+    with pytest.raises(InvalidSql, match="parameter 1: object is not an SQL value"):
         small.sql(text, [object(), 1])
 
 

@@ -62,7 +62,7 @@ def invalid_sql(
         name = column.group(1).replace('"', "")
         valid = _VALID.search(said)
         return _at_name(f"there is no column {name!r}{_suggest_column(name, valid)}", text, name, name=name)
-    message = plain(said) or "the text is no SQL query"
+    message = plain(said) or "the text is not an SQL query"
     named = _NAMED.search(message)
     return _at_name(message, text, named.group(1)) if named else InvalidSql(message)
 

@@ -161,7 +161,7 @@ def stream(frame: datafusion.DataFrame) -> Iterator[pa.RecordBatch]:
             yield batch.to_pyarrow()
     except JumpgateError:
         raise
-    except BaseException as error:  # a panic of DataFusion is no Exception
+    except BaseException as error:  # a panic of DataFusion is not an Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
             raise
         raise from_datafusion(error) from error
