@@ -138,7 +138,10 @@ def from_datafusion(error: BaseException) -> JumpgateError:
     if "cast error" in lowered or "cannot cast" in lowered:
         return errors.InvalidCast(message)
     if "resources exhausted" in lowered:
-        return errors.MemoryLimit(message)
+        return errors.MemoryLimit(
+            "what DataFusion computes here needs more than its share of the memory; offload='always' may need"
+            f" less, as may fewer rows or columns before joins and groups ({plain(said)})"
+        )
     if any(word in lowered for word in ("parquet error", "json error", "csv error", "object store error", "ioerror")):
         return errors.DataError(message)
     if any(word in lowered for word in ("not implemented", "physical plan does not support", "placeholder '")):
