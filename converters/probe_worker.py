@@ -20,6 +20,7 @@ from typing import Any
 
 from jumpgate.converters import probe_wire as wire
 from jumpgate.converters import schema, selection, statistics
+from jumpgate.converters.parquet import pages
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
@@ -32,6 +33,8 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
+    "with_checksums": pages.with_checksums,
+    "pages": pages.check,
 }
 
 

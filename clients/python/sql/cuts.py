@@ -241,6 +241,15 @@ def scans(plan: pb.Plan, nests: bool = True) -> Iterator[pb.Scan]:
             stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
 
 
+def read_here(split: Split, root: Node) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """Of each scan by which DataFusion reads a table itself, its name and columns (None: all)."""
+    plan = root.plan if split.whole else split.rest
+    for scan in scans(plan) if plan is not None else ():
+        if not any(path.startswith((CUT, DATA)) for path in scan.paths):
+            columns = tuple(scan.projection.names) if scan.HasField("projection") else None
+            yield relations.table_name(scan.table), columns
+
+
 def point_to_table(scan: pb.Scan, table: Table) -> None:
     """Makes a scan read the files of a table that DataFusion reads itself, or its Arrow data."""
     scan.ClearField("paths")
