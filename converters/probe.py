@@ -102,6 +102,11 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
     )
 
 
+def has_encrypted_columns(files: tuple[str, ...]) -> bool:
+    """Of Parquet files. Raises FileUnreadable, MalformedData."""
+    return bool(_answers.to(_Question("encrypted", files, tuple(map(file_state, files)), ())))
+
+
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
     """Compares the checksums of these columns' pages in Parquet files, for who reads them without.
 

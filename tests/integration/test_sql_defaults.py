@@ -16,7 +16,7 @@ from tests.support.alike import unlike
 
 TEXTS = (
     "SELECT id, lag(i, 1, i) OVER (ORDER BY id) AS a FROM t",
-    "SELECT id, lead(s, 2, s || '!') OVER w AS a, sum(i) OVER w AS b FROM t WINDOW w AS (PARTITION BY g ORDER BY id)",
+    "SELECT id, lead(s, 2, s || '!') OVER w AS a, max(i) OVER w AS b FROM t WINDOW w AS (PARTITION BY g ORDER BY id)",
     "SELECT id, lag(i, 1, i * 10) OVER w AS a, lag(i, 1, i) OVER w AS b, lag(i, 1) OVER w AS c, "
     "lag(i, 1, 7) OVER w AS d, lead(i, 3, id - 1) OVER w AS e FROM t WINDOW w AS (PARTITION BY g ORDER BY id)",
     "SELECT id, lag(i, 2, id) IGNORE NULLS OVER (ORDER BY id) AS a FROM t",

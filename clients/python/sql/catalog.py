@@ -25,7 +25,7 @@ class Table:
     """One registered table: files to `read`, or `data` as an Arrow table; exactly one of them is there.
 
     schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have. closed: DataFusion
-    cannot open its files.
+    does not open its files.
     """
 
     name: str

@@ -28,14 +28,14 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
-from jumpgate.converters.probe import check_pages, infer_schema
+from jumpgate.converters.probe import check_pages, has_encrypted_columns, infer_schema
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, JumpgateError, MalformedData, SchemaMismatch
+from jumpgate.errors import ConfigError, JumpgateError, SchemaMismatch
 from jumpgate.service import calibration
 
 OFFLOAD = ("auto", "always", "never")
@@ -106,10 +106,10 @@ class Connection:
         ):
             table = file_table(name, source, format, schema, options)
             if table.read is not None and not table.is_converted:
-                try:
-                    table = replace(table, schema=local.parquet_schema(self.local, table.read))
-                except MalformedData:  # to DataFusion, as files with encrypted columns are
+                if has_encrypted_columns(table.read.files):
                     table = replace(table, closed=True)
+                else:
+                    table = replace(table, schema=local.parquet_schema(self.local, table.read))
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 
