@@ -2,7 +2,7 @@ package io.jumpgate.spark.exec
 
 import io.jumpgate.JumpgateException
 import io.jumpgate.spark.plan.{ExpressionTranslator, PlanTranslator, Summary}
-import io.jumpgate.spark.{JumpgateExecutor, Settings}
+import io.jumpgate.spark.Settings
 import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -13,9 +13,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{LeafExecNode, RowToColumnarExec, SQLExecution, ScalarSubquery => ExecutedSubquery}
 import org.apache.spark.sql.jumpgate.Sessions
-import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnarBatch
-import org.apache.spark.{Partition => SparkPartition, SparkContext, TaskContext}
 
 /**
  * A part of a query that Jumpgate computes. Executing it runs the job to its end: what was received is read only when all of it is
@@ -62,7 +60,9 @@ case class JumpgateExec(
       metrics("setup") += result.setupMs
       metrics("execution") += result.executionMs
       post()
-      new ReceivedRDD(sparkContext, result, output.map(_.dataType).toArray, metrics("numOutputRows"))
+      val rows = new ReceivedRDD(sparkContext, result, output.map(_.dataType).toArray, metrics("numOutputRows"))
+      Submissions.keepFor(rows, result)
+      rows
     } catch {
       case e: JumpgateException => instead(e)
     }
@@ -71,9 +71,9 @@ case class JumpgateExec(
   private def received(): Result = {
     val plan = resolved
     val root = new PlanTranslator(classic)(plan).fold(
-      refusal => throw new JumpgateException(refusal.reason.code, refusal.reason.sentence),
+      refusal => throw new JumpgateException(refusal.reason.code.text, refusal.reason.sentence),
       identity)
-    Submissions.result(sparkContext, conf, plan, root, if (ordered) 1 else partitions)
+    Submissions.result(classic, plan, root, if (ordered) 1 else partitions)
   }
 
   /** The plan with the results of its subqueries. */
@@ -120,26 +120,3 @@ object JumpgateExec {
     case _ => false
   }
 }
-
-/** A received partition for each of its own, read where it was received. */
-final class ReceivedRDD(context: SparkContext, result: Result, types: Array[DataType], rows: SQLMetric)
-    extends RDD[ColumnarBatch](context, Nil) {
-  private val received = result.name
-  private val locations = result.locations
-
-  override protected def getPartitions: Array[SparkPartition] =
-    locations.indices.map(ReceivedPartition(_): SparkPartition).toArray
-
-  override protected def getPreferredLocations(partition: SparkPartition): Seq[String] = Seq(locations(partition.index))
-
-  override def compute(partition: SparkPartition, context: TaskContext): Iterator[ColumnarBatch] = {
-    val results = JumpgateExecutor.results
-    context.addTaskCompletionListener[Unit](_ => results.read(received, partition.index))
-    results.frames(received, partition.index).iterator.map { frame =>
-      rows += frame.rows
-      FrameVector.batch(frame, types)
-    }
-  }
-}
-
-private final case class ReceivedPartition(index: Int) extends SparkPartition

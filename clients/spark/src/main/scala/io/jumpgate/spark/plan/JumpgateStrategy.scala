@@ -1,5 +1,6 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.explain.Reason
 import io.jumpgate.spark.Settings
 import io.jumpgate.spark.exec.JumpgateExec
 import org.apache.spark.sql.catalyst.expressions.{Attribute, NamedExpression}

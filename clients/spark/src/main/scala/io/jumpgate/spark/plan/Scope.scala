@@ -2,6 +2,7 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.{Expression => Request, Field, Operator}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import scala.jdk.CollectionConverters._
 
@@ -9,7 +10,7 @@ import scala.jdk.CollectionConverters._
 final class Scope(values: Map[ExprId, Value]) {
   def apply(attribute: Attribute): Value = {
     Values.typeOf(attribute.dataType)
-    values.getOrElse(attribute.exprId, NotOffloaded("column", s"${attribute.name} is no column of its input"))
+    values.getOrElse(attribute.exprId, NotOffloaded(Code.COLUMN, s"${attribute.name} is no column of its input"))
   }
 }
 

@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import scala.jdk.CollectionConverters._
@@ -21,7 +22,7 @@ object Values {
     case TimestampNTZType => JumpgateType.TIMESTAMP
     case StringType => JumpgateType.STRING
     case BinaryType => JumpgateType.BINARY
-    case other => NotOffloaded("type", s"there is no exact counterpart of ${other.simpleString}")
+    case other => NotOffloaded(Code.TYPE, s"there is no exact counterpart of ${other.simpleString}")
   }
 
   /** Whether [[typeOf]] has an answer. */
@@ -84,9 +85,9 @@ object Values {
     case (x: JumpgateType.Decimal, y: JumpgateType.Decimal) =>
       val scale = x.scale.max(y.scale)
       val precision = (x.precision - x.scale).max(y.precision - y.scale) + scale
-      if (precision > DecimalType.MAX_PRECISION) NotOffloaded("decimal", s"${x.name} and ${y.name} need more than 38 digits together")
+      if (precision > DecimalType.MAX_PRECISION) NotOffloaded(Code.DECIMAL, s"${x.name} and ${y.name} need more than 38 digits together")
       val wide = JumpgateType.decimal(precision, scale)
       (cast(a, wide), cast(b, wide))
-    case (x, y) => NotOffloaded("type", s"${x.name} beside ${y.name}")
+    case (x, y) => NotOffloaded(Code.TYPE, s"${x.name} beside ${y.name}")
   }
 }
