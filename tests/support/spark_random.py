@@ -38,6 +38,13 @@ COLUMNS: dict[str, tuple[str, list[Any]]] = {
             for t in ((1969, 12, 31, 23, 59, 59, 999999), (1970, 1, 1), (2024, 2, 29, 12, 34, 56, 789000))
         ],
     ),
+    "z": (
+        "timestamp",
+        [
+            datetime.datetime(*t, tzinfo=datetime.UTC)
+            for t in ((1969, 12, 31, 23, 59, 59, 999999), (1970, 1, 1), (2024, 3, 31, 1, 30))
+        ],
+    ),
 }
 T = TypeVar("T")
 #: in texts of queries, by kind
@@ -48,11 +55,12 @@ LITERALS: dict[str, list[str]] = {
     "text": ["''", "'a'", "'ab'", "'Grüße'", "'b%'", "cast(null as string)"],
     "date": ["date'1969-12-31'", "date'2024-02-29'", "date'9999-12-31'"],
     "moment": ["timestamp_ntz'1970-01-01 00:00:00'", "timestamp_ntz'2024-02-29 12:34:56.789'"],
+    "instant": ["timestamp_ltz'1970-01-01 00:00:00Z'", "timestamp_ltz'2024-03-31 03:30:00+02:00'"],
     "truth": ["true", "false", "cast(null as boolean)"],
 }
 KINDS = {
     "number": ("s8", "i", "l"), "float": ("f", "x", "r"), "decimal": ("m", "d"), "text": ("s",), "date": ("w",),
-    "moment": ("n",), "truth": ("b",),
+    "moment": ("n",), "instant": ("z",), "truth": ("b",),
 }  # fmt: skip
 #: NaN and infinities are texts in JSON, which Spark reads as numbers and Jumpgate does not
 FINITE_IN = "json"
@@ -68,6 +76,7 @@ class Query:
 
 def write(spark: Spark, folder: Path) -> None:
     """The tables in every format, as views `t_orc` …"""
+    spark.session.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     for name, rows in ROWS.items():
         chance = random.Random(name)
         schema = ", ".join(["id int", *(f"{column} {type}" for column, (type, _) in COLUMNS.items())])

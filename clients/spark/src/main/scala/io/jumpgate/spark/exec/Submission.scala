@@ -69,9 +69,8 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
       val places = used.zipWithIndex.map { case (r, i) =>
         received(r).copies.get(i).fold[Place](Held(r.executor, s"executor_${r.host}_${r.executor}"))(Copied)
       }
-      val all = received.values
       Result(
-        name, job.descriptor.text, places, all.map(_.rows).sum, all.map(_.bytes).sum,
+        name, job.descriptor.text, places, received.values.map(_.bytes).sum,
         setupMs = (ready - started) / 1000000, executionMs = (done - ready) / 1000000)
     } catch {
       // what failed first explains why the job was cancelled

@@ -2,6 +2,7 @@ package io.jumpgate.spark.exec
 
 import io.jumpgate.client.JumpgateClient
 import io.jumpgate.dataflow.Operator
+import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
 import io.jumpgate.spark.Settings
 import java.lang.ref.Cleaner
 import java.util.concurrent.ConcurrentHashMap
@@ -27,7 +28,16 @@ final case class Held(executor: String, location: String) extends Place
 final case class Copied(frames: Seq[FrameCopy]) extends Place
 
 /** A complete result: its network tuple format, where each partition is, and what it took. */
-final case class Result(name: String, format: String, places: Seq[Place], rows: Long, bytes: Long, setupMs: Long, executionMs: Long)
+final case class Result(name: String, format: String, places: Seq[Place], bytes: Long, setupMs: Long, executionMs: Long) {
+  /** Whether no executor keeps any of it. */
+  def isCopied: Boolean = places.forall(_.isInstanceOf[Copied])
+
+  /** Of one that is copied. Whoever takes a frame closes it. */
+  def frames: Iterator[ColumnarFrame] = {
+    val descriptor = Descriptor.parse(format)
+    places.iterator.collect { case Copied(frames) => frames }.flatten.map(c => ColumnarFrame.of(descriptor, c.bytes, c.rows))
+  }
+}
 
 /** Runs jobs for queries, on the driver. Within a query, equal parts of it are computed once. */
 object Submissions extends SparkListener {
@@ -68,7 +78,7 @@ object Submissions extends SparkListener {
 
   /** Of what is read outside of a query, which would end, the results are dropped with the RDD that reads them. */
   def keepFor(rdd: ReceivedRDD, result: Result): Unit =
-    if (isHeld(result) && rdd.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY) == null)
+    if (!result.isCopied && rdd.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY) == null)
       cleaner.register(rdd, () => Receivers.all.foreach(Receivers.tell(_, Drop(result.name))))
 
   /** Of the service that the settings name. */
@@ -84,10 +94,7 @@ object Submissions extends SparkListener {
     case _ =>
   }
 
-  private def ended(result: Result): Unit = if (isHeld(result)) Receivers.all.foreach(Receivers.tell(_, Ended(result.name)))
-
-  /** Whether executors keep any of it. */
-  private def isHeld(result: Result): Boolean = result.places.exists(_.isInstanceOf[Held])
+  private def ended(result: Result): Unit = if (!result.isCopied) Receivers.all.foreach(Receivers.tell(_, Ended(result.name)))
 
   override def onExecutorRemoved(removed: SparkListenerExecutorRemoved): Unit = Receivers.remove(removed.executorId)
 

@@ -24,7 +24,7 @@ final class PlanTranslator(session: SparkSession) {
   def apply(plan: LogicalPlan): Either[Refusal, Operator] =
     try {
       val root = translate(plan)
-      plan.output.find(a => !Values.hasType(a.dataType)).foreach { a =>
+      plan.output.zip(root.schema.asScala).find { case (a, column) => !Values.fits(a.dataType, column.`type`) }.foreach { case (a, _) =>
         throw new Refused(Refusal(plan, new Reason(Code.TYPE, s"${a.name} is ${a.dataType.simpleString}")))
       }
       scala.util.Right(root)

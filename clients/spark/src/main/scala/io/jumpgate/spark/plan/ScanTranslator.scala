@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.types.TimestampType
 import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
@@ -33,7 +34,8 @@ private final class ScanTranslator(session: SparkSession) {
     if (partitions.nonEmpty) paths.foreach(requireFolders(_, partitions))
     val names = relation.dataSchema.fieldNames.toSet ++ partitions
     output.find(a => !names(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
-    val (known, other) = output.partition(a => Values.hasType(a.dataType))
+    // moments are texts in JSON, and in ORC those of a clock, which Spark's session time zone tells
+    val (known, other) = output.partition(a => Values.hasType(a.dataType) && (a.dataType != TimestampType || format == "parquet"))
     if (known.isEmpty) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
     val fields = known.map(a => new Field(a.name, Values.typeOf(a.dataType)))
     val folders = if (partitions.isEmpty) Map.empty else Map("partitions" -> partitions.map(encoded).mkString(","))
