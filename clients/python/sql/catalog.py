@@ -81,7 +81,7 @@ class Catalog:
 
     def add(self, table: Table) -> Table:
         """Takes the place of a table of the same name; if it cannot, that one stays. Raises InvalidDataflow if the name
-        is no name of a table, and what `changed` does."""
+        is not the name of a table, and what `changed` does."""
         if not table.name or "." in table.name or '"' in table.name:
             raise InvalidDataflow(f"register: {table.name!r} cannot name a table: no '.' and no '\"', not empty")
         with self._lock:

@@ -75,7 +75,7 @@ class Connection:
         self._experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
-        prober.hold()  # its start is no part of the first query's time
+        prober.hold()  # its start is not part of the first query's time
         self._holds = True
 
     @property
@@ -240,7 +240,7 @@ class Connection:
 
     def _register(self, context: datafusion.SessionContext, table: Table, path: str | None = None) -> None:
         """A table as DataFusion reads it: itself, or from the Arrow file of that path. A converted table without one is
-        only known by its columns: what would be read is no Arrow file."""
+        only known by its columns: what would be read is not an Arrow file."""
         name = quoted(table.name)
         if table.is_converted:
             context.register_arrow(name, f"file://{path or sys.executable}", schema=table.schema, file_extension="")

@@ -138,7 +138,7 @@ class Frontend:
             fields = self._context.create_dataframe_from_logical_plan(logical).schema()
             schema = pa.schema([pa.field(n, f.type, f.nullable) for f, n in zip(fields, names, strict=True)])
             shown = str(logical.display_indent())
-        except BaseException as error:  # a panic of DataFusion is no Exception
+        except BaseException as error:  # a panic of DataFusion is not an Exception
             raise planning_error(error, Rewritten(text, text), tables) from error
         for field in schema:
             if field.type.id == pa.lib.Type_INTERVAL_MONTHS:
@@ -198,7 +198,7 @@ class Frontend:
             return multisets.counted(frame, context) if _has_multisets(prepared.text) else frame
         except InvalidSql:
             raise
-        except BaseException as error:  # a panic of DataFusion is no Exception
+        except BaseException as error:  # a panic of DataFusion is not an Exception
             raise planning_error(error, prepared, tables) from error
 
     def write_schema(self, scan: Scan, table: Table) -> None:
@@ -263,7 +263,7 @@ def parameter_values(parameters: Sequence[Any] | Mapping[str, Any]) -> dict[str,
         try:
             values[str(name)] = value if isinstance(value, pa.Scalar) else pa.scalar(value)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise InvalidSql(f"parameter {name}: {type(value).__name__} is no SQL value: {error}") from None
+            raise InvalidSql(f"parameter {name}: {type(value).__name__} is not an SQL value: {error}") from None
     return values or None
 
 

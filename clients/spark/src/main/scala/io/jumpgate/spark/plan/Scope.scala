@@ -9,7 +9,7 @@ import scala.jdk.CollectionConverters._
 /** What attributes mean to an expression. */
 final class Scope(values: Map[ExprId, Value]) {
   def apply(attribute: Attribute): Value = {
-    val value = values.getOrElse(attribute.exprId, NotOffloaded(Code.COLUMN, s"${attribute.name} is no column of its input"))
+    val value = values.getOrElse(attribute.exprId, NotOffloaded(Code.COLUMN, s"${attribute.name} is not a column of its input"))
     if (!Values.fits(attribute.dataType, value.dataType)) {
       Values.typeOf(attribute.dataType)
       NotOffloaded(Code.TYPE, s"the files of ${attribute.name} do not say which moments it has")
