@@ -12,7 +12,7 @@ import org.apache.spark.{Partition => SparkPartition, SparkContext, TaskContext}
 /** A received partition for each of its own, with the rows that came with it, or read where it was received. */
 final class ReceivedRDD(context: SparkContext, @transient private val result: Result, types: Array[DataType], rows: SQLMetric)
     extends RDD[ColumnarBatch](context, Nil) {
-  private val name = result.name
+  private val received = result.name
   private val format = result.format
   @transient private lazy val descriptor = Descriptor.parse(format)
 
@@ -38,12 +38,12 @@ final class ReceivedRDD(context: SparkContext, @transient private val result: Re
 
   private def held(executor: String, partition: Int, task: TaskContext): Iterator[ColumnarFrame] = {
     val results = JumpgateExecutor.results
-    results.frames(name, partition) match {
+    results.frames(received, partition) match {
       case Some(frames) =>
-        task.addTaskCompletionListener[Unit](_ => results.read(name, partition))
+        task.addTaskCompletionListener[Unit](_ => results.read(received, partition))
         frames.iterator
       case None =>
-        val copies = Iterator.from(0).map(n => JumpgateExecutor.fetch(executor, Fetch(name, partition, n)))
+        val copies = Iterator.from(0).map(n => JumpgateExecutor.fetch(executor, Fetch(received, partition, n)))
         copies.takeWhile(_.isDefined).flatten.map(opened(_, task))
     }
   }
