@@ -54,6 +54,7 @@ from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import ConfigError
+from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, facing, host_of
@@ -145,8 +146,7 @@ class Config:
 
 
 def this_machine(name: str = "local", cores: int = 0) -> HostConfig:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return HostConfig(Device(name, "host", cores or len(os.sched_getaffinity(0)), memory))
+    return HostConfig(Device(name, "host", cores or len(os.sched_getaffinity(0)), memory_bytes()))
 
 
 def local_hosts(count: int, cores: int = 0) -> Config:

@@ -121,7 +121,7 @@ def test_explain_shows_what_is_offloaded_and_why_the_rest_is_not(
 
 
 def test_what_spark_reads_otherwise_is_left_to_spark(session: SparkSession, tmp_path: Path) -> None:
-    """Spark has NULL for values of other types, and for lines that are no JSON."""
+    """Spark has NULL for values of other types, and for lines that are not JSON."""
     (tmp_path / "t.json").write_text('{"a": 1}\n{"a": "2"}\n{"a": 3.0}\n{"a": \n')
     session.read.schema("a int").json(str(tmp_path)).createOrReplaceTempView("odd")
     before = fallbacks(session)

@@ -55,6 +55,11 @@ def plain(table: pa.Table) -> pa.Table:
     return table
 
 
+def nullable(table: pa.Table) -> pa.Table:
+    """The same table; what may be NULL is not said, as text files cannot say it."""
+    return table.cast(pa.schema([column.with_nullable(True) for column in table.schema]))
+
+
 def _plain_type(type: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type):
         return _plain_type(type.value_type)

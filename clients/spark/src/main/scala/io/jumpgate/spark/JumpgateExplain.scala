@@ -48,7 +48,7 @@ object JumpgateExplain {
     plan +: (children ++ plan.subqueries).flatMap(below)
   }
 
-  /** What only moves or converts rows is no operator of the query. */
+  /** What only moves or converts rows is not an operator of the query. */
   private def counts(plan: SparkPlan): Boolean = plan match {
     case _: JumpgateExec | _: AdaptiveSparkPlanExec | _: QueryStageExec | _: Exchange | _: ReusedExchangeExec => false
     case _: ColumnarToRowExec | _: InputAdapter | _: WholeStageCodegenExec => false

@@ -9,7 +9,7 @@ import scala.jdk.CollectionConverters._
 final class Scope(values: Map[ExprId, Value]) {
   def apply(attribute: Attribute): Value = {
     Values.typeOf(attribute.dataType)
-    values.getOrElse(attribute.exprId, NotOffloaded("column", s"${attribute.name} is no column of its input"))
+    values.getOrElse(attribute.exprId, NotOffloaded("column", s"${attribute.name} is not a column of its input"))
   }
 }
 
