@@ -61,6 +61,8 @@ def nullable(table: pa.Table) -> pa.Table:
 
 
 def _plain_type(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type) and type.unit == "s":  # which Parquet does not have
+        return pa.timestamp("ms", type.tz)
     if pa.types.is_dictionary(type):
         return _plain_type(type.value_type)
     if pa.types.is_list(type) or pa.types.is_large_list(type):

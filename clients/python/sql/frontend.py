@@ -15,7 +15,7 @@ import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, full_joins, functions, limits, local, membership, months, refusals
+from jumpgate.client.sql import duckdb_text, full_joins, functions, intervals, limits, local, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
@@ -145,9 +145,9 @@ class Frontend:
         except BaseException as error:  # a panic of DataFusion is not an Exception
             raise planning_error(error, Rewritten(text, text), tables) from error
         for field in schema:
-            if months.is_of(field.type):
+            if kind := intervals.kind(field.type):
                 raise InvalidSql(
-                    f"column '{field.name}' is an interval of months, which pyarrow cannot hold; cast it to text"
+                    f"column '{field.name}' is an interval of {kind}, which pyarrow cannot hold; cast it to text"
                 )
         plan, reason = self._encoded(logical, shown)
         scanned = {name.rpartition(".")[2] for name in _SCAN.findall(shown)}
@@ -199,7 +199,7 @@ class Frontend:
             self._exact[context] = exact
         try:
             frame = context.sql(prepared.text, options=READ_ONLY, param_values=values)
-            return months.written(multisets.counted(frame, context) if _has_multisets(prepared.text) else frame)
+            return intervals.written(multisets.counted(frame, context) if _has_multisets(prepared.text) else frame)
         except InvalidSql:
             raise
         except BaseException as error:  # a panic of DataFusion is not an Exception
