@@ -120,7 +120,8 @@ def is_usable(path: Path) -> bool:
         return False
     if seal.is_sealed(path):
         return True
-    print(f"jumpgate: {path} is not what was built here: it is built again", file=sys.stderr, flush=True)
+    if seal.beside(path).exists():  # else an earlier version built it
+        print(f"jumpgate: {path} is not what was built here: it is built again", file=sys.stderr, flush=True)
     return False
 
 

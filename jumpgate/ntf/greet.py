@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import selectors
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -18,11 +17,10 @@ from jumpgate.errors import JumpgateError, ProtocolError, Unreachable
 from jumpgate.ntf.descriptor import Descriptor, first_difference
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, error_frame, parse_header
 from jumpgate.trust.edges import JobCertificate
+from jumpgate.trust.tls_socket import TlsSocket
 
 #: connections that have not greeted yet, at once; the oldest makes room for another
 HANDSHAKES_MAX = 64
-#: more must come first, over a socket that does not block
-WAITS = (BlockingIOError, ssl.SSLWantReadError)
 #: of a greeting, read at once
 PIECE_BYTES = 64 << 10
 #: after an accept that the system refused (no descriptors left)
@@ -51,11 +49,6 @@ class _Stranger:
     socket: socket.socket
     deadline: float
     greeting: bytearray = field(default_factory=bytearray)
-
-    def shake_hands(self) -> None:
-        """Raises OSError: WAITS where more must come."""
-        if isinstance(self.socket, ssl.SSLSocket) and self.socket.version() is None:
-            self.socket.do_handshake()
 
 
 class Greeter:
@@ -124,8 +117,7 @@ class Greeter:
             return
         connection.setblocking(False)
         if self._expected.certificate is not None:
-            context = self._expected.certificate.context(server=True)
-            connection = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            connection = TlsSocket(connection, self._expected.certificate.context(server=True))
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         stranger = _Stranger(connection, time.monotonic() + self._expected.timeout_s)
         self._strangers.append(stranger)
@@ -135,12 +127,13 @@ class Greeter:
         """Reads what has come of a greeting. Raises ProtocolError where a producer disagrees."""
         expected = self._expected
         try:
-            stranger.shake_hands()
+            if isinstance(stranger.socket, TlsSocket):
+                stranger.socket.shake_hands()
             while (hello := _read_greeting(stranger)) is None:
                 pass
             if not hmac.compare_digest(hello.token.encode(), expected.token.encode()) or hello.job != expected.job:
                 raise ProtocolError("the job or its token is not the one that is expected here")
-        except WAITS:
+        except BlockingIOError:
             return
         except (ProtocolError, OSError) as error:
             if isinstance(error, ProtocolError):
@@ -187,8 +180,8 @@ class Greeter:
 
 
 def _read_greeting(stranger: _Stranger) -> Hello | None:
-    """The greeting once it is complete. Raises OSError if the connection ended, or WAITS, ProtocolError on other
-    bytes."""
+    """The greeting once it is complete. Raises OSError if the connection ended, BlockingIOError if more must come,
+    ProtocolError on other bytes."""
     wanted = HEADER_BYTES
     if len(stranger.greeting) >= HEADER_BYTES:
         wanted += parse_header(bytes(stranger.greeting[:HEADER_BYTES])).length

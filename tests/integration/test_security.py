@@ -61,8 +61,7 @@ def shared_folder() -> Iterator[Path]:
 
 
 def as_nobody(imports: str, program: str, *arguments: object) -> dict[str, Any]:
-    """What a Python program of another user, with no more than its own rights, prints as JSON. It becomes that user once
-    it has loaded what may be for root's eyes only."""
+    """What a Python program of another user prints as JSON; its imports, maybe for root's eyes only, come first."""
     become = f"import os; os.setgroups([]); os.setresgid(*[{NOBODY}] * 3); os.setresuid(*[{NOBODY}] * 3)"
     done = subprocess.run(
         [sys.executable, "-c", f"import json, sys\n{imports}\n{become}\n{program}", *map(str, arguments)],
@@ -305,7 +304,8 @@ def tls_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return certificates.issue(authority, "here", ["127.0.0.1"])
 
 
-def test_answers_over_encrypted_edges_are_the_same(tls_folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefer", [(), ("engine",)], ids=["C++", "Python"])
+def test_answers_over_encrypted_edges_are_the_same(prefer: tuple[str, ...], tls_folder: Path, tmp_path: Path) -> None:
     """Between instances, in both directions of a shuffle, and to the client; of long rows and of many."""
     rows = 300_000
     table = pa.table(
@@ -324,10 +324,14 @@ def test_answers_over_encrypted_edges_are_the_same(tls_folder: Path, tmp_path: P
     for encryption in (None, TlsConfig(str(tls_folder))):
         service = embedded.start(replace(local_hosts(2), tls=encryption))
         try:
-            with Session(service.address, parallelism=2) as session:
-                found.append([session.run(flow).to_arrow() for flow in flows])
+            with Session(service.address, parallelism=2, prefer=prefer) as session:
+                results = [session.run(flow) for flow in flows]
+                found.append([result.to_arrow() for result in results])
+                records = [session.describe(result.job).record or {} for result in results]
         finally:
             service.close()
+        used = {instance["nca"] for record in records for instance in record["instances"]}
+        assert set(prefer) <= used
     plain, encrypted = found
     assert encrypted == plain
     assert plain[0].num_rows == rows
