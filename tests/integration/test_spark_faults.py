@@ -10,6 +10,8 @@ from tests.support import spark_faults
 from tests.support.spark import Spark, equal, own
 from tests.support.spark_faults import FAULTS, Fault, Trial
 
+pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
+
 
 @pytest.fixture(scope="module")
 def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:

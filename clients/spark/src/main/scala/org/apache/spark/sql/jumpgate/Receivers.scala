@@ -111,6 +111,12 @@ object Receivers {
   def fetch(executor: String, request: Fetch): Option[FrameCopy] =
     ask(Option(known.get(executor)).getOrElse(throw lost(executor, null)), request)
 
+  /** By which an executor is reached; one that is not the driver listens to no requests of others, so its blocks say it. */
+  def host: String = {
+    val env = SparkEnv.get
+    Option(env.rpcEnv.address).fold(env.blockManager.blockManagerId.host)(_.host)
+  }
+
   /** On an executor: starts to answer. */
   def serve(executor: String, host: String, results: Results): Register = {
     val env = SparkEnv.get.rpcEnv
