@@ -61,7 +61,7 @@ object JumpgateExecutor {
   @volatile private var driver: PluginContext = _
 
   private[spark] def fetch(executor: String, frame: Fetch): Option[FrameCopy] =
-    driver.ask(FetchFrom(executor, frame)).asInstanceOf[Option[FrameCopy]]
+    Receivers.fetched(driver.ask(FetchFrom(executor, frame)))
 
   private[spark] def isRunning(job: String): Boolean = driver.ask(IsRunning(job)).asInstanceOf[Boolean]
 }
