@@ -16,6 +16,7 @@ EXTRAS = {
     "finsy": "switch",
     "numpy": "switch",
     "pandas": "dataframes",
+    "paramiko": "ssh",
     "polars": "dataframes",
     "pyspark": "spark",
     "substrait": "sql",

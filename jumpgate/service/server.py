@@ -72,6 +72,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:
         """Planned and compiled; planned again without a host that turns out not to answer."""
+        await self.engine.agents.meet()
         while True:
             lost = self.engine.lost
             # on a thread: files on a slow disk must not keep other jobs waiting
@@ -106,7 +107,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
             try:
-                async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
+                async with contextlib.aclosing(self.engine.execute(request.job_id, context.peer())) as events:
                     async for event in events:
                         detail = "" if event.counters is None else json.dumps(event.counters)
                         await context.write(
@@ -141,6 +142,14 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
         return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs()])
 
+    async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
+        async def look() -> pb.LookResponse:
+            await self.engine.agents.meet()
+            read = await self.engine.located.look(list(request.paths), request.format, dict(request.options))
+            return pb.LookResponse(read=proto.encode(read))
+
+        return await _answered(context, look)
+
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
             if request.job_id:
@@ -152,6 +161,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 # the plan is remembered: a dataflow that ends with a Send may be submitted next
                 return self._plan(pb.SubmitRequest(dataflow=request.dataflow, options=request.options))
 
+            await self.engine.agents.meet()
             plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)
             if request.estimate_only:
@@ -172,9 +182,9 @@ async def serve(
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
             ("grpc.so_reuseport", 0),
-            # a client that its system no longer answers for is gone after eight seconds, and so are its jobs
-            ("grpc.keepalive_time_ms", 5000),
-            ("grpc.keepalive_timeout_ms", 3000),
+            # a client that its system no longer answers for is gone within five seconds, and so are its jobs
+            ("grpc.keepalive_time_ms", 2000),
+            ("grpc.keepalive_timeout_ms", 2000),
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.max_ping_strikes", 0),

@@ -34,7 +34,7 @@ MAY_KNOW = {
     "converters": {"dataflow", "nca"},  # of nca: Statistics
     "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4"},
     "compiler": {"dataflow", "ntf", "nca"},
-    "hosts": {"dataflow", "ntf", "nca", "codegen"},
+    "hosts": {"dataflow", "ntf", "nca", "codegen", "converters"},  # of converters: what is known about a host's files
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
