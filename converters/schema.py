@@ -182,7 +182,7 @@ class _Number(str):
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _check_surrogates(line: str, row: Any) -> None:

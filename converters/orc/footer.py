@@ -44,7 +44,7 @@ class _Type:
 
 
 class _Damaged(Exception):
-    """The bytes are no ORC footer; says why."""
+    """The bytes are not an ORC footer; says why."""
 
 
 class _Refused(Exception):

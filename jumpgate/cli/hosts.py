@@ -17,7 +17,7 @@ from jumpgate.errors import ConfigError, JumpgateError, NotFound
 from jumpgate.words import size
 
 if TYPE_CHECKING:
-    from jumpgate.hosts.config import HostConfig
+    from jumpgate.hosts.config import Config, HostConfig
     from jumpgate.hosts.remote import Found, Remote
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ def command() -> None:
 @names_argument
 def list_(names: Sequence[str], config: Path | None, as_json: bool) -> None:
     """Whether each is reached, its versions, cores, memory, and how fast it was measured to be."""
-    found = _on_each(_chosen(names, config), _look)
+    found = _looked(names, config)
     rows = [_row(host, one) for host, one in found]
     if as_json:
         output.print_json({"hosts": rows})
@@ -66,7 +66,7 @@ def list_(names: Sequence[str], config: Path | None, as_json: bool) -> None:
 @click.pass_context
 def check(context: click.Context, names: Sequence[str], config: Path | None, as_json: bool) -> None:
     """One sentence of remedy for each thing that is missing. Exit code 1 if a host cannot be used."""
-    found = _on_each(_chosen(names, config), _look)
+    found = _looked(names, config)
     if as_json:
         output.print_json({"hosts": [{**_row(host, one), "lacks": one.lacks()} for host, one in found]})
     else:
@@ -159,7 +159,14 @@ def _over_ssh(host: HostConfig, verb: Callable[[Remote], T]) -> T:
         remote.shell.close()
 
 
-def _look(host: HostConfig) -> Found:
+def _looked(names: Sequence[str], file: Path | None) -> list[tuple[HostConfig, Found]]:
+    from jumpgate.hosts.config import load
+
+    config = load(file)
+    return _on_each(_chosen(names, file), lambda host: _look(host, config))
+
+
+def _look(host: HostConfig, config: Config) -> Found:
     from jumpgate.hosts import far_end
     from jumpgate.hosts.remote import Found
     from jumpgate.service.agents import greet
@@ -169,7 +176,7 @@ def _look(host: HostConfig) -> Found:
             return _over_ssh(host, lambda remote: remote.look())
         if host.is_here:
             return Found(far_end.facts())
-        return Found(asyncio.run(greet(host)))
+        return Found(asyncio.run(greet(host, config)))
     except JumpgateError as error:
         return Found(error=error)
 

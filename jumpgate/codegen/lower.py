@@ -610,7 +610,7 @@ def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
 
 
 def _bound_text(value: int | float | bytes) -> str | None:
-    """As the configuration carries it; None for bytes that are no UTF-8, which it cannot."""
+    """As the configuration carries it; None for bytes that are not UTF-8, which it cannot."""
     try:
         return value.decode() if isinstance(value, bytes) else str(value)
     except UnicodeDecodeError:

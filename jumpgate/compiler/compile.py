@@ -53,8 +53,8 @@ def compile_dataflow(
 ) -> JobPlan:
     """The cheapest plan for `root` on `devices` with the accelerators of `registry`.
 
-    A root that is no Send delivers to `options.endpoints`. Pure but for `options.statistics`. Raises CannotPlace with
-    everything that no accelerator takes, ConfigError without devices.
+    A root that is not a Send delivers to `options.endpoints`. Pure but for `options.statistics`. Raises CannotPlace
+    with everything that no accelerator takes, ConfigError without devices.
     """
     options = options or CompileOptions()
     refused = [(name, "it turned out to be full; planned without it") for name in options.without]

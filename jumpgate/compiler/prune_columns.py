@@ -33,7 +33,7 @@ Where = dict[int, int]
 
 def prune_columns(plan: Plan) -> Plan:
     """First what each node's users need together, from the root down; then the nodes anew, from the leaves up. Before
-    devices that are no hosts are asked, what filters alone needed goes, as all that is left may travel to them."""
+    devices that are not hosts are asked, what filters alone needed goes, as all that is left may travel to them."""
     nodes = [*unique(plan.root)]
     need = _needs(nodes, plan.root)
     travels = not plan.candidates and any(device.kind != "host" for device in plan.devices)

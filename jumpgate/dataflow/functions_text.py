@@ -100,7 +100,7 @@ def _initcap(site: Site, text: str) -> Value:
 
 def _chr(site: Site, code: int) -> Value:
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code < 0xE000:
-        raise ComputeError(f"chr: {code} is no Unicode character")
+        raise ComputeError(f"chr: {code} is not a Unicode character")
     return chr(code)
 
 

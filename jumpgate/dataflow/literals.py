@@ -56,7 +56,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def natural_type(value: Value | datetime.timedelta) -> DataType:
     """The type a Python value has on its own: int → int32, int64 or decimal by its size; float → float64; Decimal →
     the smallest decimal; datetime with a zone → timestamptz(UTC); timedelta → duration in microseconds. Never
-    nullable. Raises TypeMismatch for None and for what is no SQL value."""
+    nullable. Raises TypeMismatch for None and for what is not an SQL value."""
     if isinstance(value, bool):
         type = bool_
     elif isinstance(value, int):
@@ -86,7 +86,7 @@ def natural_type(value: Value | datetime.timedelta) -> DataType:
     elif value is None:
         raise TypeMismatch("None has no type of its own; write lit(None).cast(TYPE)")
     else:
-        raise TypeMismatch(f"a Python {type_name(value)} is no SQL value: {value!r}")
+        raise TypeMismatch(f"a Python {type_name(value)} is not an SQL value: {value!r}")
     return type.with_nullable(False)
 
 

@@ -1,13 +1,14 @@
 """The agent of one host: stays up between jobs, holds artifacts by content, starts, watches and ends instances.
 
-    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE] [--alone-s SECONDS]
+    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE] [--tls FOLDER] [--alone-s SECONDS]
 
 Without a token file, the shared secret is the first line of standard input (never an argument, which others could
 read), and the agent ends with its standard input or its parent: so a service starts it on this machine, and, by SSH,
 on others. There it also ends when no controller has been connected for SECONDS: the end of standard input may come
 late behind a partition. The first line of its output is {"port": N}, or {"error": …} if it cannot start.
 
-Verbs on a connection (jumpgate/hosts/wire.py): hello, ping, look and estimate (files of this host), has_artifact,
+Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
+without saying it (jumpgate/trust/proof.py), then ping, look and estimate (files of this host), has_artifact,
 keep_artifact, compile, spawn, call, release. A connection owns the instances that it started: when it closes, they are
 killed.
 """
@@ -19,10 +20,10 @@ import asyncio
 import base64
 import contextlib
 import functools
-import hmac
 import json
 import os
 import signal
+import ssl
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -45,7 +46,10 @@ from jumpgate.errors import (
 )
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import LOST, End, Zygote
+from jumpgate.machine import memory_bytes
 from jumpgate.ntf.addresses import host_of, joined
+from jumpgate.trust import proof, tokens
+from jumpgate.trust.tls import Identity
 
 T = TypeVar("T")
 
@@ -118,6 +122,7 @@ class Connection:
         self._instances: dict[str, Instance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._trusted = False
+        self._challenges: tuple[str, str] | None = None  # ours and the caller's
         self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX)
         self._impatience = asyncio.get_running_loop().call_later(HELLO_TIMEOUT_S, self._give_up)
         agent.connections.add(self)
@@ -125,28 +130,39 @@ class Connection:
 
     def _receive(self, request: dict[str, Any]) -> None:
         if not self._trusted:
-            self._hello(request)
+            self._greet(request)
             return
         task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _hello(self, request: dict[str, Any]) -> None:
-        arguments = request.get("arguments")
-        shown = str(arguments.get("token", "")) if isinstance(arguments, dict) else ""
-        if request.get("verb") != "hello" or not hmac.compare_digest(shown.encode(), self._agent.token.encode()):
+    def _greet(self, request: dict[str, Any]) -> None:
+        """hello, then prove; whoever says anything else, or does not know the secret, is hung up on."""
+        verb, given = request.get("verb"), request.get("arguments")
+        arguments = given if isinstance(given, dict) else {}
+        token, theirs = self._agent.token, str(arguments.get("challenge", ""))
+        if verb == "hello" and theirs and self._challenges is None:
+            ours = proof.challenge()
+            self._challenges = ours, theirs
+            answer: dict[str, Any] = {"challenge": ours, "proof": proof.proof(token, "agent", ours, theirs)}
+        elif (
+            verb == "prove"
+            and self._challenges is not None
+            and proof.is_proof(arguments.get("proof"), token, "service", *self._challenges)
+        ):
+            self._trusted = True
+            self.lines.line_bytes_max = LINE_BYTES_MAX
+            answer = {
+                "version": jumpgate.__version__,
+                "cores": self._agent.cores,
+                "memory_bytes": memory_bytes(),
+                "pid": os.getpid(),
+            }
+        else:
             refusal = ProtocolError("the agent does not know this token: a service and its agents share one secret")
             self.lines.send({"id": request.get("id", 0), "error": failure(refusal)})
             self.lines.close()
             return
-        self._trusted = True
-        self.lines.line_bytes_max = LINE_BYTES_MAX
-        answer = {
-            "version": jumpgate.__version__,
-            "cores": self._agent.cores,
-            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            "pid": os.getpid(),
-        }
         self.lines.send({"id": request.get("id", 0), "ok": answer})
 
     def _give_up(self) -> None:
@@ -293,15 +309,18 @@ def died(instance: str, end: End | None) -> InstanceFailed:
     return InstanceFailed(f"instance {instance} {how}", **fields)
 
 
-async def _serve(listen: str, token_file: str | None, host_program: Path | None, alone_s: float | None) -> None:
+async def _serve(
+    listen: str, token_file: str | None, host_program: Path | None, tls: str | None, alone_s: float | None
+) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    token = _read_file(token_file) if token_file else await _follow_parent(stop)
+    token = tokens.read(token_file, "the agent") if token_file else await _follow_parent(stop)
     agent = Agent(token, host_program)
+    encryption = Identity.load(tls).context(server=True) if tls else None
     try:
-        port = await _unless(stop, _start(agent, listen))
+        port = await _unless(stop, _start(agent, listen, encryption))
         if port is not None:
             with _registered(listen, port, token_file) if token_file or alone_s else contextlib.nullcontext():
                 print(json.dumps({"port": port}), flush=True)
@@ -310,10 +329,11 @@ async def _serve(listen: str, token_file: str | None, host_program: Path | None,
         agent.close()
 
 
-async def _start(agent: Agent, listen: str) -> int:
+async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -> int:
     host, _, port = listen.rpartition(":")
     try:
-        server = await asyncio.get_running_loop().create_server(lambda: Connection(agent).lines, host, int(port))
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(agent).lines, host, int(port), ssl=encryption)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
@@ -360,18 +380,6 @@ async def _unless(stop: asyncio.Event, work: Any) -> Any:
     return None
 
 
-def _read_file(path: str) -> str:
-    try:
-        token = Path(path).read_text().strip()
-    except OSError as error:
-        raise ConfigError(f"cannot read the token in {path}: {error.strerror}", file=path) from error
-    if not token:
-        raise ConfigError(
-            f"the token file {path} is empty: put a secret into it, the same for service and agents", file=path
-        )
-    return token
-
-
 async def _follow_parent(stop: asyncio.Event) -> str:
     """The token from standard input; sets `stop` when that ends, or the parent does (a process that it forked may
     hold our standard input open)."""
@@ -409,11 +417,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m jumpgate.hosts.agent", description="A Jumpgate host's agent.")
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="default: a free local port")
     parser.add_argument("--token-file", help="file with the shared secret; default: the first line of standard input")
+    parser.add_argument(
+        "--tls", metavar="FOLDER", help="this host's certificate; default: connections are not encrypted"
+    )
     parser.add_argument("--host-program", type=Path, help="forks instances from this program; default: the runtime's")
     parser.add_argument("--alone-s", type=float, help="end when nobody has been connected for so long; default: never")
     options = parser.parse_args()
     try:
-        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.alone_s))
+        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.tls, options.alone_s))
     except JumpgateError as error:
         print(json.dumps({"error": failure(error)}), flush=True)
         sys.exit(1)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jumpgate
+from jumpgate.trust import seal
 
 #: what a host has no use for
 LEFT_OUT = {".pyc", ".jar"}
@@ -31,8 +32,8 @@ def package() -> tuple[str, bytes]:
 
 
 def folder(path: Path) -> bytes:
-    """All files of a folder, without symbolic links."""
-    found = [p for p in sorted(path.rglob("*")) if p.is_file() and not p.is_symlink()]  # nor those behind links
+    """All files of a folder, without its seal, symbolic links, and what is behind them."""
+    found = [p for p in sorted(path.rglob("*")) if p.is_file() and not p.is_symlink() and p.name != seal.SUFFIX]
     return _archive((str(p.relative_to(path)), p.read_bytes(), p.stat().st_mode & 0o755) for p in found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
+from jumpgate.trust import proof
 
 #: for an agent to greet us
 HELLO_TIMEOUT_S = 4.0
@@ -75,12 +77,14 @@ class AgentHost:
         self._hangs = False
 
     @staticmethod
-    async def connect(device: Device, host: str, port: int, token: str) -> AgentHost:
-        """Raises Unreachable, or ProtocolError when the agent has another secret or version."""
+    async def connect(
+        device: Device, host: str, port: int, token: str, encryption: ssl.SSLContext | None = None
+    ) -> AgentHost:
+        """Raises Unreachable, or ProtocolError when the agent has another secret, version or authority."""
         self = AgentHost(device, f"{host}:{port}")
-        await connect(host, port, self._caller.lines)
         try:
-            self.facts = await self._ask("hello", HELLO_TIMEOUT_S, token=token)
+            await connect(host, port, self._caller.lines, encryption)
+            self.facts = await self._greet(token)
             version = self.facts.get("version")
             if version != jumpgate.__version__:
                 raise ProtocolError(
@@ -93,6 +97,12 @@ class AgentHost:
             if "host" in error.fields:
                 raise
             raise ProtocolError(f"host '{device.name}': {error.message}", host=device.name) from None
+        except InstanceFailed:
+            raise Unreachable(
+                f"the agent at {self.address} hung up before it said who it is: do both ends use TLS, with "
+                "certificates of one authority ([tls] in jumpgate.toml, --tls of the agent)?",
+                host=device.name,
+            ) from None
         except BaseException:
             self._caller.close()
             raise
@@ -109,6 +119,18 @@ class AgentHost:
             silent = 0 if self._caller.heard != heard else silent + 1
         self._hangs = True
         self._caller.lines.abort()
+
+    async def _greet(self, token: str) -> dict[str, Any]:
+        """Shows that we know the secret once the agent has; it is never sent. Raises ProtocolError."""
+        ours = proof.challenge()
+        answer = await self._ask("hello", HELLO_TIMEOUT_S, challenge=ours)
+        theirs = str(answer.get("challenge", ""))
+        if not proof.is_proof(answer.get("proof"), token, "agent", theirs, ours):
+            raise ProtocolError(
+                f"who answers at {self.address} does not know the token that token_file in jumpgate.toml has: "
+                "a service and its agents share one secret"
+            )
+        return await self._ask("prove", HELLO_TIMEOUT_S, proof=proof.proof(token, "service", theirs, ours))
 
     def on_lost(self, call: Callable[[], None]) -> None:
         """Calls it once the connection has ended, whoever ended it."""

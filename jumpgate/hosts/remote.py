@@ -163,7 +163,7 @@ class Remote:
         if not found.is_installed:
             variables["PYTHONPATH"] = self._copy(found)
             found.facts = self.ask("facts", variables=variables)
-        if found.is_alike and (home := self._ship_runtime(found)):
+        if found.is_alike and (home := self._ship_runtime(found, variables)):
             variables["JUMPGATE_RUNTIME"] = home
         return variables
 
@@ -177,7 +177,7 @@ class Remote:
         self.ask("depend", folder, timeout_s=COPY_TIMEOUT_S)
         return folder
 
-    def _ship_runtime(self, found: Found) -> str | None:
+    def _ship_runtime(self, found: Found, variables: Mapping[str, str]) -> str | None:
         """Our runtime's folder there; None where it has to be built there, as nothing can be built here."""
         try:
             home = toolchain.runtime().host_program.parent
@@ -189,6 +189,8 @@ class Remote:
         if home.name not in found.facts["runtimes"]:
             _note(self.name, f"the runtime is shipped to {folder}")
             self.ask("unpack", folder, stdin=bundle.folder(home), timeout_s=COPY_TIMEOUT_S)
+            sealing = [self.config.python, "-m", "jumpgate.trust.seal", folder]
+            self.shell.run(f"exec {_command(sealing, variables)}", timeout_s=COPY_TIMEOUT_S)
         return folder
 
     def agents(self, found: Found) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ def restored(edge: pa.Schema, schema: Schema) -> pa.Schema:
 
 
 def decode(column: pa.BinaryArray, type: DataType) -> pa.Array:
-    """The column of nested values. Raises ProtocolError on bytes that are none."""
+    """The column of nested values. Raises ProtocolError on other bytes."""
     _, offsets, data = column.buffers()
     ends = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
     found = np.frombuffer(data, np.uint8) if data is not None else _PADDING

@@ -7,13 +7,12 @@ import base64
 import contextlib
 import functools
 import time
-from pathlib import Path
 from typing import Any
 
 from jumpgate import debug
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Read
-from jumpgate.errors import ConfigError, JumpgateError, Unreachable
+from jumpgate.errors import JumpgateError, Unreachable
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import Config, HostConfig, reachable
 from jumpgate.hosts.local import LocalAgent
@@ -21,6 +20,8 @@ from jumpgate.hosts.remote import SshAgent
 from jumpgate.nca.interface import Device, Host
 from jumpgate.ntf.addresses import host_of
 from jumpgate.orchestrator.record import Phase
+from jumpgate.trust import tokens
+from jumpgate.trust.tls import Identity
 from jumpgate.v1 import dataflow_pb2
 
 #: between two attempts to reach a host that does not answer
@@ -146,7 +147,7 @@ class Agents:
         if host.agent is None:
             self.own[name] = await LocalAgent.start(host.device, self._config.host_program)
             return self.own[name].host
-        return await _reached(host)
+        return await _reached(host, self._config)
 
     def _learn(self, host: HostConfig) -> None:
         """What the host's agent says of it."""
@@ -173,27 +174,21 @@ class Agents:
             del self._retries[host.device.name]
 
 
-async def greet(host: HostConfig) -> dict[str, Any]:
+async def greet(host: HostConfig, config: Config) -> dict[str, Any]:
     """What a host's agent, whose address is configured, says of it. Raises Unreachable, ConfigError, ProtocolError."""
-    reached = await _reached(host)
+    reached = await _reached(host, config)
     await reached.close()
     return reached.facts
 
 
-async def _reached(host: HostConfig) -> AgentHost:
+async def _reached(host: HostConfig, config: Config) -> AgentHost:
     assert host.agent is not None
     name = host.device.name
-    token = _read_token(host.token_file, name)
+    token = tokens.read(host.token_file or "", f"host '{name}'")
+    encryption = None if config.tls is None else Identity.load(config.tls.folder).context(server=False)
     try:
-        return await AgentHost.connect(host.device, host_of(host.agent), int(host.agent.rpartition(":")[2]), token)
+        return await AgentHost.connect(
+            host.device, host_of(host.agent), int(host.agent.rpartition(":")[2]), token, encryption
+        )
     except Unreachable as error:
         raise Unreachable(f"host '{name}': {error.message}", host=name) from None
-
-
-def _read_token(file: str | None, host: str) -> str:
-    try:
-        return Path(file or "").read_text().strip()
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the token_file of host '{host}', {file}: {error.strerror}", host=host
-        ) from error

@@ -60,7 +60,7 @@ class Agents:
 
 @contextlib.asynccontextmanager
 async def agents(devices: Sequence[Device]) -> AsyncIterator[Agents]:
-    """An agent for each device that is a host. Processes that are started meanwhile, by whomever, are watched;
+    """An agent for each device that is a host. Processes that are started meanwhile, by whoever, are watched;
     their temporary files go to a folder of their own."""
     mark = uuid.uuid4().hex
     with tempfile.TemporaryDirectory(prefix="jumpgate-live-") as folder, _environment({MARK: mark, "TMPDIR": folder}):

@@ -64,7 +64,7 @@ class Lab:
 class Service:
     def __init__(self, lab: Lab, config: Path) -> None:
         self._lab = lab
-        self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config,
+        self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config, "--trusted-network",
                                           env=lab.client.variables)  # fmt: skip
         line(self._process)
         self.address = f"{lab.here.address}:7411"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from jumpgate.testing.leaks import wait_until
+from jumpgate.trust import state
 from tests.cluster.network import Machine
 
 PORT = 2222
@@ -25,7 +26,12 @@ class Client:
         self.ssh = self.home / ".ssh"
         self.ssh.mkdir(parents=True, mode=0o700)
         self.key = keygen(self.ssh / "id_ed25519")
-        self.variables = {"HOME": str(self.home), "JUMPGATE_CACHE_DIR": str(cache), "SSH_AUTH_SOCK": ""}
+        self.variables = {
+            "HOME": str(self.home),
+            "JUMPGATE_CACHE_DIR": str(cache),
+            "JUMPGATE_STATE_DIR": str(state.root()),
+            "SSH_AUTH_SOCK": "",
+        }
 
     def knows(self, alias: str, machine: Machine, host_key: Path, *options: str) -> None:
         """`ssh ALIAS` reaches the machine."""

@@ -41,7 +41,7 @@ class Cluster:
             hosts.append(f'[[host]]\nname = "worker{number}"\n{agent}')
         config = folder / "jumpgate.toml"
         config.write_text("\n".join(hosts))
-        serve = ("serve", "--host", self.service.address, "--config", config)
+        serve = ("serve", "--host", self.service.address, "--config", config, "--trusted-network")
         serving = self.service.python("-c", "from jumpgate.cli.main import main; main()", *map(str, serve))
         line(serving)  # it listens
         self.address = f"{self.service.address}:7411"

@@ -56,7 +56,7 @@ def test_it_works_on_every_road(python: Path, tmp_path: Path) -> None:
     assert "read arrow_ipc t0.arrow" in answers["plan"] and answers["offloaded"] > 0
     assert answers["statistics"] == [10_000, 7] and answers["substrait"] is True
     for what, (kind, words) in {
-        "damaged": ("MalformedData", "is no Arrow IPC file, or damaged"),
+        "damaged": ("MalformedData", "is not an Arrow IPC file, or damaged"),
         "damaged, with a schema": ("MalformedData", "bad.feather"),
         "of another type": ("SchemaMismatch", "column 'id' is int64"),
         "without the column": ("SchemaMismatch", "column 'no' is not there"),

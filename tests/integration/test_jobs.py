@@ -136,8 +136,8 @@ def test_no_instance_outlives_its_job_and_the_agents_are_kept(scripted_host: Pat
 def test_a_failing_verb_fails_the_job_with_its_error(scripted_host: Path, watch: Watch, verb: str) -> None:
     async def body(rig: Rig) -> None:
         rig.lifecycle.script("i0", stage1=WAIT if verb == "stage1" else {"do": "nothing"}, stage2=WAIT)
-        rig.lifecycle.script("i1", **{verb: fail("malformed", "line 3 is no JSON")})
-        with pytest.raises(errors.MalformedData, match="line 3 is no JSON") as raised:
+        rig.lifecycle.script("i1", **{verb: fail("malformed", "line 3 is not JSON")})
+        with pytest.raises(errors.MalformedData, match="line 3 is not JSON") as raised:
             async with asyncio.timeout(QUICKLY_S):
                 await rig.run(rig.plan(stages=2))
         fields = raised.value.fields

@@ -17,7 +17,7 @@ from pyarrow import csv, orc, parquet
 
 import jumpgate
 from jumpgate.cli.main import main
-from jumpgate.client.sql import calibrate
+from jumpgate.client.sql import calibrate, local
 from jumpgate.client.sql.connection import Connection
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.dataflow.formats import formats
@@ -28,6 +28,7 @@ from jumpgate.errors import (
     FileUnreadable,
     InvalidDataflow,
     JumpgateError,
+    MemoryLimit,
     NotFound,
     Unreachable,
 )
@@ -210,7 +211,7 @@ def test_parameters_are_values(small: Connection, mode: str) -> None:
     assert small.sql("SELECT id FROM item WHERE price = $p", {"p": Decimal("0.10")}, offload=mode).to_pylist() == [
         {"id": 4}
     ]
-    with pytest.raises(InvalidSql, match="parameter 1: object is no SQL value"):
+    with pytest.raises(InvalidSql, match="parameter 1: object is not an SQL value"):
         small.sql(text, [object(), 1])
 
 
@@ -236,7 +237,8 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
         ("COPY item TO 'x.csv'", "a query only reads"),
         ("SET a.b = 1", "SET is not possible: settings are arguments of jumpgate.connect"),
         ("", "the text holds no query"),
-        ("SELECT arrow_cast('1 year', 'Interval(YearMonth)') AS i", "column 'i' is an interval of months"),
+        ("SELECT * FROM (SELECT arrow_cast('1 year', 'Interval(YearMonth)') AS i) a, (SELECT 1 AS i) b",
+         "column 'i' is an interval of months"),
     ],
 )  # fmt: skip
 def test_errors_of_the_text(small: Connection, text: str, message: str) -> None:
@@ -327,7 +329,8 @@ def test_nesting_and_size_are_bounded(small: Connection) -> None:
 
 
 def test_calibration_measures_both_sides(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "FACT_ROWS", 20_000)
+    monkeypatch.setattr(calibrate, "COLUMNAR_ROWS", 20_000)
+    monkeypatch.setattr(calibrate, "TEXT_ROWS", 20_000)
     monkeypatch.setattr(calibrate, "RUNS", 1)
     monkeypatch.setattr(calibrate, "formats", lambda: {"parquet": formats()["parquet"], "csv": formats()["csv"]})
     seconds = calibrate.measure(connection)
@@ -445,3 +448,15 @@ def test_computed_zeros_are_found_in_lists(small: Connection) -> None:
     text = "SELECT count(*) AS n FROM zeros WHERE coalesce(f, -0e0) IN (0.0, 7.5)"
     for mode in ("always", "auto", "never"):
         assert small.sql(text, offload=mode).to_pylist() == [{"n": 3}]
+
+
+def test_datafusion_is_held_to_a_share_of_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(local, "memory_max", lambda: 4 << 20)
+    file = write(
+        pa.table({"k": pa.array(range(300_000), pa.int64()), "t": ["some text"] * 300_000}), tmp_path / "t.parquet"
+    )
+    with jumpgate.connect(offload="never") as connection:
+        connection.register("t", file)
+        with pytest.raises(MemoryLimit, match="more than its share of the memory; offload='always'"):
+            connection.sql("SELECT count(*) FROM t a JOIN t b ON a.k = b.k AND a.t < b.t || 'x'").to_arrow()
+        assert connection.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 300_000}]

@@ -4,7 +4,7 @@
         if isinstance(record, Query): …
 
 The format: https://www.sqlite.org/sqllogictest/doc/trunk/about.wiki, and the extensions of sqllogictest-rs (`include`,
-`control`, `query error`). What belongs to other engines (skipif, onlyif), and what is no SQL, is left out.
+`control`, `query error`). What belongs to other engines (skipif, onlyif), and what is not SQL, is left out.
 """
 
 from __future__ import annotations

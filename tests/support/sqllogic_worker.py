@@ -73,7 +73,7 @@ class Tables:
             return
         try:
             self._model.sql(text).collect()
-        except BaseException as error:  # a panic of DataFusion is no Exception
+        except BaseException as error:  # a panic of DataFusion is not an Exception
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
         self._stale |= {word.lower() for word in _WORD.findall(text)}
@@ -98,7 +98,7 @@ class Tables:
         return str(self._model.catalog().schema().table(name).kind) == "view"
 
     def _take(self, name: str) -> None:
-        table = tables.plain(self._model.table(name).to_arrow_table())
+        table = tables.nullable(tables.plain(self._model.table(name).to_arrow_table()))
         if name in self._kept:
             if self._kept[name].equals(table):
                 return
@@ -162,7 +162,7 @@ def _query(
     except JumpgateError as error:
         yield Outcome(*place, "register", "error", _said(error))
         return
-    except BaseException as error:  # a panic of DataFusion is no Exception
+    except BaseException as error:  # a panic of DataFusion is not an Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         yield Outcome(*place, "datafusion", "unanswered", _said(error))
@@ -185,7 +185,7 @@ def _verdict(connection: Connection, offload: str, reference: Reference, answer:
         overflow = error.code == "overflow" and offload != "never"
         refused = isinstance(error, InvalidSql) and bool(_REFUSED.search(answer.text))
         return "overflow" if overflow else "refused" if refused else "error", _said(error), offloaded
-    except BaseException as error:  # a panic of DataFusion is no Exception
+    except BaseException as error:  # a panic of DataFusion is not an Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         return "error", "untyped: " + _said(error), offloaded

@@ -265,7 +265,7 @@ MISTAKES = [
     (lambda s, i: s.filter(col("sold").isin([1, "x"])), "filter: isin on sold: 'x' (string) cannot be used as int32"),
     (lambda s, i: s.filter(col("note")), "filter needs a condition, note is string"),
     (lambda s, i: s.filter(col("note").like("a!", "!")), "like: the escape '!' must precede %, _ or itself in 'a!'"),
-    (lambda s, i: s.filter(col("sold") == lit(object)), "a Python type is no SQL value"),
+    (lambda s, i: s.filter(col("sold") == lit(object)), "a Python type is not an SQL value"),
     (lambda s, i: s.filter(col("day") == datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)), "cannot be used as date"),
     (lambda s, i: s.filter(col("note") == "\ud800"), "is not valid Unicode"),
     (lambda s, i: s.select(col("sold") + 1), "sold + 1 in select has no name; add .alias(name)"),

@@ -167,7 +167,7 @@ def test_ragged(tmp_path: Path) -> None:
     ("format", "text", "error", "words"),
     [
         ("json", '{"a":1}\n{"a":\n', MalformedData, "0.json: line 2: not valid JSON"),
-        ("json", '{"a":NaN}\n', MalformedData, "line 1: not valid JSON: NaN is no JSON number"),
+        ("json", '{"a":NaN}\n', MalformedData, "line 1: not valid JSON: NaN is not a JSON number"),
         ("json", '{"a":1}\n[1]\n', SchemaMismatch, "line 2: a line must hold a JSON object"),
         ("json", "\n", SchemaMismatch, "holds no rows to find a schema in: give read"),
         ("csv", "", SchemaMismatch, "holds no rows"),

@@ -170,7 +170,7 @@ def test_messages_are_short_and_plain(context: datafusion.SessionContext, text: 
         ("SELECT abs(1, 2)", "abs takes 1 arguments, not 2"),
         ("SELECT s + 1 FROM t", "VARCHAR + BIGINT is not defined; CAST may help"),
         ("SELECT a FROM t WHERE s", "a condition must be BOOLEAN, but t.s is VARCHAR"),
-        ("SELECT CAST('x' AS INT)", "'x' is no INTEGER"),
+        ("SELECT CAST('x' AS INT)", "'x' is not of type INTEGER"),
         ("SELECT a FROM t GROUP BY b", "t.a in SELECT is neither in GROUP BY nor inside an aggregate"),
         ("SELECT rank() FROM t", "it needs OVER (ORDER BY …)"),
         ("SELECT a FROM t, u", "several tables have a column 'a': write the table's name before it"),
@@ -218,4 +218,4 @@ def test_inner_errors_ask_for_no_bug_reports() -> None:
     )
     assert plain(said) == "DataFusion cannot do this (Assertion failed: a == b: left); another way to write it may work"
     assert plain("Foo { bar: Baz(1) }") == ""
-    assert str(invalid_sql(RuntimeError(""), "SELECT", [])) == "the text is no SQL query"
+    assert str(invalid_sql(RuntimeError(""), "SELECT", [])) == "the text is not an SQL query"

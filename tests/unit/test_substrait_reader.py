@@ -126,5 +126,5 @@ def test_a_plan_nested_ten_thousand_deep_is_refused() -> None:
 
 @pytest.mark.parametrize("text", [b"\xff\xff\xff", "nonsense", "{", b"SELECT 1"])
 def test_what_is_no_plan_is_refused(text: str | bytes) -> None:
-    with pytest.raises(InvalidDataflow, match="this is no Substrait plan"):
+    with pytest.raises(InvalidDataflow, match="this is not a Substrait plan"):
         from_plan(text, TABLES)

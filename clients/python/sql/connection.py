@@ -28,7 +28,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
-from jumpgate.converters.probe import infer_schema
+from jumpgate.converters.probe import check_pages, has_encrypted_columns, infer_schema
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
@@ -75,7 +75,7 @@ class Connection:
         self._experience = Experience()
         if address is not None:
             self.session.jobs()  # that nobody answers there is said at once
-        prober.hold()  # its start is no part of the first query's time
+        prober.hold()  # its start is not part of the first query's time
         self._holds = True
 
     @property
@@ -106,7 +106,10 @@ class Connection:
         ):
             table = file_table(name, source, format, schema, options)
             if table.read is not None and not table.is_converted:
-                table = replace(table, schema=local.parquet_schema(self.local, table.read))
+                if has_encrypted_columns(table.read.files):
+                    table = replace(table, closed=True)
+                else:
+                    table = replace(table, schema=local.parquet_schema(self.local, table.read))
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 
@@ -203,6 +206,16 @@ class Connection:
                     raise SchemaMismatch(message, table=table.name, column=name)
             self._states[table.name] = found
 
+    def check_pages(self, planned: Planned, found: Split) -> None:
+        """Of Parquet files that DataFusion reads, which does not compare checksums of pages. Raises MalformedData."""
+        reads = cuts.read_here(found, planned.root)
+        if planned.unencoded:
+            reads = iter([(name, None) for name in planned.tables])
+        for name, columns in reads:
+            table = self.tables[name]
+            if table.read is not None and not table.is_converted:
+                check_pages(table.read.files, table.read.schema.names if columns is None else columns)
+
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""
         return self._data.path(self.tables[name])
@@ -240,7 +253,7 @@ class Connection:
 
     def _register(self, context: datafusion.SessionContext, table: Table, path: str | None = None) -> None:
         """A table as DataFusion reads it: itself, or from the Arrow file of that path. A converted table without one is
-        only known by its columns: what would be read is no Arrow file."""
+        only known by its columns: what would be read is not an Arrow file."""
         name = quoted(table.name)
         if table.is_converted:
             context.register_arrow(name, f"file://{path or sys.executable}", schema=table.schema, file_extension="")

@@ -83,7 +83,7 @@ def _is_double(parts: list[Token], index: int) -> bool:
 
 
 def _argument(parts: list[Token], index: int) -> tuple[int, int] | None:
-    """Where the one argument of the call starts and ends whose name is at `index`; None if that is no such call."""
+    """Where the one argument of the call starts and ends whose name is at `index`; None if that is not such a call."""
     if index + 1 >= len(parts) or parts[index + 1].text != "(" or not _begins_expression(parts, index):
         return None
     first = index + 2

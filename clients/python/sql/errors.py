@@ -62,7 +62,7 @@ def invalid_sql(
         name = column.group(1).replace('"', "")
         valid = _VALID.search(said)
         return _at_name(f"there is no column {name!r}{_suggest_column(name, valid)}", text, name, name=name)
-    message = plain(said) or "the text is no SQL query"
+    message = plain(said) or "the text is not an SQL query"
     named = _NAMED.search(message)
     return _at_name(message, text, named.group(1)) if named else InvalidSql(message)
 
@@ -138,7 +138,10 @@ def from_datafusion(error: BaseException) -> JumpgateError:
     if "cast error" in lowered or "cannot cast" in lowered:
         return errors.InvalidCast(message)
     if "resources exhausted" in lowered:
-        return errors.MemoryLimit(message)
+        return errors.MemoryLimit(
+            "what DataFusion computes here needs more than its share of the memory; offload='always' may need"
+            f" less, as may fewer rows or columns before joins and groups ({plain(said)})"
+        )
     if any(word in lowered for word in ("parquet error", "json error", "csv error", "object store error", "ioerror")):
         return errors.DataError(message)
     if any(word in lowered for word in ("not implemented", "physical plan does not support", "placeholder '")):

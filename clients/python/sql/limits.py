@@ -82,7 +82,7 @@ def with_stack(work: Callable[[], T]) -> T:
     def run() -> None:
         try:
             outcome.append(work())
-        except BaseException as error:  # a panic of DataFusion is no Exception
+        except BaseException as error:  # a panic of DataFusion is not an Exception
             errors.append(error)
 
     thread = threading.Thread(target=run, name="jumpgate-plan", daemon=True)

@@ -27,6 +27,7 @@ from jumpgate.client.sql.messages import plain
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData
+from jumpgate.machine import memory_bytes
 from jumpgate.ntf.codec import arrow_type
 
 #: the settings of every context: DuckDB's order of NULLs, Arrow's plain strings, timestamps of 96 bits in Jumpgate's
@@ -48,6 +49,15 @@ SETTINGS = {
 }
 
 
+#: of this machine's memory a context may hold; what is beyond that is spilled, or fails
+MEMORY_SHARE = 0.6
+
+
+def memory_max() -> int:
+    """Bytes that a context may hold."""
+    return int(memory_bytes() * MEMORY_SHARE)
+
+
 def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext:
     """A DataFusion context with one partition a core and Jumpgate's settings, and some more."""
     config = datafusion.SessionConfig().with_target_partitions(len(os.sched_getaffinity(0)))
@@ -57,7 +67,8 @@ def context(settings: dict[str, str] | None = None) -> datafusion.SessionContext
             runtime[name] = value
         else:
             config = config.set(name, value)
-    found = datafusion.SessionContext(config)
+    resources = datafusion.RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(memory_max())
+    found = datafusion.SessionContext(config, resources)
     for name, value in runtime.items():
         found.sql(f"SET {name} = '{value}'").collect()
     functions.register(found)
@@ -161,7 +172,7 @@ def stream(frame: datafusion.DataFrame) -> Iterator[pa.RecordBatch]:
             yield batch.to_pyarrow()
     except JumpgateError:
         raise
-    except BaseException as error:  # a panic of DataFusion is no Exception
+    except BaseException as error:  # a panic of DataFusion is not an Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError | GeneratorExit):
             raise
         raise from_datafusion(error) from error

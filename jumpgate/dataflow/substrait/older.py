@@ -20,7 +20,7 @@ DEPTH_MAX = 400
 
 
 def upgraded(text: str) -> Body:
-    """The plan as an object of today's fields, in camel case. Raises ValueError for text that is no JSON object, and
+    """The plan as an object of today's fields, in camel case. Raises ValueError for text that is not a JSON object, and
     RecursionError for what nests too deeply."""
     plan = _upgraded(json.loads(text), "")
     if not isinstance(plan, dict):

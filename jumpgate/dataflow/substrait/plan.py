@@ -40,7 +40,7 @@ def parse(plan: Plan | bytes | str) -> Plan:
                     found = Plan.FromString(plan)
         except (DecodeError, json_format.ParseError, RecursionError, ValueError) as error:
             raise InvalidDataflow(
-                f"this is no Substrait plan, or it is cut short or nested too deeply: {error}"
+                f"this is not a Substrait plan, or it is cut short or nested too deeply: {error}"
             ) from None
     if found.version.major_number != MAJOR_VERSION:
         version = f"{found.version.major_number}.{found.version.minor_number}"

@@ -31,7 +31,7 @@ def _opened(file: str) -> pa.ipc.RecordBatchFileReader:
     try:
         return pyarrow.ipc.open_file(pa.memory_map(file))
     except pa.ArrowInvalid as error:
-        raise MalformedData(f"'{file}' is no Arrow IPC file, or damaged: {error}", file=file) from None
+        raise MalformedData(f"'{file}' is not an Arrow IPC file, or damaged: {error}", file=file) from None
 
 
 def _type(type: pa.DataType) -> DataType:

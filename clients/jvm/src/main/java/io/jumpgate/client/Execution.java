@@ -13,7 +13,7 @@ import java.util.function.Function;
 /**
  * A running job. It ends by {@code done}, or by the job's error, whoever waits for it or not. What was received counts
  * only once
- * {@link #await} has returned: complete data of a failed job is no answer.
+ * {@link #await} has returned: complete data of a failed job is not an answer.
  */
 public final class Execution {
   private static final String DONE = "done";

@@ -40,7 +40,7 @@ final class ColumnarLayout {
     }
   }
 
-  /** Raises {@code protocol} where the payload is no such columns. */
+  /** Raises {@code protocol} where the payload does not hold such columns. */
   ColumnarFrame wrap(FrameBuffer buffer, int rows) {
     Cursor cursor = new Cursor(buffer);
     Slice presence = cursor.take((names.length + 7L) / 8, "the presence bits");

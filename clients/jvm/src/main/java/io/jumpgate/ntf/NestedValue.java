@@ -12,7 +12,7 @@ import java.util.List;
 /**
  * A struct, list or map, which travels as one value of a binary column (jumpgate/ntf/README.md, "Nested values"): a
  * view that finds a part without reading the others. Parts are a struct's fields, a list's elements, or a map's
- * entries, each a struct of key and value. Raises {@code protocol} where the bytes are no such value.
+ * entries, each a struct of key and value. Raises {@code protocol} where the bytes are not such a value.
  */
 public final class NestedValue {
   private static final int END_BYTES = 4;
@@ -132,7 +132,7 @@ public final class NestedValue {
 
   private void require(boolean holds) {
     if (!holds) {
-      throw new JumpgateException(PROTOCOL, "bytes that are no " + shape.type.name());
+      throw new JumpgateException(PROTOCOL, "bytes that are not a " + shape.type.name());
     }
   }
 }

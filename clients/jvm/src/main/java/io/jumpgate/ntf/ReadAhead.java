@@ -35,7 +35,7 @@ public final class ReadAhead implements AutoCloseable {
 
   /**
    * The next frame, which the caller closes; null if there is none yet, or no more. Raises the error that ended the
-   * edge, at once: frames before it are no answer.
+   * edge, at once: frames before it are not an answer.
    */
   public Frame poll() {
     synchronized (lock) {

@@ -60,7 +60,7 @@ public final class RowLayout {
     return offsets[field];
   }
 
-  /** Raises {@code protocol} where the payload is no such tuples. */
+  /** Raises {@code protocol} where the payload does not hold such tuples. */
   RowFrame wrap(FrameBuffer buffer, int rows) {
     long section = (long) stride * rows;
     if (section > buffer.length()) {

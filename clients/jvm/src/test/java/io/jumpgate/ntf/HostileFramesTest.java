@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Bytes that are no frames: each is refused with the reason, and nothing is kept. */
+/** Bytes that are not frames: each is refused with the reason, and nothing is kept. */
 @Timeout(300)
 class HostileFramesTest {
   private static final List<Field> FIELDS = List.of(new Field("k", DataType.INT32.withNullable(false)),

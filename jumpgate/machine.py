@@ -1,0 +1,28 @@
+"""What this machine has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def memory_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
+    """The machine's memory, or the limit of this process's control group (a container) if that is less."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for folder in (groups, groups / _own_group()):
+        try:
+            most = (folder / "memory.max").read_text().strip()
+        except OSError:
+            continue
+        if most.isdigit():  # "max": no limit
+            found = min(found, int(most))
+    return found
+
+
+def _own_group() -> str:
+    """As the second version of control groups shows it, relative to their root."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line[3:].lstrip("/") for line in lines if line.startswith("0::")), "")
