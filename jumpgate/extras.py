@@ -17,6 +17,7 @@ EXTRAS = {
     "finsy": "switch",
     "numpy": "switch",
     "pandas": "dataframes",
+    "paramiko": "ssh",
     "polars": "dataframes",
     "pyspark": "spark",
     "substrait": "sql",

@@ -32,8 +32,16 @@ class Progress(NamedTuple):
     bytes: int
     share: float | None = None
     left_s: float | None = None
+    place: int = 0  #: among the jobs that wait for their turn; 0: it runs
+
+    @property
+    def title(self) -> str:
+        """Which stage of so many, or that it has none yet."""
+        return "queued" if self.place else f"stage {self.stage} of {self.stages}"
 
     def __str__(self) -> str:
+        if self.place:
+            return f"number {self.place} of those that wait for their turn"
         read = f"{words.rows(self.rows)} rows, {words.size(self.bytes)} read"
         if self.left_s is None:
             return read
@@ -63,10 +71,17 @@ class Follower:
         self._began_ns = 0
         self._lock = threading.Lock()
         self._waiting = False
+        self._place = 0
 
     def wait(self) -> None:
         """Somebody waits for the result."""
-        self._waiting = True
+        with self._lock:
+            self._waiting = True
+            self._show_place()
+
+    def _show_place(self) -> None:
+        if self._waiting and self._place:
+            self._display.show(self._job, Progress(0, self._stages, 0, 0, place=self._place))
 
     def rest(self) -> None:
         """Nobody waits any more, or the job has ended."""
@@ -85,6 +100,9 @@ class Follower:
             debug.note("client", self._job, f"its progress cannot be shown: {type(error).__name__}: {error}")
 
     def _see(self, event: Any) -> None:
+        with self._lock:
+            self._place = event.stage if event.state == "queued" else 0
+            self._show_place()
         if event.state == "running" and not self._began_ns:
             self._began_ns = event.time_ns
         if event.state == "running" and event.detail_json:
@@ -137,7 +155,7 @@ class _Terminal:
                 self._tasks[job] = self._bar.add_task("", total=None, detail="")
             self._bar.update(
                 self._tasks[job],
-                description=f"stage {progress.stage} of {progress.stages}",
+                description=progress.title,
                 completed=progress.share or 0.0,
                 total=None if progress.share is None else 1.0,
                 detail=str(progress),
@@ -179,7 +197,7 @@ class _Notebook:
         from IPython.display import HTML, display
 
         value = "" if progress.share is None else f' value="{progress.share:.3f}"'
-        text = escape(f"stage {progress.stage} of {progress.stages}: {progress}")
+        text = escape(f"{progress.title}: {progress}")
         shown = HTML(f"<progress{value}></progress> {text}")
         with self._lock:
             if job in self._handles:

@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -58,8 +58,8 @@ _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", 256 << 20),
     ("grpc.max_metadata_size", 1 << 20),  # a typed error travels as metadata
-    ("grpc.keepalive_time_ms", 5000),  # a service that cannot be reached any more is given up after eight seconds
-    ("grpc.keepalive_timeout_ms", 3000),
+    ("grpc.keepalive_time_ms", 2000),  # a service that cannot be reached any more is given up within five seconds
+    ("grpc.keepalive_timeout_ms", 2000),
     ("grpc.http2.max_pings_without_data", 0),
 )
 #: statuses without a typed error: the network's or gRPC's own
@@ -152,6 +152,23 @@ class Session:
         self._lock = threading.Lock()
         self._closed = False
         self._retries = retries
+
+    def read(
+        self,
+        paths: str | Iterable[str],
+        *,
+        format: str | None = None,
+        columns: Sequence[str] | None = None,
+        **options: object,
+    ) -> Dataflow:
+        """Files of the service's hosts, which this machine need not see: `file://HOST/path`, which that host reads, or
+        a path that all hosts share; globs and directories, too. The schema is what a host finds. Otherwise as
+        jumpgate.client.read."""
+        texts = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
+        named = [paths] if isinstance(paths, str) else list(paths)
+        found = self._ask(self._stub.Look, pb.LookRequest(paths=named, format=format or "", options=texts))
+        flow = Dataflow(proto.decode(found.read)[0])
+        return flow if columns is None else flow.select(*columns)
 
     def run(self, dataflow: Dataflow, dialect: Dialect | None = None, *, text: str = "") -> Result:
         """Starts the dataflow; its result can be read while it runs. Raises what keeps it from starting.

@@ -85,6 +85,8 @@ def runtime(variant: str | None = None) -> Runtime:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
     home = _home(variant)
     if not cache.is_usable(home):
+        if _given():
+            raise BuildError(f"{home}, the value of JUMPGATE_RUNTIME, holds none as it was shipped", directory=home)
         with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
             if not cache.is_usable(home):
                 _discard(home)
@@ -123,6 +125,17 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
             cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
     with contextlib.suppress(OSError):
         (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
+    return path
+
+
+def keep_artifact(key: str, content: bytes, variant: str | None = None) -> Path:
+    """Caches a program that an equal machine has built for the same runtime; returns its path."""
+    path = _artifact_path(key, variant)
+    cache.folder("artifacts", path.parent.name)
+    with cache.scratch() as work, cache.explained():
+        (work / "program.so").write_bytes(content)
+        cache.publish(work / "program.so", path)
+    cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
     return path
 
 
@@ -201,7 +214,13 @@ def _sources() -> Iterator[tuple[str, Path]]:
 @functools.cache
 def _home(variant: str) -> Path:
     """The runtime's folder, for the life of this process."""
-    return runtime_home(variant)
+    return _given() or runtime_home(variant)
+
+
+def _given() -> Path | None:
+    """$JUMPGATE_RUNTIME: a runtime that was built on an equal machine, whatever the sources and the compiler here."""
+    given = os.environ.get("JUMPGATE_RUNTIME")
+    return Path(given) if given else None
 
 
 def runtime_home(variant: str | None = None) -> Path:

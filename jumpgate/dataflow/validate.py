@@ -10,6 +10,7 @@ from jumpgate.dataflow.expressions import Call, Case, Cast, ColumnRef, Expressio
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.functions import check
 from jumpgate.dataflow.literals import holds
+from jumpgate.dataflow.located import split
 from jumpgate.dataflow.nested import compared_nested
 from jumpgate.dataflow.operators import (
     PHASES,
@@ -164,7 +165,7 @@ def _read(node: Read) -> list[str]:
         return [error.message.removeprefix("read: ")]
     found = [p.removeprefix("read: ") for p in format.problems(dict(node.options))]
     found += [] if node.files else ["no files"]
-    found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(f) or "\0" in f]
+    found += [f"{f!r} is not an absolute path" for f in node.files if not os.path.isabs(split(f)[1]) or "\0" in f]
     if not all(0 <= c < len(node.file_schema) for c in node.columns):
         found.append(f"columns {node.columns} of a file with {len(node.file_schema)}")
     if not format.opaque:

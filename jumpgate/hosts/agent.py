@@ -1,20 +1,23 @@
 """The agent of one host: stays up between jobs, holds artifacts by content, starts, watches and ends instances.
 
-    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE] [--tls FOLDER]
+    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE] [--tls FOLDER] [--alone-s SECONDS]
 
 Without a token file, the shared secret is the first line of standard input (never an argument, which others could
-read), and the agent ends with its standard input or its parent: so a service starts it on this machine. The first
-line of its output is {"port": N}, or {"error": …} if it cannot start.
+read), and the agent ends with its standard input or its parent: so a service starts it on this machine, and, by SSH,
+on others. There it also ends when no controller has been connected for SECONDS: the end of standard input may come
+late behind a partition. The first line of its output is {"port": N}, or {"error": …} if it cannot start.
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
-without saying it (jumpgate/trust/proof.py), then has_artifact, compile, spawn, call, release. A connection owns the
-instances that it started: when it closes, they are killed.
+without saying it (jumpgate/trust/proof.py), then ping, look and estimate (files of this host), has_artifact,
+keep_artifact, compile, spawn, call, release. A connection owns the instances that it started: when it closes, they are
+killed.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import contextlib
 import functools
 import json
@@ -22,13 +25,16 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import jumpgate
-from jumpgate.codegen import toolchain
+from jumpgate.codegen import cache, toolchain
+from jumpgate.converters import probe
+from jumpgate.dataflow import builder, proto
 from jumpgate.errors import (
     Cancelled,
     ConfigError,
@@ -40,6 +46,8 @@ from jumpgate.errors import (
 )
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import LOST, End, Zygote
+from jumpgate.machine import memory_bytes
+from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
 from jumpgate.trust.tls import Identity
 
@@ -62,6 +70,7 @@ class Agent:
         self._starting = asyncio.Lock()
         self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
         self.connections: set[Connection] = set()
+        self.alone_since: float | None = time.monotonic()  #: None while somebody is connected
 
     async def zygote(self) -> Zygote:
         """The running zygote; builds the runtime at first use."""
@@ -117,6 +126,7 @@ class Connection:
         self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX)
         self._impatience = asyncio.get_running_loop().call_later(HELLO_TIMEOUT_S, self._give_up)
         agent.connections.add(self)
+        agent.alone_since = None
 
     def _receive(self, request: dict[str, Any]) -> None:
         if not self._trusted:
@@ -142,7 +152,12 @@ class Connection:
         ):
             self._trusted = True
             self.lines.line_bytes_max = LINE_BYTES_MAX
-            answer = {"version": jumpgate.__version__, "cores": self._agent.cores, "pid": os.getpid()}
+            answer = {
+                "version": jumpgate.__version__,
+                "cores": self._agent.cores,
+                "memory_bytes": memory_bytes(),
+                "pid": os.getpid(),
+            }
         else:
             refusal = ProtocolError("the agent does not know this token: a service and its agents share one secret")
             self.lines.send({"id": request.get("id", 0), "error": failure(refusal)})
@@ -164,9 +179,28 @@ class Connection:
 
     async def _do(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         match verb:
+            case "ping":
+                return {}
             case "has_artifact":
                 path = toolchain.artifact(str(arguments["key"]))
                 return {"path": None if path is None else str(path)}
+            case "look":
+                read = await asyncio.to_thread(
+                    builder.read,
+                    list(map(str, arguments["paths"])),
+                    format=str(arguments["format"]) or None,
+                    schema=probe.infer_schema,
+                    **{str(k): str(v) for k, v in dict(arguments["options"]).items()},
+                )
+                return {"read": base64.b64encode(proto.encode(read.root).SerializeToString()).decode()}
+            case "estimate":
+                options = tuple((str(k), str(v)) for k, v in arguments["options"])
+                files = tuple(map(str, arguments["files"]))
+                known = await asyncio.to_thread(probe.estimate, files, str(arguments["format"]), options)
+                return {"rows": known.rows, "bytes": known.bytes}
+            case "keep_artifact":
+                content = base64.b64decode(str(arguments["content"]))
+                return {"path": str(await self._agent.build(toolchain.keep_artifact, str(arguments["key"]), content))}
             case "compile":
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
                 return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
@@ -239,6 +273,8 @@ class Connection:
 
     def _lost(self) -> None:
         self._agent.connections.discard(self)
+        if not self._agent.connections:
+            self._agent.alone_since = time.monotonic()
         self._impatience.cancel()
         for job in {i.job for i in self._instances.values()}:
             # a task of the agent's own: it may have to wait for what is just being started
@@ -273,7 +309,9 @@ def died(instance: str, end: End | None) -> InstanceFailed:
     return InstanceFailed(f"instance {instance} {how}", **fields)
 
 
-async def _serve(listen: str, token_file: str | None, host_program: Path | None, tls: str | None) -> None:
+async def _serve(
+    listen: str, token_file: str | None, host_program: Path | None, tls: str | None, alone_s: float | None
+) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -284,8 +322,9 @@ async def _serve(listen: str, token_file: str | None, host_program: Path | None,
     try:
         port = await _unless(stop, _start(agent, listen, encryption))
         if port is not None:
-            print(json.dumps({"port": port}), flush=True)
-            await stop.wait()
+            with _registered(listen, port, token_file) if token_file or alone_s else contextlib.nullcontext():
+                print(json.dumps({"port": port}), flush=True)
+                await _unless(stop, _alone(agent, alone_s))
     finally:
         agent.close()
 
@@ -302,6 +341,32 @@ async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -
         ) from error
     await agent.zygote()  # so that the first job does not wait for it
     return int(server.sockets[0].getsockname()[1])
+
+
+async def _alone(agent: Agent, seconds: float | None) -> None:
+    """Returns once nobody has been connected for so long; never for None."""
+    while seconds is None or agent.alone_since is None or time.monotonic() < agent.alone_since + seconds:
+        await asyncio.sleep(1.0)
+
+
+@contextlib.contextmanager
+def _registered(listen: str, port: int, token_file: str | None) -> Iterator[None]:
+    """A file in the cache says, as long as this runs, where the agent is (jumpgate/hosts/far_end.py reads it)."""
+    facts = {
+        "pid": os.getpid(),
+        "address": joined(host_of(listen), port),
+        "version": jumpgate.__version__,
+        "token_file": token_file and os.path.abspath(token_file),
+    }
+    file = cache.folder("agents") / f"{os.getpid()}.json"
+    with cache.explained():
+        staged = file.with_suffix(".new")
+        staged.write_text(json.dumps(facts))
+        staged.rename(file)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 async def _unless(stop: asyncio.Event, work: Any) -> Any:
@@ -356,9 +421,10 @@ def main() -> None:
         "--tls", metavar="FOLDER", help="this host's certificate; default: connections are not encrypted"
     )
     parser.add_argument("--host-program", type=Path, help="forks instances from this program; default: the runtime's")
+    parser.add_argument("--alone-s", type=float, help="end when nobody has been connected for so long; default: never")
     options = parser.parse_args()
     try:
-        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.tls))
+        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.tls, options.alone_s))
     except JumpgateError as error:
         print(json.dumps({"error": failure(error)}), flush=True)
         sys.exit(1)

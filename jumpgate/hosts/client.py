@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import Callable
 from typing import Any
 
 import jumpgate
-from jumpgate.errors import InstanceFailed, JumpgateError, ProtocolError, Unreachable
+from jumpgate.codegen import toolchain
+from jumpgate.errors import InstanceFailed, JumpgateError, NotFound, ProtocolError, Unreachable, from_dict
 from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
 from jumpgate.trust import proof
 
-#: for what an agent answers at once; one that does not is given up
-ANSWER_TIMEOUT_S = 5.0
+#: for an agent to greet us
+HELLO_TIMEOUT_S = 4.0
+#: for what needs no work, but perhaps a core or a disk that others use; one that hangs is noticed by its beats
+ANSWER_TIMEOUT_S = 30.0
+#: an agent is asked for a sign of life in this interval, and given up when so many passed without a word of it. This
+#: process counts them: where it gets no time, it expects nobody else to.
+BEAT_S, SILENT_BEATS_MAX = 1.0, 3
 
 
 class Instance:
@@ -34,7 +41,12 @@ class Instance:
             return await self._destroy()
         if self.ended.done():
             raise died(self.id, self.ended.result())
-        return await self._caller.call("call", instance=self.name, verb=verb, arguments=arguments)
+        try:
+            return await self._caller.call("call", instance=self.name, verb=verb, arguments=arguments)
+        except NotFound:
+            if self.ended.done():  # the agent had forgotten it already when our question came
+                raise died(self.id, self.ended.result()) from None
+            raise
 
     async def _destroy(self) -> dict[str, Any]:
         if not self.ended.done():
@@ -55,10 +67,14 @@ class AgentHost:
     def __init__(self, device: Device, address: str) -> None:
         self.device = device
         self.address = address
+        self.facts: dict[str, Any] = {}  #: what the agent says of its host: version, cores, memory_bytes, pid
+        self.builds_here = False  #: programs for it are compiled on this machine: it has no compiler
         self._caller = Caller(self._lost, self._event)
         self._caller.closed.add_done_callback(lambda _: self._all_ended())
         self._instances: dict[str, Instance] = {}
         self._artifacts: dict[str, str] = {}
+        self._compiling: dict[str, asyncio.Task[str]] = {}
+        self._hangs = False
 
     @staticmethod
     async def connect(
@@ -68,7 +84,8 @@ class AgentHost:
         self = AgentHost(device, f"{host}:{port}")
         try:
             await connect(host, port, self._caller.lines, encryption)
-            version = (await self._greet(token)).get("version")
+            self.facts = await self._greet(token)
+            version = self.facts.get("version")
             if version != jumpgate.__version__:
                 raise ProtocolError(
                     f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
@@ -89,19 +106,31 @@ class AgentHost:
         except BaseException:
             self._caller.close()
             raise
+        beating = asyncio.create_task(self._beat())
+        self._caller.closed.add_done_callback(lambda _: beating.cancel())
         return self
+
+    async def _beat(self) -> None:
+        silent = 0
+        while silent < SILENT_BEATS_MAX:
+            heard = self._caller.heard
+            self._caller.send("ping")
+            await asyncio.sleep(BEAT_S)
+            silent = 0 if self._caller.heard != heard else silent + 1
+        self._hangs = True
+        self._caller.lines.abort()
 
     async def _greet(self, token: str) -> dict[str, Any]:
         """Shows that we know the secret once the agent has; it is never sent. Raises ProtocolError."""
         ours = proof.challenge()
-        answer = await self._ask("hello", challenge=ours)
+        answer = await self._ask("hello", HELLO_TIMEOUT_S, challenge=ours)
         theirs = str(answer.get("challenge", ""))
         if not proof.is_proof(answer.get("proof"), token, "agent", theirs, ours):
             raise ProtocolError(
                 f"who answers at {self.address} does not know the token that token_file in jumpgate.toml has: "
                 "a service and its agents share one secret"
             )
-        return await self._ask("prove", proof=proof.proof(token, "service", theirs, ours))
+        return await self._ask("prove", HELLO_TIMEOUT_S, proof=proof.proof(token, "service", theirs, ours))
 
     def on_lost(self, call: Callable[[], None]) -> None:
         """Calls it once the connection has ended, whoever ended it."""
@@ -120,9 +149,28 @@ class AgentHost:
         return self._artifacts[key]
 
     async def compile(self, name: str, source: str, key: str) -> str:
-        path = str((await self._caller.call("compile", name=name, source=source, key=key))["path"])
-        self._artifacts[key] = path
+        """Each program once, however many jobs wait for it."""
+        if key not in self._compiling:
+            self._compiling[key] = compiling = asyncio.create_task(self._compile(name, source, key))
+            compiling.add_done_callback(lambda task: self._compiling.pop(key).cancelled() or task.exception())
+        try:
+            return await asyncio.shield(self._compiling[key])
+        except JumpgateError as error:
+            raise from_dict(error.to_dict()) from None  # each job adds its own name
+
+    async def _compile(self, name: str, source: str, key: str) -> str:
+        if self.builds_here:
+            built = await asyncio.to_thread(toolchain.build_artifact, name, source, key)
+            content = base64.b64encode(await asyncio.to_thread(built.read_bytes)).decode()
+            answer = await self._caller.call("keep_artifact", key=key, content=content)
+        else:
+            answer = await self._caller.call("compile", name=name, source=source, key=key)
+        self._artifacts[key] = path = str(answer["path"])
         return path
+
+    async def ask(self, verb: str, timeout_s: float, **arguments: Any) -> dict[str, Any]:
+        """A question about the host's files (look, estimate). Raises Unreachable, and what is wrong with them."""
+        return await self._ask(verb, timeout_s, **arguments)
 
     def forget_artifacts(self) -> None:
         """After a failure: an artifact may have been evicted since it was seen."""
@@ -150,10 +198,10 @@ class AgentHost:
         self._caller.close()
         await asyncio.shield(self._caller.closed)
 
-    async def _ask(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    async def _ask(self, verb: str, timeout_s: float | None = None, **arguments: Any) -> dict[str, Any]:
         """A call that an agent answers at once. One that hangs is left, and ends what we started once it wakes up."""
         try:
-            return await asyncio.wait_for(self._caller.call(verb, **arguments), ANSWER_TIMEOUT_S)
+            return await asyncio.wait_for(self._caller.call(verb, **arguments), timeout_s or ANSWER_TIMEOUT_S)
         except TimeoutError:
             self._caller.lines.abort()
             raise Unreachable(
@@ -161,9 +209,10 @@ class AgentHost:
             ) from None
 
     def _lost(self) -> InstanceFailed:
+        silent = f"has not answered for {SILENT_BEATS_MAX * BEAT_S:g} s: it hangs, or can no longer be reached"
+        how = silent if self._hangs else "has ended, or can no longer be reached"
         return InstanceFailed(
-            f"the agent of host '{self.device.name}' at {self.address} has ended, or can no longer be reached, "
-            "and every instance with it",
+            f"the agent of host '{self.device.name}' at {self.address} {how}, and every instance with it",
             host=self.device.name,
         )
 

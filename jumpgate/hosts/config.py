@@ -21,6 +21,8 @@ request_bytes = 0
 name = "worker1"
 agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
 token_file = "/etc/jumpgate/token"
+ssh = "me@worker1"              # instead of agent and token_file: one that is started over SSH, as ~/.ssh/config says
+python = "python3"              # that runs it there
 cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
 data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
@@ -49,11 +51,13 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from jumpgate.errors import ConfigError
+from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
@@ -76,6 +80,8 @@ _KEYS: dict[str, dict[str, type]] = {
         "name": str,
         "agent": str,
         "token_file": str,
+        "ssh": str,
+        "python": str,
         "cores": int,
         "memory_bytes": int,
         "data_bind": str,
@@ -102,11 +108,29 @@ _OPEN = {"device"}
 
 @dataclass(frozen=True)
 class HostConfig:
-    """A host. `agent` is host:port of a running agent; None: one is started on this machine."""
+    """A host. `agent` is host:port of a running agent; `ssh`, [user@]host[:port], where one is started with `python`.
+    With neither, one is started on this machine. `said` are the device's figures that the file has."""
 
     device: Device
     agent: str | None = None
     token_file: str | None = None
+    ssh: str | None = None
+    python: str = "python3"
+    said: frozenset[str] = frozenset()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the service's own machine."""
+        return self.agent is None and self.ssh is None
+
+    def found(self, facts: Mapping[str, Any], address: str) -> HostConfig:
+        """With what its agent, who is at that address, says of it where the file says nothing."""
+        device = self.device
+        if "cores" not in self.said:
+            device = replace(device, cores=int(facts["cores"]))
+        if "memory_bytes" not in self.said:
+            device = replace(device, memory_bytes=int(facts["memory_bytes"]))
+        return replace(self, device=device, agent=address if self.ssh else self.agent)
 
 
 @dataclass(frozen=True)
@@ -187,7 +211,14 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     _differ([c.name for c in clients], "clients", where)
     for host in hosts:
         _check_agent(host, where)
-    hosts = _reachable(hosts)
+        if tls is not None and host.ssh is not None:
+            raise ConfigError(
+                f"{where}: host '{host.device.name}' has `ssh`, and agents that are started so have no certificates "
+                "yet: with [tls], start its agent by hand and name it as `agent`",
+                file=where,
+                host=host.device.name,
+            )
+    hosts = reachable(hosts)
     return Config(
         hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients=clients, tls=tls
     )
@@ -242,6 +273,7 @@ def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) 
 
 def _host(table: dict[str, Any]) -> HostConfig:
     local = this_machine().device
+    figures = ("cores", "memory_bytes")
     properties = tuple((k, table[k]) for k in ("data_bind", "data_address") if k in table)
     device = Device(
         table["name"],
@@ -250,15 +282,19 @@ def _host(table: dict[str, Any]) -> HostConfig:
         table.get("memory_bytes") or local.memory_bytes,
         properties,
     )
-    return HostConfig(device, table.get("agent"), table.get("token_file"))
+    said = frozenset(k for k in (*figures, "data_bind", "data_address") if table.get(k))
+    return HostConfig(
+        device, table.get("agent"), table.get("token_file"), table.get("ssh"), table.get("python", "python3"), said
+    )
 
 
-def _reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
-    """With an address for each by which the others reach its instances, where the file names none."""
+def reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
+    """With an address for each by which the others reach its instances, where the file names none. That of a host with
+    `ssh` is known once its agent is."""
     elsewhere = [h.agent for h in hosts if h.agent is not None and facing(h.agent) != LOOPBACK]
 
     def with_address(host: HostConfig) -> HostConfig:
-        said = dict(host.device.properties)
+        said = {k: v for k, v in host.device.properties if k in host.said}
         address = host_of(host.agent) if host.agent is not None else facing(elsewhere[0]) if elsewhere else LOOPBACK
         address = str(said.get("data_address", address))
         properties = (("data_bind", said.get("data_bind", address)), ("data_address", address))
@@ -268,15 +304,30 @@ def _reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
 
 
 def _check_agent(host: HostConfig, where: str) -> None:
+    name = host.device.name
+    if host.ssh is not None:
+        _check_ssh(host, where)
     if host.agent is None:
         return
-    name = host.device.name
     if not is_address(host.agent):
         raise ConfigError(f"{where}: agent of host '{name}' is {host.agent!r}, not HOST:PORT", file=where, host=name)
     if host.token_file is None:
         raise ConfigError(
             f"{where}: host '{name}' names an agent but no token_file: put the secret that its agent was "
             "started with into a file, and name it",
+            file=where,
+            host=name,
+        )
+
+
+def _check_ssh(host: HostConfig, where: str) -> None:
+    name = host.device.name
+    if Target.parse(host.ssh or "") is None:
+        message = f"{where}: ssh of host '{name}' is {host.ssh!r}, not [USER@]HOST[:PORT]"
+        raise ConfigError(message, file=where, host=name)
+    if host.agent is not None or host.token_file is not None:
+        raise ConfigError(
+            f"{where}: host '{name}' has `ssh`, so its agent is started for it: remove `agent` and `token_file`",
             file=where,
             host=name,
         )

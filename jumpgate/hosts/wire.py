@@ -12,6 +12,7 @@ from typing import Any
 
 from jumpgate import errors
 from jumpgate.errors import JumpgateError, ProtocolError, Unreachable
+from jumpgate.ntf import liveness
 
 #: a configuration names files: many, but not endlessly many
 LINE_BYTES_MAX = 256 << 20
@@ -19,15 +20,6 @@ LINE_BYTES_MAX = 256 << 20
 HELLO_BYTES_MAX = 4096
 #: how long a caller waits, after its peer is gone, for the reason
 EXPLANATION_WAIT_S = 1.0
-#: a peer that its system no longer answers for is gone after four seconds, whether we send or wait
-TCP_OPTIONS = (
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
-    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4000),
-)
 
 
 class Lines(asyncio.Protocol):
@@ -52,8 +44,7 @@ class Lines(asyncio.Protocol):
         self._transport = transport
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
-            for level, option, value in TCP_OPTIONS:
-                sock.setsockopt(level, option, value)
+            liveness.bound(sock, liveness.CONTROL_S)
 
     def data_received(self, data: bytes) -> None:
         searched = len(self._buffer)
@@ -117,7 +108,12 @@ class Caller:
         self._ids = itertools.count(1)
         self._pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.heard = 0  #: messages that have come
         self.lines = Lines(self._receive, self._disconnected)
+
+    def send(self, verb: str) -> None:
+        """One request whose answer nobody waits for."""
+        self.lines.send({"id": next(self._ids), "verb": verb, "arguments": {}})
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         """One request and its answer. Raises the typed error that was answered, or the one that `lost` makes."""
@@ -133,6 +129,7 @@ class Caller:
             self._pending.pop(id, None)
 
     def _receive(self, message: dict[str, Any]) -> None:
+        self.heard += 1
         if "event" in message:
             self._on_event(message)
             return

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from crc32c import crc32c
 
 from jumpgate.errors import JumpgateError, ProtocolError, Unreachable
+from jumpgate.ntf import liveness
 from jumpgate.ntf.descriptor import Descriptor, first_difference
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, error_frame, parse_header
 from jumpgate.trust.edges import JobCertificate
@@ -116,9 +117,9 @@ class Greeter:
             time.sleep(PAUSE_S)
             return
         connection.setblocking(False)
+        liveness.bound(connection, liveness.EDGE_S)
         if self._expected.certificate is not None:
             connection = TlsSocket(connection, self._expected.certificate.context(server=True))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         stranger = _Stranger(connection, time.monotonic() + self._expected.timeout_s)
         self._strangers.append(stranger)
         selector.register(connection, selectors.EVENT_READ, stranger)

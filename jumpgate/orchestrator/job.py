@@ -62,6 +62,8 @@ class Job:
         self._task: asyncio.Task[None] | None = None
         self._cancelled: JumpgateError | None = None
         self._on_event: Callable[[Event], None] = lambda _: None
+        #: hears once a second whether the job does more than wait for its client to read
+        self.on_work: Callable[[bool], None] = lambda _: None
 
     @property
     def id(self) -> str:
@@ -179,7 +181,8 @@ class Job:
         return execute
 
     async def _watch(self, stage: int) -> None:
-        def report(counters: dict[str, dict[str, Any]]) -> None:
+        def report(counters: dict[str, dict[str, Any]], works: bool) -> None:
+            self.on_work(works)
             self.record.counters.update(counters)
             self._on_event(Event("running", stage, time.time_ns(), counters))
 

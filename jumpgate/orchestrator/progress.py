@@ -18,6 +18,8 @@ from jumpgate.nca.interface import InstancePlan
 INTERVAL_S = 1.0
 #: of a core: who burns less only wakes up now and then to see that there is nothing to do
 WORKING_SHARE = 0.01
+#: of the time between two looks: who waits for its client so long does little else
+WAITING_SHARE = 0.5
 
 Counters = dict[str, Any]
 
@@ -29,12 +31,13 @@ async def watch(
     running: Callable[[], tuple[InstancePlan, ...]],
     stats: Callable[[InstancePlan], Awaitable[Counters]],
     stall_s: float,
-    report: Callable[[dict[str, Counters]], None],
+    report: Callable[[dict[str, Counters], bool], None],
 ) -> None:
     """Runs until it is cancelled. Raises TimedOut when the stage has stalled for `stall_s`.
 
     result: the edge to the client; an instance that waits for room on it waits for the client, which may take as long
-    as it likes. `running` says whose stage has not ended; `report` gets what they answered, by instance id.
+    as it likes. `running` says whose stage has not ended; `report` gets what they answered, by instance id, and whether
+    they do more than wait for the client.
     """
     interval_s = min(INTERVAL_S, stall_s / 4)
     last: dict[str, Counters] = {}
@@ -46,7 +49,7 @@ async def watch(
         before, left = left, running()
         answers = await _ask(left, stats, interval_s)
         if answers:
-            report(answers)
+            report(answers, not _only_waits_for_client(last, answers, result, interval_s))
         now = time.monotonic()
         answered.update(dict.fromkeys(answers, now))
         if left != before or any(_goes_on(last.get(i, {}), c, result, interval_s) for i, c in answers.items()):
@@ -90,6 +93,14 @@ def _goes_on(before: Counters, now: Counters, result: str, seconds: float) -> bo
         or worked_ns > WORKING_SHARE * seconds * 1e9
         or _waited_for_client_ns(now, result) > _waited_for_client_ns(before, result)
     )
+
+
+def _only_waits_for_client(before: dict[str, Counters], now: dict[str, Counters], result: str, seconds: float) -> bool:
+    """Whether nobody worked between two looks, and somebody was held up by the client all the while."""
+    pairs = [(before.get(i, {}), counters) for i, counters in now.items()]
+    waited_ns = max(_waited_for_client_ns(n, result) - _waited_for_client_ns(b, result) for b, n in pairs)
+    worked_ns = sum(n.get("cpu_ns", 0) - b.get("cpu_ns", 0) for b, n in pairs)
+    return waited_ns > WAITING_SHARE * seconds * 1e9 and worked_ns < WORKING_SHARE * seconds * 1e9
 
 
 def _flow(counters: Counters) -> list[Any]:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import functools
 import time
+from typing import Any
 
 from jumpgate import debug
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.operators import Read
 from jumpgate.errors import JumpgateError, Unreachable
 from jumpgate.hosts.client import AgentHost
-from jumpgate.hosts.config import Config, HostConfig
+from jumpgate.hosts.config import Config, HostConfig, reachable
 from jumpgate.hosts.local import LocalAgent
-from jumpgate.nca.interface import Host
+from jumpgate.hosts.remote import SshAgent
+from jumpgate.nca.interface import Device, Host
 from jumpgate.ntf.addresses import host_of
 from jumpgate.orchestrator.record import Phase
 from jumpgate.trust import tokens
 from jumpgate.trust.tls import Identity
+from jumpgate.v1 import dataflow_pb2
 
 #: between two attempts to reach a host that does not answer
 RETRY_S = 1.0
+#: for a host to find files and their schema
+LOOK_TIMEOUT_S = 60.0
 
 
 class Agents:
@@ -27,11 +35,30 @@ class Agents:
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._known = config.hosts  # with what their agents say of them
         self._hosts: dict[str, AgentHost] = {}
-        self.own: dict[str, LocalAgent] = {}  #: processes of ours, by host
+        self.own: dict[str, LocalAgent | SshAgent] = {}  #: processes of ours, by host
         self._reaching: dict[str, asyncio.Lock] = {}
         self._retries: dict[str, asyncio.Task[None]] = {}  # of hosts that do not answer
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """The hosts, as far as they are known."""
+        return tuple(host.device for host in self._known)
+
+    async def meet(self) -> None:
+        """Reaches each host over SSH that nobody knows yet: its addresses and cores are part of plans. Those that do
+        not answer are lost. Raises what else is wrong with one."""
+        self._loop = asyncio.get_running_loop()
+        unknown = [h for h in self._known if h.ssh and not h.agent and h.device.name not in self._retries]
+
+        async def meet(host: HostConfig) -> None:
+            with contextlib.suppress(Unreachable):
+                await self._reach(host)
+
+        await asyncio.gather(*map(meet, unknown))
 
     @property
     def lost(self) -> frozenset[str]:
@@ -43,12 +70,34 @@ class Agents:
 
         Raises what keeps a host from being used: Unreachable (which makes it `lost`), ProtocolError, BuildError.
         """
-        wanted = [h for h in self._config.hosts if h.device.name in names]
+        wanted = [h for h in self._known if h.device.name in names]
         if missing := [h for h in wanted if not self._is_reached(h)]:
             phases.append(Phase("agents", time.time_ns()))
             await asyncio.gather(*map(self._reach, missing))
             phases[-1].end_ns = time.time_ns()
         return {h.device.name: self._hosts[h.device.name] for h in wanted}
+
+    async def look(self, host: str, paths: list[str], format: str, options: dict[str, str]) -> Read:
+        """What paths name on a host, "" for one that answers: a Read of all columns. Raises JumpgateError."""
+        name = host or next((d.name for d in self.devices if d.name not in self.lost), self.devices[0].name)
+        agent = (await self.lend({name}, []))[name]
+        assert isinstance(agent, AgentHost)
+        found = await agent.ask("look", LOOK_TIMEOUT_S, paths=paths, format=format, options=options)
+        message = dataflow_pb2.Dataflow.FromString(base64.b64decode(found["read"]))
+        read, _ = proto.decode(message)
+        assert isinstance(read, Read)
+        return read
+
+    def ask(self, host: str, verb: str, timeout_s: float, **arguments: Any) -> dict[str, Any]:
+        """A question to a host's agent, from a thread. Raises JumpgateError."""
+        assert self._loop is not None
+
+        async def ask() -> dict[str, Any]:
+            agent = (await self.lend({host}, []))[host]
+            assert isinstance(agent, AgentHost)
+            return await agent.ask(verb, timeout_s, **arguments)
+
+        return asyncio.run_coroutine_threadsafe(ask(), self._loop).result()
 
     def forget_artifacts(self) -> None:
         """After a failure: an agent may have evicted an artifact since it was asked."""
@@ -76,29 +125,36 @@ class Agents:
         async with self._reaching.setdefault(name, asyncio.Lock()):
             if self._is_reached(host):
                 return
-            if host.agent is None:
-                if name in self.own:
-                    await asyncio.to_thread(self.own.pop(name).stop)  # one that hangs takes its time
-                self.own[name] = await LocalAgent.start(host.device, self._config.host_program)
-                self._hosts[name] = self.own[name].host
-            else:
-                self._hosts[name] = await self._connect(host, host.agent)
+            if name in self.own:
+                await asyncio.to_thread(self.own.pop(name).stop)  # one that hangs takes its time
+            try:
+                self._hosts[name] = await self._connect(host)
+            except Unreachable:
+                if not host.is_here:
+                    self._note_lost(host)
+                raise
+            if not host.is_here:
+                self._learn(host)
                 self._hosts[name].on_lost(functools.partial(self._note_lost, host))
         if debug.level() >= 1:
             debug.note("agent", name, f"reached at {self._hosts[name].address}")
 
-    async def _connect(self, host: HostConfig, agent: str) -> AgentHost:
+    async def _connect(self, host: HostConfig) -> AgentHost:
         name = host.device.name
-        token = tokens.read(host.token_file or "", f"host '{name}'")
-        tls = self._config.tls
-        encryption = None if tls is None else Identity.load(tls.folder).context(server=False)
-        try:
-            return await AgentHost.connect(
-                host.device, host_of(agent), int(agent.rpartition(":")[2]), token, encryption
-            )
-        except Unreachable as error:
-            self._note_lost(host)
-            raise Unreachable(f"host '{name}': {error.message}", host=name) from None
+        if host.ssh is not None:
+            self.own[name] = await SshAgent.start(host)
+            return self.own[name].host
+        if host.agent is None:
+            self.own[name] = await LocalAgent.start(host.device, self._config.host_program)
+            return self.own[name].host
+        return await _reached(host, self._config)
+
+    def _learn(self, host: HostConfig) -> None:
+        """What the host's agent says of it."""
+        reached = self._hosts[host.device.name]
+        found = host.found(reached.facts, reached.address)
+        same = host.device.name
+        self._known = reachable(tuple(found if h.device.name == same else h for h in self._known))
 
     def _note_lost(self, host: HostConfig) -> None:
         name = host.device.name
@@ -116,3 +172,23 @@ class Agents:
             pass
         finally:
             del self._retries[host.device.name]
+
+
+async def greet(host: HostConfig, config: Config) -> dict[str, Any]:
+    """What a host's agent, whose address is configured, says of it. Raises Unreachable, ConfigError, ProtocolError."""
+    reached = await _reached(host, config)
+    await reached.close()
+    return reached.facts
+
+
+async def _reached(host: HostConfig, config: Config) -> AgentHost:
+    assert host.agent is not None
+    name = host.device.name
+    token = tokens.read(host.token_file or "", f"host '{name}'")
+    encryption = None if config.tls is None else Identity.load(config.tls.folder).context(server=False)
+    try:
+        return await AgentHost.connect(
+            host.device, host_of(host.agent), int(host.agent.rpartition(":")[2]), token, encryption
+        )
+    except Unreachable as error:
+        raise Unreachable(f"host '{name}': {error.message}", host=name) from None

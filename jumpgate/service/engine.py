@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import secrets
 import time
 from collections.abc import AsyncGenerator
@@ -15,17 +16,20 @@ from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
+from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.file_state import FileState, FileStates, file_state
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.errors import FileUnreadable, InvalidDataflow, JumpgateError, NotFound, Unreachable
 from jumpgate.hosts.config import Config
-from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches
+from jumpgate.nca.interface import Device, Driver, JobContext, JobPlan, Reaches, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from jumpgate.service import calibration
+from jumpgate.service.admission import Admission, demand_of
 from jumpgate.service.agents import Agents
+from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.trust.edges import JobCertificate
 
 #: a submitted job that nobody executes is forgotten after this long
@@ -61,10 +65,11 @@ class Engine:
 
     def __init__(self, config: Config, registry: Registry) -> None:
         self.config, self.registry = config, registry
-        self.devices: tuple[Device, ...] = (*(h.device for h in config.hosts), *config.devices)
         self.agents = Agents(config)
         self.drivers: dict[str, Driver] = {}  #: of devices without agents
         self._reaching: dict[str, asyncio.Lock] = {}
+        self.located = Located(self.agents)
+        self.admission = Admission(lambda: self.agents.devices)
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, asyncio.Task[None]] = {}  # of jobs that have been executed, until they are forgotten
         prober.hold()
@@ -96,6 +101,10 @@ class Engine:
     # ---- verbs ----
 
     @property
+    def devices(self) -> tuple[Device, ...]:
+        return (*self.agents.devices, *self.config.devices)
+
+    @property
     def lost(self) -> frozenset[str]:
         """Hosts that plans leave out, as they do not answer; none if nobody answers: then a job says why."""
         lost = self.agents.lost
@@ -109,16 +118,19 @@ class Engine:
             parallelism=options.parallelism,
             threads=options.threads,
             dialect=dialect,
-            statistics=probe.estimate,
+            statistics=self._statistics,
             look=probe.look,
             speeds=calibration.load("host"),
             prefer=options.prefer,
             without=options.without,
             trace=trace or debug.level() >= 3,
         )
+        is_located = check_request(root, self.located)
         states = _known_states(root)
         devices = tuple(d for d in self.devices if d.name not in self.lost)
         plan = compile_dataflow(root, devices, self.registry, compile_options)
+        if is_located:
+            check_placed(plan)
         _settle(states)
         if debug.level() >= 3:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
@@ -129,6 +141,11 @@ class Engine:
         option = ("memory_limit_bytes", str(limit))
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
 
+    def _statistics(self, files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
+        """What is known about files, here or where they are."""
+        of_hosts = any(host for host in located.hosts(files))
+        return self.located.estimate(files, format, options) if of_hosts else probe.estimate(files, format, options)
+
     async def prepare(self, plan: JobPlan, options: RunOptions, started_ns: int, text: str = "") -> Job:
         """Compiles a plan; the job waits for execute. text: what a person asked, for the record."""
         self._expire()
@@ -137,7 +154,7 @@ class Engine:
         hosts = await self.agents.lend({i.device.name for i in plan.instances}, record.phases)
         drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
-        here = frozenset(h.device.name for h in self.config.hosts if h.agent is None)
+        here = frozenset(h.device.name for h in self.config.hosts if h.is_here)
         context = JobContext(
             id, secrets.token_hex(16), plan, hosts, drivers, here=here, certificate=self._certificate()
         )
@@ -160,8 +177,9 @@ class Engine:
 
         return certificates.for_job()
 
-    async def execute(self, id: str) -> AsyncGenerator[Event, None]:
-        """Runs the job, yielding its events; raises its failure. A consumer that goes away cancels it.
+    async def execute(self, id: str, client: str = "") -> AsyncGenerator[Event, None]:
+        """Runs the job when it is its turn among all clients', yielding its events; raises its failure. A consumer that
+        goes away cancels it.
 
         The last event is `done`; the iteration ends, or raises, when nothing of the job is left.
         """
@@ -171,7 +189,7 @@ class Engine:
             raise InvalidDataflow(f"job {id} has been executed; submit the dataflow again", job=id)
         events: asyncio.Queue[Event | None] = asyncio.Queue()
         # a task of its own: it takes the job down also when nobody listens any more
-        self._runs[id] = run = asyncio.create_task(self._run(job, events))
+        self._runs[id] = run = asyncio.create_task(self._run(job, client, events))
         run.add_done_callback(lambda task: task.cancelled() or task.exception())
         try:
             while (event := await events.get()) is not None:
@@ -180,10 +198,16 @@ class Engine:
         finally:
             if not run.done():
                 job.cancel()
+                self.admission.leave(id)
 
-    async def _run(self, job: Job, events: asyncio.Queue[Event | None]) -> None:
+    async def _run(self, job: Job, client: str, events: asyncio.Queue[Event | None]) -> None:
+        def told(place: int) -> None:
+            events.put_nowait(Event("queued", place, time.time_ns()))
+
+        job.on_work = functools.partial(self.admission.works, job.id)
         try:
-            await job.run(events.put_nowait)
+            async with self.admission.turn(job.id, client, demand_of(job.context.plan), told):
+                await job.run(events.put_nowait)
         except JumpgateError:
             self.agents.forget_artifacts()
             raise
@@ -194,6 +218,7 @@ class Engine:
     def cancel(self, id: str) -> None:
         """Ends the job wherever it is; not an error if it has ended."""
         self.job(id).cancel()
+        self.admission.leave(id)
         if id not in self._runs:
             del self._jobs[id]
 
@@ -220,8 +245,9 @@ class Engine:
 
     async def close(self) -> None:
         """Ends every job and every agent of ours."""
-        for job in self._jobs.values():
+        for id, job in self._jobs.items():
             job.cancel()
+            self.admission.leave(id)
         await asyncio.gather(*self._runs.values(), return_exceptions=True)
         await asyncio.gather(*(driver.close() for driver in self.drivers.values()), return_exceptions=True)
         await self.agents.close()

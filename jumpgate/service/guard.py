@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import grpc
 
+from jumpgate.dataflow import located
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.errors import Forbidden, NotFound, Unauthenticated
 from jumpgate.hosts.config import ClientConfig
@@ -43,9 +44,16 @@ class Client:
         if self._config is None:
             return
         for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
+            if located.split(file)[0]:
+                self.check_hosts()
             path = os.path.realpath(urlsplit(file).path if file.startswith("file:") else file)
             if not any(os.path.commonpath((path, root)) == root for root in self._roots):
                 raise self._no(f"read {file}; roots in the service's jumpgate.toml says where it may read", file=file)
+
+    def check_hosts(self) -> None:
+        """Raises Forbidden for who has roots: where a path leads on another host, only that host knows."""
+        if self._config is not None:
+            raise self._no("name files of single hosts (file://HOST/path): its roots are on the service's machine")
 
     def limit(self, options: pb.Options) -> None:
         """Lowers what a request asks for to what the client may have."""

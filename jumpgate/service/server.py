@@ -95,6 +95,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:
         """Planned and compiled; planned again without a host that turns out not to answer."""
+        await self.engine.agents.meet()
         while True:
             lost = self.engine.lost
             # on a thread: files on a slow disk must not keep other jobs waiting
@@ -135,7 +136,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
         async def execute() -> None:
             self._client(context).check_job(self.engine.job(request.job_id).record)
             try:
-                async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
+                async with contextlib.aclosing(self.engine.execute(request.job_id, context.peer())) as events:
                     async for event in events:
                         detail = "" if event.counters is None else json.dumps(event.counters)
                         await context.write(
@@ -173,6 +174,15 @@ class Server(service_pb2_grpc.JumpgateServicer):
         jobs = [pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs() if client.sees(r)]
         return pb.ListResponse(jobs=jobs)
 
+    async def Look(self, request: pb.LookRequest, context: Any) -> pb.LookResponse:
+        async def look() -> pb.LookResponse:
+            self._client(context).check_hosts()
+            await self.engine.agents.meet()
+            read = await self.engine.located.look(list(request.paths), request.format, dict(request.options))
+            return pb.LookResponse(read=proto.encode(read))
+
+        return await _answered(context, look)
+
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
             client = self._client(context)
@@ -187,6 +197,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
                     return self.engine.plan(*proto.decode(request.dataflow), _options(asked.options), trace=True)
                 return self._plan(asked)
 
+            await self.engine.agents.meet()
             plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)
             if request.estimate_only:
@@ -233,9 +244,9 @@ async def serve(
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
             ("grpc.so_reuseport", 0),
-            # a client that its system no longer answers for is gone after eight seconds, and so are its jobs
-            ("grpc.keepalive_time_ms", 5000),
-            ("grpc.keepalive_timeout_ms", 3000),
+            # a client that its system no longer answers for is gone within five seconds, and so are its jobs
+            ("grpc.keepalive_time_ms", 2000),
+            ("grpc.keepalive_timeout_ms", 2000),
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.max_ping_strikes", 0),

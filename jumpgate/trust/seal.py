@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,3 +76,7 @@ def _key(root: str) -> bytes:
             os.link(staged, path)
         staged.unlink()
     return path.read_bytes()
+
+
+if __name__ == "__main__":  # of what was brought here by a service of the same user (jumpgate/hosts/remote.py)
+    seal(Path(sys.argv[1]))

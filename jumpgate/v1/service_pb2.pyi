@@ -163,6 +163,29 @@ class ExplainResponse(_message.Message):
     estimate: Estimate
     def __init__(self, text: _Optional[str] = ..., json: _Optional[str] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
 
+class LookRequest(_message.Message):
+    __slots__ = ("paths", "format", "options")
+    class OptionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    format: str
+    options: _containers.ScalarMap[str, str]
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., format: _Optional[str] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class LookResponse(_message.Message):
+    __slots__ = ("read",)
+    READ_FIELD_NUMBER: _ClassVar[int]
+    read: _dataflow_pb2.Dataflow
+    def __init__(self, read: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ...) -> None: ...
+
 class Speeds(_message.Message):
     __slots__ = ("seconds", "cores")
     class SecondsEntry(_message.Message):

@@ -64,6 +64,11 @@ class JumpgateStub:
                 request_serializer=jumpgate_dot_v1_dot_service__pb2.ExplainRequest.SerializeToString,
                 response_deserializer=jumpgate_dot_v1_dot_service__pb2.ExplainResponse.FromString,
                 _registered_method=True)
+        self.Look = channel.unary_unary(
+                '/jumpgate.v1.Jumpgate/Look',
+                request_serializer=jumpgate_dot_v1_dot_service__pb2.LookRequest.SerializeToString,
+                response_deserializer=jumpgate_dot_v1_dot_service__pb2.LookResponse.FromString,
+                _registered_method=True)
 
 
 class JumpgateServicer:
@@ -111,6 +116,13 @@ class JumpgateServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Look(self, request, context):
+        """What paths name on the service's hosts: a client need not see the files that it asks about.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JumpgateServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -143,6 +155,11 @@ def add_JumpgateServicer_to_server(servicer, server):
                     servicer.Explain,
                     request_deserializer=jumpgate_dot_v1_dot_service__pb2.ExplainRequest.FromString,
                     response_serializer=jumpgate_dot_v1_dot_service__pb2.ExplainResponse.SerializeToString,
+            ),
+            'Look': grpc.unary_unary_rpc_method_handler(
+                    servicer.Look,
+                    request_deserializer=jumpgate_dot_v1_dot_service__pb2.LookRequest.FromString,
+                    response_serializer=jumpgate_dot_v1_dot_service__pb2.LookResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -307,6 +324,33 @@ class Jumpgate:
             '/jumpgate.v1.Jumpgate/Explain',
             jumpgate_dot_v1_dot_service__pb2.ExplainRequest.SerializeToString,
             jumpgate_dot_v1_dot_service__pb2.ExplainResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Look(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jumpgate.v1.Jumpgate/Look',
+            jumpgate_dot_v1_dot_service__pb2.LookRequest.SerializeToString,
+            jumpgate_dot_v1_dot_service__pb2.LookResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -13,6 +13,7 @@ from jumpgate import errors
 from jumpgate.codegen.lower import lower_fragment
 from jumpgate.codegen.program import EdgeSource, FileSource, LimitStep, Pipeline, ProbeStep, Program
 from jumpgate.codegen.render import render, shape_key
+from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
@@ -219,19 +220,28 @@ def _files(
     source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext, reader: str
 ) -> dict[str, Any]:
     known = [context.plan.files.get(file, ()) for file in source.files]
+    files, index, count = list(source.files), instance.index, instance.count
+    by_host = located.hosts(files)
+    if "" not in by_host:  # each host reads its own
+        files = by_host.get(instance.device.name, [])
+        known = [()] * len(files)
+        here = [
+            i.index for i in context.plan.instances if (i.fragment, i.device) == (instance.fragment, instance.device)
+        ]
+        index, count = here.index(instance.index), len(here)
     return {
         "kind": "files",
         "name": source.name,
         "format": source.format,
         "reader": reader,
-        "files": source.files,
+        "files": files,
         "states": known if instance.device.name in context.here else [state[:1] for state in known],
         "file_columns": columns(source.file_schema),
         "positions": source.positions,
         "early": source.early,
         "options": dict(source.options),
-        "share_index": 0 if replicated else instance.index,
-        "share_count": 1 if replicated else instance.count,
+        "share_index": 0 if replicated else index,
+        "share_count": 1 if replicated else count,
         "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
     }
 

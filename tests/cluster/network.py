@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 PREFIX = "10.77.0"
@@ -30,13 +30,17 @@ class Machine:
     """A namespace with one interface, `address`, and the processes that were started in it."""
 
     def __init__(self, network: Network, namespace: str, port: str, address: str) -> None:
-        self._network, self.namespace, self._port, self.address = network, namespace, port, address
+        self._network, self.namespace, self.port, self.address = network, namespace, port, address
         self.processes: list[subprocess.Popen[str]] = []
 
-    def start(self, *command: str | Path) -> subprocess.Popen[str]:
+    def start(
+        self, *command: str | Path, env: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[str]:
+        """With these variables, too."""
         process = subprocess.Popen(
             ["ip", "netns", "exec", self.namespace, *map(str, command)],
-            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})},
+            stdin=stdin,
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
@@ -44,15 +48,19 @@ class Machine:
         self.processes.append(process)
         return process
 
-    def python(self, *arguments: str | Path) -> subprocess.Popen[str]:
-        return self.start(sys.executable, *arguments)
+    def python(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        return self.start(sys.executable, *arguments, env=env)
+
+    def jumpgate(self, *words: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """The command `jumpgate`."""
+        return self.python("-c", "from jumpgate.cli.main import main; main()", *words, env=env)
 
     def cut_off(self) -> None:
         """From now on no packet reaches it or leaves it, and nobody is told."""
-        _ip("-n", self._network.bridge, "link", "set", self._port, "down")
+        _ip("-n", self._network.bridge, "link", "set", self.port, "down")
 
     def reconnect(self) -> None:
-        _ip("-n", self._network.bridge, "link", "set", self._port, "up")
+        _ip("-n", self._network.bridge, "link", "set", self.port, "up")
 
     def pids(self) -> list[int]:
         """Of all processes in the namespace."""
@@ -84,6 +92,11 @@ class Network:
         _ip("-n", namespace, "link", "set", "eth0", "up")
         _ip("-n", namespace, "link", "set", "lo", "up")
         return machine
+
+    def isolate(self, *machines: Machine) -> None:
+        """From now on these do not reach each other, and nobody is told; others reach them."""
+        for machine in machines:
+            _ip("-n", self.bridge, "link", "set", machine.port, "type", "bridge_slave", "isolated", "on")
 
     def close(self) -> None:
         for machine in self.machines:

@@ -61,7 +61,8 @@ def shared_folder() -> Iterator[Path]:
 
 
 def as_nobody(imports: str, program: str, *arguments: object) -> dict[str, Any]:
-    """What a Python program of another user prints as JSON; its imports, maybe for root's eyes only, come first."""
+    """What a Python program of another user, with no more than its own rights, prints as JSON. It becomes that user
+    once it has loaded what may be for root's eyes only."""
     become = f"import os; os.setgroups([]); os.setresgid(*[{NOBODY}] * 3); os.setresuid(*[{NOBODY}] * 3)"
     done = subprocess.run(
         [sys.executable, "-c", f"import json, sys\n{imports}\n{become}\n{program}", *map(str, arguments)],

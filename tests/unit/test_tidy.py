@@ -35,7 +35,7 @@ MAY_KNOW = {
     "converters": {"dataflow", "nca"},  # of nca: Statistics
     "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "trust"},
     "compiler": {"dataflow", "ntf", "nca"},
-    "hosts": {"dataflow", "ntf", "nca", "codegen", "trust"},
+    "hosts": {"dataflow", "ntf", "nca", "codegen", "converters", "trust"},  # of converters: what a host's files hold
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},

@@ -1,0 +1,98 @@
+"""A cluster for tests: machines that are reached by SSH, a service that uses them, and a client."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jumpgate.codegen import cache
+from tests.cluster.network import Machine, Network
+from tests.cluster.sshd import Client, Server
+
+QUERIES = Path(__file__).with_name("queries.py")
+ROWS, KEYS = 400_000, 2
+RIGHT = [[k, sum(range(k, ROWS, KEYS))] for k in range(KEYS)]  #: of the dataflow `short`
+
+
+class Lab:
+    """A network, a folder of files that all machines see, and the home of who runs the service."""
+
+    def __init__(self, network: Network, folder: Path) -> None:
+        self.network, self.folder = network, folder
+        self.here = network.machine()  #: of service and client
+        self.client = Client(folder, cache.root())
+        for part in range(4):
+            rows = range(part * ROWS // 4, (part + 1) * ROWS // 4)
+            pq.write_table(pa.table({"k": [x % KEYS for x in rows], "x": rows}), folder / f"{part}.parquet")
+
+    def worker(self, name: str, variables: Mapping[str, str] | None = None, private: Path | None = None) -> Server:
+        """`private`: a folder that is the machine's own: others see what is there in `folder`/NAME/private."""
+        server = Server(self.network.machine(), self.folder / name, self.client.key, variables, private)
+        self.client.knows(name, server.machine, server.host_key)
+        return server
+
+    def config(self, *hosts: str) -> Path:
+        """Each host's lines, of which `ssh` is the first word's."""
+        file = self.folder / "jumpgate.toml"
+        tables = []
+        for host in hosts:
+            name, _, more = host.partition("\n")
+            tables.append(f'[[host]]\nname = "{name}"\nssh = "{name}"\npython = "{sys.executable}"\n{more}\n')
+        file.write_text("\n".join(tables))
+        return file
+
+    def hosts(self, *words: str | Path) -> tuple[int, Any]:
+        """What `jumpgate hosts … --json` prints."""
+        process = self.here.jumpgate("hosts", *words, "--config", self.folder / "jumpgate.toml", "--json",
+                                     env=self.client.variables)  # fmt: skip
+        said = process.communicate(timeout=120)[0]
+        return process.returncode, json.loads(said)
+
+    def serve(self, config: Path) -> Service:
+        return Service(self, config)
+
+
+class Service:
+    def __init__(self, lab: Lab, config: Path) -> None:
+        self._lab = lab
+        self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config, "--trusted-network",
+                                          env=lab.client.variables)  # fmt: skip
+        line(self._process)
+        self.address = f"{lab.here.address}:7411"
+
+    def ask(self, name: str, retries: int = 0) -> subprocess.Popen[str]:
+        return self._lab.here.python(QUERIES, self.address, self._lab.folder, str(retries), name)
+
+    def answer(self, name: str, retries: int = 0) -> dict[str, Any]:
+        process = self.ask(name, retries)
+        first = json.loads(line(process))
+        return dict(json.loads(line(process))) if "started" in first else first
+
+    def end(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        assert self._process.wait(30) == 0
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    found = process.stdout.readline()
+    assert found, f"{process.args} said nothing"
+    return found
+
+
+def agents_of(machine: Machine) -> list[int]:
+    found = []
+    for pid in machine.pids():
+        with contextlib.suppress(OSError):  # it has just ended
+            if b"jumpgate.hosts.agent" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found

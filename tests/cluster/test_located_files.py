@@ -1,0 +1,85 @@
+"""Files that single hosts have: each reads its own, and neither the client nor the service's machine sees one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jumpgate.codegen import toolchain
+from tests.cluster.lab import Lab, Service, line
+from tests.cluster.network import Network, permitted
+from tests.cluster.sshd import installed
+
+pytestmark = [
+    pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2"),
+    pytest.mark.skipif(not installed(), reason="sshd is not installed (openssh-server)"),
+]
+
+#: with what a client's machine does: `sales` of both hosts joined with `items` of one
+CLIENT = """
+import json, sys
+from jumpgate.client import col, connect, count, sum_
+from jumpgate.errors import JumpgateError
+
+with connect(sys.argv[1]) as session:
+    for expression in sys.argv[2:]:
+        try:
+            print(json.dumps({"ok": eval(expression)}))
+        except JumpgateError as error:
+            print(json.dumps({"error": error.code, "message": error.message}))
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    toolchain.runtime()  # before anybody's time is limited
+    network = Network()
+    try:
+        yield Lab(network, tmp_path)
+    finally:
+        network.close()
+
+
+def ask(lab: Lab, service: Service, *expressions: str) -> list[Any]:
+    process = lab.here.python("-c", CLIENT, service.address, *expressions)
+    return [json.loads(line(process)) for _ in expressions]
+
+
+def test_files_of_single_hosts(lab: Lab) -> None:
+    """Folders of the same path have other files on each host: namespaces of their own hide the others'."""
+    names = ("worker1", "worker2")
+    for number, name in enumerate(names):
+        lab.worker(name, private=lab.folder / "data")
+        folder = lab.folder / name / "private"
+        keys = range(number * 1000, number * 1000 + 1000)
+        pq.write_table(pa.table({"k": keys, "x": [number + 1] * 1000}), folder / "sales 1.parquet")
+    pq.write_table(pa.table({"k": [5, 1005], "name": ["a", "b"]}), lab.folder / "worker1" / "private" / "items.parquet")
+    service = lab.serve(lab.config(*names))
+    data = f"{lab.folder}/data"
+    both = f"session.read([f'file://{{w}}{data}/sales*' for w in ('worker1', 'worker2')])"
+    items = f"session.read('file://worker1{data}/items.parquet')"
+    totals, joined, types, plan, nobody, missing, fewer = ask(
+        lab,
+        service,
+        f"session.run({both}.aggregate(n=count(), s=sum_('x'), m=sum_('k'))).to_pylist()",
+        f"session.run({both}.join({items}, on='k').select('k', 'name', 'x').sort('k')).to_pylist()",
+        f"str({items}.schema)",
+        f"session.explain_data({both})['fragments']['f0']['read_rows']",
+        f"session.read('file://worker9{data}/items.parquet')",
+        f"session.read('file://worker2{data}/items.parquet')",
+        f"connect(sys.argv[1], parallelism=1).run({both}).to_pylist()",
+    )
+    assert totals == {"ok": [{"n": 2000, "s": 3000, "m": sum(range(2000))}]}
+    assert joined == {"ok": [{"k": 5, "name": "a", "x": 1}, {"k": 1005, "name": "b", "x": 2}]}
+    assert "name string" in types["ok"] or "name: string" in types["ok"], types
+    assert plan == {"ok": 2000}, "hosts know how many rows their files have"
+    assert nobody["error"] == "not_found" and "worker1, worker2" in nobody["message"]
+    assert missing["error"] == "io" and "on host 'worker2'" in missing["message"]
+    assert fewer["error"] == "cannot_place" and "worker2" in fewer["message"]
+    service.end()

@@ -1,0 +1,136 @@
+"""Which of the waiting jobs is next, and what lets it in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from jumpgate.errors import Cancelled
+from jumpgate.nca.interface import Device
+from jumpgate.service.admission import THREADS_PER_CORE, Admission, Demand
+
+WHOLE = Demand({"a": 2 * THREADS_PER_CORE})  #: all threads that host a has
+HOSTS = (Device("a", cores=2, memory_bytes=1000), Device("b", cores=2, memory_bytes=1000))
+
+
+class Queue:
+    """Jobs that run until they are ended."""
+
+    def __init__(self) -> None:
+        self.admission = Admission(lambda: HOSTS)
+        self.started: list[str] = []
+        self.places: dict[str, list[int]] = {}
+        self._ends: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def ask(self, job: str, client: str = "c", demand: Demand = WHOLE) -> None:
+        self.places[job], self._ends[job] = [], asyncio.Event()
+
+        async def run() -> None:
+            async with self.admission.turn(job, client, demand, self.places[job].append):
+                self.started.append(job)
+                await self._ends[job].wait()
+
+        self._tasks[job] = asyncio.create_task(run())
+        await asyncio.sleep(0)
+
+    async def end(self, job: str) -> None:
+        self._ends[job].set()
+        await self._tasks[job]
+        await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        for task in self._tasks.values():
+            with contextlib.suppress(asyncio.CancelledError, Cancelled):
+                await task
+
+
+def run(body: Callable[[Queue], Awaitable[None]]) -> None:
+    async def with_queue() -> None:
+        queue = Queue()
+        try:
+            await body(queue)
+        finally:
+            await queue.close()
+
+    asyncio.run(with_queue())
+
+
+def test_clients_take_turns_and_see_their_place() -> None:
+    async def body(queue: Queue) -> None:
+        for job in ("many1", "many2", "many3"):
+            await queue.ask(job, "many")
+        await queue.ask("few1", "few")
+        assert queue.started == ["many1"]
+        assert queue.admission.waiting == ["few1", "many2", "many3"]
+        assert queue.places == {"many1": [], "many2": [1, 2], "many3": [2, 3], "few1": [1]}
+        for job in ("many1", "few1", "many2", "many3"):
+            await queue.end(job)
+        assert queue.started == ["many1", "few1", "many2", "many3"]
+        assert queue.places["many3"] == [2, 3, 2, 1]
+
+    run(body)
+
+
+def test_a_hosts_memory_is_not_promised_twice() -> None:
+    async def body(queue: Queue) -> None:
+        for job, held in (("large", 500.0), ("other", 200.0), ("late", 200.0)):
+            await queue.ask(job, demand=Demand({"a": 1}, {"a": held}))
+        assert queue.started == ["large", "other"]
+        await queue.end("large")
+        assert queue.started == ["large", "other", "late"]
+
+    run(body)
+
+
+def test_other_hosts_are_not_waited_for() -> None:
+    async def body(queue: Queue) -> None:
+        await queue.ask("a1")
+        await queue.ask("b1", demand=Demand({"b": 8}))
+        assert queue.started == ["a1", "b1"]
+
+    run(body)
+
+
+def test_what_is_more_than_a_host_has_runs_alone() -> None:
+    async def body(queue: Queue) -> None:
+        await queue.ask("huge", demand=Demand({"a": 999}, {"a": 1e9}))
+        await queue.ask("next", demand=Demand({"a": 1}))
+        assert queue.started == ["huge"] and queue.places["next"] == [1]
+
+    run(body)
+
+
+def test_a_client_that_does_not_read_holds_nobody_up() -> None:
+    async def body(queue: Queue) -> None:
+        await queue.ask("read slowly", demand=Demand({"a": 8}, {"a": 900.0}))
+        await queue.ask("small", demand=Demand({"a": 8}))
+        await queue.ask("large", demand=Demand({"a": 1}, {"a": 900.0}))
+        queue.admission.works("read slowly", False)
+        await asyncio.sleep(0)
+        assert queue.started == ["read slowly", "small"], "its cores are free, its memory is not"
+        queue.admission.works("small", False)
+        await asyncio.sleep(0)
+        assert queue.started[-1] == "large", "who does not read may wait for it"
+
+    run(body)
+
+
+def test_a_job_that_is_cancelled_leaves_the_queue() -> None:
+    async def body(queue: Queue) -> None:
+        for job in ("first", "second", "third"):
+            await queue.ask(job)
+        queue.admission.leave("second")
+        queue.admission.leave("first")  # it runs: nothing happens
+        with pytest.raises(Cancelled, match="while it waited for its turn"):
+            await queue._tasks["second"]
+        assert queue.places["third"] == [2, 1]
+        await queue.end("first")
+        assert queue.started == ["first", "third"]
+
+    run(body)

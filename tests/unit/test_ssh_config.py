@@ -1,0 +1,64 @@
+"""What `ssh` in [[host]] may be, and how ~/.ssh/config leads there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("paramiko")
+
+from jumpgate.errors import ConfigError  # noqa: E402
+from jumpgate.hosts.config import parse  # noqa: E402
+from jumpgate.hosts.ssh import Target, _way  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("worker1", Target(None, "worker1", None)),
+        ("me@worker1:2222", Target("me", "worker1", 2222)),
+        ("me@[fe80::1]:22", Target("me", "fe80::1", 22)),
+        ("a b", None),
+        ("me@", None),
+        ("worker1:ssh", None),
+        ("-oProxyCommand=x y", None),
+    ],
+)
+def test_targets(text: str, target: Target | None) -> None:
+    assert Target.parse(text) == target
+
+
+def test_jumps_ports_and_users_are_those_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text(
+        "Host inner\n  HostName 10.0.0.7\n  User deep\n  Port 2200\n  ProxyJump me@middle:23\n"
+        "Host middle\n  HostName 10.0.0.1\n  ProxyJump outer\nHost loop\n  ProxyJump loop\n"
+    )
+    way = [(s["hostname"], s["user"], s["port"]) for s in _way("inner", "worker1")]
+    assert way[1:] == [("10.0.0.1", "me", 23), ("10.0.0.7", "deep", 2200)]
+    assert (way[0][0], way[0][2]) == ("outer", 22)
+    assert _way("root@inner:5", "worker1")[-1]["user"] == "root"
+    with pytest.raises(ConfigError, match="jumps"):
+        _way("loop", "worker1")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"ssh": "a b"}, r"ssh of host 'a' is 'a b', not \[USER@\]HOST"),
+        ({"ssh": "w", "agent": "10.0.0.1:1", "token_file": "/t"}, "remove `agent` and `token_file`"),
+    ],
+)
+def test_what_is_wrong_in_the_file(more: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse({"host": [{"name": "a", **more}]})
+
+
+def test_what_an_agent_says_of_its_host_counts_where_the_file_says_nothing() -> None:
+    (said, unsaid) = parse({"host": [{"name": "a", "ssh": "a", "cores": 3}, {"name": "b", "ssh": "b"}]}).hosts
+    facts = {"cores": 7, "memory_bytes": 9}
+    assert said.found(facts, "10.0.0.1:5").device.cores == 3
+    found = unsaid.found(facts, "10.0.0.1:5")
+    assert (found.device.cores, found.device.memory_bytes, found.agent) == (7, 9, "10.0.0.1:5")
