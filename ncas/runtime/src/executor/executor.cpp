@@ -235,6 +235,7 @@ Status PipelineWork::process(int thread) {
       if (at >= all.size()) break;
       n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
       task.rows = const_cast<JgRow**>(all.data()) + at;
+      table->prefetch(task.rows, n);
       if (chooses) {
         int kept = 0;
         for (int i = 0; i < n; i++) {

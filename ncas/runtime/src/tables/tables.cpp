@@ -10,12 +10,20 @@ constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
+constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
 
 void link(uint64_t* slot, JgRow* row) {
   row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
   *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+}
+
+void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, uint32_t shift) {
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[rows[i + kAhead]->hash >> shift]);
+    link(&slots[rows[i]->hash >> shift], rows[i]);
+  }
 }
 
 }  // namespace
@@ -58,24 +66,19 @@ JgRow* Table::new_group(Part* part, uint64_t hash) {
   auto* row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
   row->hash = hash;
   link(&part->slots[hash >> part->groups.directory.shift], row);
+  part->rows.push_back(row);
   part->groups.count++;
   return row;
 }
 
 void Table::grow(Part* part) {
-  std::vector<uint64_t> old(part->slots.size() * 4, 0);
-  old.swap(part->slots);
-  budget_->held += static_cast<int64_t>((part->slots.size() - old.size()) * sizeof(uint64_t));
+  const size_t old = part->slots.size();
+  part->slots = Slots(old * 4, 0);
+  budget_->held += static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t));
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
   g.directory = {part->slots.data(), static_cast<uint32_t>(64 - std::countr_zero(part->slots.size()))};
-  for (uint64_t slot : old) {
-    for (auto* row = reinterpret_cast<JgRow*>(slot & kPointer); row;) {
-      JgRow* next = row->next;
-      link(&part->slots[row->hash >> g.directory.shift], row);
-      row = next;
-    }
-  }
+  link_all(part->rows, part->slots.data(), g.directory.shift);
 }
 
 JgRow* Table::copy_row(Arena* arena, const JgRow* row) {
@@ -152,13 +155,16 @@ void Table::prepare() {
 void Table::task(int i, JgTask* task) {
   switch (kind_) {
     case Kind::kJoin: {
-      const bool alone = parts_.size() == 1;
-      for (JgRow* row : parts_[i]->rows) {
-        uint64_t* slot = &slots_[row->hash >> join_.directory.shift];
-        if (alone) {
-          link(slot, row);
-          continue;
-        }
+      const auto& rows = parts_[i]->rows;
+      const uint32_t shift = join_.directory.shift;
+      if (parts_.size() == 1) {
+        link_all(rows, slots_.data(), shift);
+        break;
+      }
+      for (size_t r = 0; r < rows.size(); r++) {
+        if (r + kAhead < rows.size()) __builtin_prefetch(&slots_[rows[r + kAhead]->hash >> shift]);
+        JgRow* row = rows[r];
+        uint64_t* slot = &slots_[row->hash >> shift];
         uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
         do {
           row->next = reinterpret_cast<JgRow*>(old & kPointer);
@@ -204,7 +210,7 @@ void Table::merge_partition(int p, JgTask* task) {
   int64_t rows = 0;
   for (auto& part : parts_) rows += part->groups.count;
   const int parts = 1 << partition_bits_;
-  std::vector<uint64_t> slots;
+  Slots slots;
   JgDirectory directory{};
   if (parts_.size() > 1) {
     slots.assign(slots_for(rows / parts + 1), 0);
@@ -213,7 +219,9 @@ void Table::merge_partition(int p, JgTask* task) {
   result.reserve(rows / parts + 1);
   for (auto& part : parts_) {
     const size_t width = part->slots.size() / parts;
-    for (size_t s = p * width; s < (p + 1) * width; s++) {
+    const size_t last = (p + 1) * width;
+    for (size_t s = p * width; s < last; s++) {
+      if (s + kAhead < last) __builtin_prefetch(reinterpret_cast<void*>(part->slots[s + kAhead] & kPointer));
       for (auto* row = reinterpret_cast<JgRow*>(part->slots[s] & kPointer); row;) {
         JgRow* next = row->next;
         if (parts_.size() > 1) {

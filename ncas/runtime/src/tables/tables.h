@@ -21,13 +21,15 @@ struct TableConfig {
 // A longer chunk at the end of the list.
 JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
+using Slots = std::vector<uint64_t, RandomAccess<uint64_t>>;
+
 // One thread's part of a table.
 struct Part {
   explicit Part(Budget* budget) : arena(budget) {}
   Arena arena;
   JgGroups groups{};
-  std::vector<uint64_t> slots;          // of the groups' directory
-  std::vector<JgRow*> rows, null_rows;  // join builds and sort buffers
+  Slots slots;                          // of the groups' directory
+  std::vector<JgRow*> rows, null_rows;  // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
 };
@@ -51,6 +53,13 @@ class Table {
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }
   const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
+  // Brings rows into the cache, all at once.
+  void prefetch(JgRow* const* rows, int n) const {
+    for (int i = 0; i < n; i++) {
+      __builtin_prefetch(rows[i]);
+      __builtin_prefetch(reinterpret_cast<const char*>(rows[i]) + info_.row_size - 1);
+    }
+  }
   bool matched(const JgRow* row) const { return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0; }
 
  private:
@@ -71,7 +80,7 @@ class Table {
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<JgRow*> rows_, null_rows_;
-  std::vector<uint64_t> slots_;
+  Slots slots_;
   JgJoin join_{};
   Arena gathered_;                                    // join: rows in the order of their chains
   std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
