@@ -328,7 +328,8 @@ def test_nesting_and_size_are_bounded(small: Connection) -> None:
 
 
 def test_calibration_measures_both_sides(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "FACT_ROWS", 20_000)
+    monkeypatch.setattr(calibrate, "COLUMNAR_ROWS", 20_000)
+    monkeypatch.setattr(calibrate, "TEXT_ROWS", 20_000)
     monkeypatch.setattr(calibrate, "RUNS", 1)
     monkeypatch.setattr(calibrate, "formats", lambda: {"parquet": formats()["parquet"], "csv": formats()["csv"]})
     seconds = calibrate.measure(connection)

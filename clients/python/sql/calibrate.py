@@ -6,7 +6,6 @@ beside what it was expected to take longer, says by how much that kind of work i
 
 from __future__ import annotations
 
-import random
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from jumpgate import errors
 from jumpgate.dataflow.formats import Format, formats
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from jumpgate.client.sql.connection import Connection
 
 RUNS = 5
-FACT_ROWS, ITEMS, TINY_ROWS = 600_000, 1_000, 10
+#: of the facts: enough that they take longer than what a job's time varies by
+COLUMNAR_ROWS, TEXT_ROWS, ITEMS, TINY_ROWS = 3_000_000, 600_000, 1_000, 10
 #: no kind of work is believed to be so many times faster or slower than assumed
 FACTOR_MAX = 20.0
 #: where DataFusion differs from generated programs, before anything was measured
@@ -109,11 +110,12 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
         all_of_them = sorted(formats().values(), key=lambda f: f.name != OPERATORS_IN)
         for number, format in enumerate(all_of_them):
             progress(f"measuring {format.title}", number, len(all_of_them))
-            names = _register(connection, Path(folder), format)
+            rows = COLUMNAR_ROWS if format.columnar else TEXT_ROWS
+            names = _register(connection, Path(folder), format, rows)
             try:
                 size = (Path(folder) / f"fact{format.suffixes[0]}").stat().st_size
                 for who, mode in (("host", "always"), ("datafusion", "never")):
-                    _Measurement(connection, names, mode, found[who]).run(format, size)
+                    _Measurement(connection, names, rows, mode, found[who]).run(format, size)
             finally:
                 for name in names.values():
                     connection.deregister(name)
@@ -124,8 +126,10 @@ def measure(connection: Connection, progress: Progress = lambda what, done, tota
 class _Measurement:
     """One format, one engine. `seconds` is what is known of the engine, and is corrected step by step."""
 
-    def __init__(self, connection: Connection, names: Mapping[str, str], mode: str, seconds: dict[str, float]) -> None:
-        self._connection, self._names, self._mode, self._seconds = connection, names, mode, seconds
+    def __init__(
+        self, connection: Connection, names: Mapping[str, str], rows: int, mode: str, seconds: dict[str, float]
+    ) -> None:
+        self._connection, self._names, self._rows, self._mode, self._seconds = connection, names, rows, mode, seconds
         self._took: dict[str, tuple[float, float]] = {}
 
     def run(self, of: Format, size: int) -> None:
@@ -141,7 +145,7 @@ class _Measurement:
             step, values = SCANS[kind], 2.0 if kind == "number" else 1.0
             self._correct(step, {**step.work, f"scan {format} {kind}": values}, {f"scan {format} {kind}"})
         if not of.columnar:
-            work = {"measure": 1.0, f"scan {format} number": 1.0, f"scan {format} byte": size / FACT_ROWS}
+            work = {"measure": 1.0, f"scan {format} number": 1.0, f"scan {format} byte": size / self._rows}
             self._correct(SCANS["byte"], work, {f"scan {format} byte"})
         if format == OPERATORS_IN:
             for step in OPERATORS:
@@ -152,7 +156,7 @@ class _Measurement:
 
     def _correct(self, step: Step, work: Mapping[str, float], kinds: set[str]) -> None:
         """Makes `kinds` so much slower or faster that what the step was expected to take is what it took."""
-        took = (self._time(step.second)[1] - self._time(step.first)[1]) / FACT_ROWS
+        took = (self._time(step.second)[1] - self._time(step.first)[1]) / self._rows
         expected = {kind: amount * calibration.unit_seconds(kind, self._seconds) for kind, amount in work.items()}
         others = sum(seconds for kind, seconds in expected.items() if kind not in kinds)
         factor = (took - others) / sum(expected[kind] for kind in kinds)
@@ -180,16 +184,15 @@ class _Measurement:
         return wall, cpu
 
 
-def _register(connection: Connection, folder: Path, format: Format) -> dict[str, str]:
+def _register(connection: Connection, folder: Path, format: Format, fact_rows: int) -> dict[str, str]:
     """Writes and registers the tables of one format: kind → name."""
-    generator = random.Random(1)
     names = {}
-    for kind, rows in (("fact", FACT_ROWS), ("tiny", TINY_ROWS), ("item", ITEMS)):
+    for kind, rows in (("fact", fact_rows), ("tiny", TINY_ROWS), ("item", ITEMS)):
         if kind == "item":
             table = pa.table({"id": range(ITEMS), "category": [f"category {i % 20}" for i in range(ITEMS)]})
             schema = {"id": "int64", "category": "string"}
         else:
-            table, schema = _fact(generator, rows), {**dict.fromkeys("kqu", "int64"), "note": "string"}
+            table, schema = _fact(rows), {**dict.fromkeys("kqu", "int64"), "note": "string"}
             schema["price"] = "decimal(7, 2)"
         file = folder / f"{kind}{format.suffixes[0]}"
         format.write(table, file)
@@ -198,10 +201,16 @@ def _register(connection: Connection, folder: Path, format: Format) -> dict[str,
     return names
 
 
-def _fact(generator: random.Random, rows: int) -> pa.Table:
-    keys = generator.choices(range(ITEMS), k=rows)
-    prices = pa.array([Decimal(p).scaleb(-2) for p in generator.choices(range(10_000), k=rows)], pa.decimal128(7, 2))
-    unique = [*range(rows)]
-    generator.shuffle(unique)
-    notes = [f"note {k * 7919 % 100_003}" for k in unique]
-    return pa.table({"k": keys, "q": [k % 100 for k in keys], "u": unique, "note": notes, "price": prices})
+def _fact(rows: int) -> pa.Table:
+    keys, prices = _numbers(1, rows, ITEMS), _numbers(2, rows, 10_000)
+    unique = pc.sort_indices(pc.random(rows, initializer=3)).cast(pa.int64())
+    notes = pc.binary_join_element_wise("note ", _numbers(4, rows, 100_003).cast(pa.string()), "")
+    few = pc.subtract(keys, pc.multiply(pc.divide(keys, 100), 100))
+    # a number of cents is the decimal's own representation
+    price = pc.multiply(prices.cast(pa.decimal128(19)), pa.scalar(Decimal("0.01"))).cast(pa.decimal128(7, 2))
+    return pa.table({"k": keys, "q": few, "u": unique, "note": notes, "price": price})
+
+
+def _numbers(seed: int, rows: int, end: int) -> pa.Array:
+    """From 0 to `end`, which is not one of them."""
+    return pc.floor(pc.multiply(pc.random(rows, initializer=seed), float(end))).cast(pa.int64())
