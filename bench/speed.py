@@ -30,7 +30,6 @@ import jumpgate  # noqa: E402
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report  # noqa: E402
 
 RUNS, SECONDS_MAX = 7, 30.0
-#: share of rows of the facts that a filter of the `medium` dimension keeps
 SEED = 20
 
 #: figure → (target, query → text)
@@ -43,7 +42,8 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
             "100 strings": "SELECT s100, sum(v) s, avg(f) a FROM facts GROUP BY s100",
             "distinct in 100": "SELECT k100, count(DISTINCT q) d FROM facts GROUP BY k100",
             "1e5 integers": "SELECT k1e5, sum(v) s, avg(f) a FROM facts GROUP BY k1e5",
-            "1e5 × 100": "SELECT k1e5, s100, sum(v) s FROM facts GROUP BY k1e5, s100 ORDER BY s DESC, k1e5, s100 LIMIT 10",
+            "1e5 × 100": "SELECT k1e5, s100, sum(v) s FROM facts"
+            " GROUP BY k1e5, s100 ORDER BY s DESC, k1e5, s100 LIMIT 10",
             "5e6 integers": "SELECT k5e6, sum(v) s FROM facts GROUP BY k5e6 ORDER BY s DESC, k5e6 LIMIT 10",
             "5e6 strings": "SELECT s5e6, sum(v) s FROM facts GROUP BY s5e6 ORDER BY s DESC, s5e6 LIMIT 10",
         },

@@ -13,7 +13,7 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
+from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of, ordered_bits
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -405,6 +405,7 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "kind": table.kind,
         "tracks": table.tracks_matches,
         "order": _order(table.order, table.fields),
+        "prefix": _prefix(table),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
@@ -430,6 +431,31 @@ def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[st
             }
         )
     return order
+
+
+PREFIX_BITS = 128
+NULL_BITS = 8  # whole bytes, so that few of them differ between rows
+
+
+def _prefix(table: Table) -> list[dict[str, Any]]:
+    """The numbers whose first 128 bits order rows a as its keys do, each with its bits; the last may be cut."""
+    parts: list[dict[str, Any]] = []
+    left = PREFIX_BITS
+    for s in table.order:
+        type, null = table.fields[s.field], f"a->n{s.field}"
+        number, bits = ordered_bits(f"a->f{s.field}", type)
+        number = f"~{number}" if s.descending else number
+        if type.nullable:
+            parts.append({"text": f"{'!' if s.nulls_first else ''}{null}", "bits": min(NULL_BITS, left), "cut": 0})
+            left -= parts[-1]["bits"]
+            number = f"({null} ? 0 : {number})"
+        if left <= 0:
+            break
+        parts.append({"text": number, "bits": min(bits, left), "cut": max(0, bits - left)})
+        left -= parts[-1]["bits"]
+        if left <= 0 or type.is_text:  # what follows a text counts only where the texts are equal
+            break
+    return parts
 
 
 def _list(table: Table, number: int) -> dict[str, Any]:

@@ -10,6 +10,8 @@ constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
+constexpr int kRanges = 64;                    // tasks of a sort at most, so that threads end together
+constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
@@ -37,6 +39,7 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
+      sorter_(info, budget),
       gathered_(budget) {}
 
 Part* Table::part(int thread) {
@@ -147,6 +150,7 @@ void Table::prepare() {
       break;
     }
     case Kind::kSort:
+      sorter_.start(parts_.size());
       tasks_ = static_cast<int>(parts_.size());
       break;
   }
@@ -177,13 +181,56 @@ void Table::task(int i, JgTask* task) {
       merge_partition(i, task);
       if (info_.complete) complete(merged_[i], task);
       break;
-    case Kind::kSort: {
-      auto& rows = parts_[i]->rows;
-      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
-      std::sort(rows.begin(), rows.end(), less);
-      break;
-    }
+    case Kind::kSort:
+      switch (round_) {
+        case Round::kSort:
+          return sorter_.sort(i, parts_[i]->rows);
+        case Round::kMerge:
+          return sorter_.merge(i, rows_.data());
+        case Round::kWindows:
+          return info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
+      }
   }
+}
+
+// After each round: what is small is done here, by one thread.
+void Table::finish_sort(JgTask* task) {
+  if (round_ == Round::kSort) {
+    rows_.resize(sorter_.size());
+    tasks_ = sorter_.split(kRanges);
+    round_ = Round::kMerge;
+    if (tasks_ > 1) return;
+    sorter_.merge(0, rows_.data());
+  }
+  tasks_ = 0;
+  if (round_ == Round::kWindows) return;
+  sorter_.clear();
+  const auto size = static_cast<int64_t>(rows_.size());
+  const int64_t first = std::min(size, offset_);
+  const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
+  if (last - first < size) rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+  if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), last - first)));
+  if (!info_.windows) return;
+  round_ = Round::kWindows;
+  tasks_ = split_windows();
+  if (tasks_ > 1) return;
+  tasks_ = 0;
+  info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+}
+
+// Ranges of whole partitions.
+int Table::split_windows() {
+  const auto size = static_cast<int64_t>(rows_.size());
+  const int64_t ranges = std::clamp<int64_t>(size / kWindowRows, 1, kRanges);
+  window_bounds_.assign(1, 0);
+  for (int64_t r = 1; r < ranges; r++) {
+    int64_t at = std::max(size * r / ranges, window_bounds_.back() + 1);
+    while (at < size && info_.together(rows_[at - 1], rows_[at])) at++;
+    if (at >= size) break;
+    window_bounds_.push_back(at);
+  }
+  window_bounds_.push_back(size);
+  return static_cast<int>(window_bounds_.size()) - 1;
 }
 
 // What is made of the values of groups whose rows are all there.
@@ -280,22 +327,10 @@ void Table::finish(JgTask* task) {
       }
       merged_.clear();
       break;
-    case Kind::kSort: {
-      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
-      for (auto& p : parts_) {
-        const auto middle = static_cast<std::ptrdiff_t>(rows_.size());
-        rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
-        std::inplace_merge(rows_.begin(), rows_.begin() + middle, rows_.end(), less);
-      }
-      const auto size = static_cast<int64_t>(rows_.size());
-      const int64_t first = std::min(size, offset_);
-      const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
-      rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
-      if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), size)));
-      if (info_.windows) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
-      break;
-    }
+    case Kind::kSort:
+      return finish_sort(task);
   }
+  tasks_ = 0;
 }
 
 }  // namespace jg

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "jg/kernel.h"
+#include "tables/sorter.h"
 #include "tables/values.h"
 
 namespace jg {
@@ -45,6 +46,7 @@ class Table {
   void offer(Part* part, const JgRow* row);
 
   // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
+  // As long as that leaves tasks(), another round of them follows.
   void prepare();
   int tasks() const { return tasks_; }
   void task(int i, JgTask* task);
@@ -67,6 +69,8 @@ class Table {
   void shrink_to_limit(Part* part);
   JgRow* copy_row(Arena* arena, const JgRow* row);
   void merge_partition(int p, JgTask* task);
+  void finish_sort(JgTask* task);
+  int split_windows();
   void gather_chains();
   void complete(std::vector<JgRow*>& groups, JgTask* task);
 
@@ -81,6 +85,9 @@ class Table {
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<JgRow*> rows_, null_rows_;
   Slots slots_;
+  Sorter sorter_;
+  enum class Round { kSort, kMerge, kWindows } round_ = Round::kSort;
+  std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
   Arena gathered_;                                    // join: rows in the order of their chains
   std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
