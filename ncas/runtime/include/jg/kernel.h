@@ -351,9 +351,7 @@ JG_INLINE int64_t jg_number_key(double v) {
 // Numbers without sign that order as the values do.
 JG_INLINE uint32_t jg_ordered_int32(int32_t v) { return (uint32_t)v ^ (1u << 31); }
 JG_INLINE uint64_t jg_ordered_int(int64_t v) { return (uint64_t)v ^ (1ull << 63); }
-JG_INLINE unsigned __int128 jg_ordered_wide(jg_i128 v) {
-  return (unsigned __int128)v ^ ((unsigned __int128)1 << 127);
-}
+JG_INLINE unsigned __int128 jg_ordered_wide(jg_i128 v) { return (unsigned __int128)v ^ ((unsigned __int128)1 << 127); }
 JG_INLINE uint64_t jg_first_bytes(JgStr s) {
   uint64_t v = 0;
   if (s.size >= 8)
@@ -431,8 +429,8 @@ struct JgTableInfo {
   int (*equal)(const JgRow*, const JgRow*);           // groups: same keys
   void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // groups: adds the second's states to the first's
   int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
-  void (*prefix)(const JgRow*, uint64_t*);            // sort buffers: two numbers that order as rows do, as far as they differ
-  const uint32_t* texts;                              // sort buffers: offsets of the string fields
+  void (*prefix)(const JgRow*, uint64_t*);  // sort buffers: two numbers that order as rows do, as far as they differ
+  const uint32_t* texts;                    // sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition

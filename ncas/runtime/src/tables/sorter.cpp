@@ -13,7 +13,9 @@ constexpr int kRadixBytes = 8;         // more bytes that differ, too
 constexpr int64_t kRangeRows = 32768;  // that are worth a task
 constexpr size_t kSamples = 32;        // of a part for each range
 
-uint8_t byte_of(const SortEntry& e, int byte) { return static_cast<uint8_t>(e.prefix[byte / 8] >> (56 - byte % 8 * 8)); }
+uint8_t byte_of(const SortEntry& e, int byte) {
+  return static_cast<uint8_t>(e.prefix[byte / 8] >> (56 - byte % 8 * 8));
+}
 
 // By prefixes alone, byte by byte from the last; false if too many bytes differ.
 bool radix_sort(std::vector<SortEntry>& entries) {
@@ -38,7 +40,9 @@ bool radix_sort(std::vector<SortEntry>& entries) {
   return true;
 }
 
-int64_t bytes(const std::vector<SortEntry>& entries) { return static_cast<int64_t>(entries.size() * sizeof(SortEntry)); }
+int64_t bytes(const std::vector<SortEntry>& entries) {
+  return static_cast<int64_t>(entries.size() * sizeof(SortEntry));
+}
 
 bool same_prefix(const SortEntry& a, const SortEntry& b) { return !std::memcmp(a.prefix, b.prefix, sizeof a.prefix); }
 
