@@ -161,7 +161,7 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
         raise MalformedData(f"Parquet file '{path}' is damaged or incomplete: {e}", file=path) from None
     except (OSError, pa.ArrowException) as e:
         raise unreadable("Parquet", path, e) from None
-    columns = _columns(metadata.schema, arrow)
+    columns = columns_of(metadata.schema, arrow)
     schema = Schema(tuple(f for f, _ in columns))
     if metadata.serialized_size != length:  # a signature follows: some columns are encrypted, and pyarrow dies of those
         return Footer(path, schema, metadata.num_rows, {}, lambda _: Range(), encrypted=True)
@@ -171,7 +171,7 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     return Footer(path, schema, metadata.num_rows, sizes, lambda name: _parquet_range(groups, *known[name]))
 
 
-def _columns(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
+def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:
     """Each column of a Parquet file, in its order, with the leaves of its tree."""
 
     found: list[tuple[Field, range]] = []

@@ -102,6 +102,23 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
     )
 
 
+def has_encrypted_columns(files: tuple[str, ...]) -> bool:
+    """Of Parquet files. Raises FileUnreadable, MalformedData."""
+    return bool(_answers.to(_Question("encrypted", files, tuple(map(file_state, files)), ())))
+
+
+def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Compares the checksums of these columns' pages in Parquet files, for who reads them without.
+
+    Raises MalformedData for a page whose bytes have changed, FileUnreadable.
+    """
+    states = dict(zip(files, map(file_state, files), strict=True))
+    for file in _answers.to(_Question("with_checksums", files, tuple(states.values()), ())):
+        group = 0
+        while group >= 0:
+            group = _answers.to(_Question("pages", (file,), (states[file],), (names, group)))
+
+
 def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
     """Asks at once what is not known yet of Reads, or Filters over Reads, and of columns of them together: what
     `estimate` and its answers' functions will be asked. What cannot be answered is left to these."""

@@ -20,6 +20,8 @@ from typing import Any
 
 from jumpgate.converters import probe_wire as wire
 from jumpgate.converters import schema, selection, statistics
+from jumpgate.converters.footers import parquet_footer
+from jumpgate.converters.parquet import pages
 from jumpgate.dataflow.formats import formats
 from jumpgate.errors import FileUnreadable, InternalError, JumpgateError, MalformedData, MemoryLimit, ProtocolError
 
@@ -32,6 +34,9 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
+    "encrypted": lambda files: any(parquet_footer(file).encrypted for file in files),
+    "with_checksums": pages.with_checksums,
+    "pages": pages.check,
 }
 
 

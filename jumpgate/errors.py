@@ -124,6 +124,18 @@ class ProtocolError(JumpgateError):
     code = "protocol"
 
 
+class Unauthenticated(JumpgateError):
+    """A service or device does not know who asks: the token is missing, or is not one of its own. Fields: address."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(JumpgateError):
+    """A client may not do what it asks for, or asks for more than it may have. Fields: client, file where known."""
+
+    code = "forbidden"
+
+
 class InstanceFailed(JumpgateError):
     """An instance died or stalled. Fields: instance, host, stage, signal or exit status."""
 

@@ -9,6 +9,7 @@ from jumpgate.errors import NotInstalled
 
 #: top-level module → the extra of `pip install 'jumpgate[EXTRA]'` that brings it
 EXTRAS = {
+    "cryptography": "tls",
     "datafusion": "sql",
     "duckdb": "data",
     "duckdb_extension_tpcds": "data",

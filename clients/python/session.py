@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -40,6 +41,9 @@ from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
+from jumpgate.trust import tls as tls_files
+from jumpgate.trust import tokens
+from jumpgate.trust.edges import JobCertificate
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
@@ -97,9 +101,11 @@ class Session:
     service. parallelism: instances per operator (0: one on each host). threads: of each instance (0: its host's cores).
     timeout_ms: of a whole run (0: none). memory_limit_bytes: of each instance's tables (0: what its host can give).
     prefer: accelerators to use wherever they match. wait_s: how long to wait for a service at `address` that is only
-    starting. retries: how often a dataflow is run again whose host was lost before any of its result arrived. progress:
-    whether a job of more than a second shows how far it is while somebody waits for its result, in notebooks and, on
-    stderr, in terminals.
+    starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
+    this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
+    on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
+    whose host was lost before any of its result arrived. progress: whether a job of more than a second shows how far it
+    is while somebody waits for its result, in notebooks and, on stderr, in terminals.
     """
 
     def __init__(
@@ -113,6 +119,8 @@ class Session:
         memory_limit_bytes: int = 0,
         prefer: tuple[str, ...] = (),
         wait_s: float = 0.0,
+        token_file: str | Path | None = None,
+        tls: str | Path | None = None,
         retries: int = 0,
         progress: bool = True,
     ) -> None:
@@ -132,7 +140,9 @@ class Session:
             memory_limit_bytes=memory_limit_bytes,
             prefer=prefer,
         )
-        self._channel = grpc.insecure_channel(address, options=_CHANNEL_OPTIONS)
+        target, token = tokens.for_service(address, token_file)
+        self._metadata = tokens.metadata(token)
+        self._channel = _channel(target, tls_files.for_client(address, tls))
         with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
             if wait_s:
                 grpc.channel_ready_future(self._channel).result(wait_s)
@@ -168,9 +178,14 @@ class Session:
             job = self._ask(self._stub.Submit, pb.SubmitRequest(dataflow=request, options=options, text=text))
             descriptor = Descriptor.from_proto(job.format)
             endpoint.expect(
-                job=job.job_id, edge=job.edge, token=job.token, descriptor=descriptor, producers=job.producers
+                job=job.job_id,
+                edge=job.edge,
+                token=job.token,
+                descriptor=descriptor,
+                producers=job.producers,
+                certificate=JobCertificate(job.certificate, job.key) if job.certificate else None,
             )
-            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id))
+            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id), metadata=self._metadata)
         except BaseException:
             endpoint.close()
             raise
@@ -280,13 +295,20 @@ class Session:
     ) -> None:
         self.close()
 
-    def _ask(self, method: Callable[[Any], T], message: Any) -> T:
+    def _ask(self, method: Callable[..., T], message: Any) -> T:
         if self._closed:
             raise Unreachable("this session is closed; connect again")
         try:
-            return method(message)
+            return method(message, metadata=self._metadata)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
+
+
+def _channel(target: str, identity: tls_files.Identity | None) -> grpc.Channel:
+    if identity is None:
+        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
+    credentials = grpc.ssl_channel_credentials(identity.ca, identity.key, identity.certificate)
+    return grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
 
 
 def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:

@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("run", "Run a dataflow and print or save its result."),
     "explain": ("explain", "Show how a dataflow would be run, and why."),
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
+    "certs": ("certs", "Make certificates for encryption between machines."),
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),
     "switch": ("switch", "Run the software switch; compile P4 programs for it."),
     "nca": ("nca", "List, show, check and create accelerators."),

@@ -23,6 +23,16 @@ progress_option = click.option(
 )
 
 
+def credentials_options(command: F) -> F:
+    """What is shown to a service of somebody else; passed on to client.connect."""
+    for option in (
+        click.option("--tls", metavar="FOLDER", help="This machine's certificate, for a service on another machine."),
+        click.option("--token-file", metavar="FILE", help="The token to show to a service of another user."),
+    ):
+        command = option(command)
+    return command
+
+
 def job_options(command: F) -> F:
     """How a job is to be run; passed on to client.connect."""
     for option in (
@@ -38,6 +48,7 @@ def job_options(command: F) -> F:
             show_default=True,
             help="Seconds for a service that is only starting.",
         ),
+        credentials_options,
         address_option,
     ):
         command = option(command)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from jumpgate.cli import output
-from jumpgate.cli.options import address_option, json_option
+from jumpgate.cli.options import address_option, credentials_options, json_option
 from jumpgate.errors import FileUnreadable
 
 
@@ -18,12 +18,15 @@ from jumpgate.errors import FileUnreadable
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="The HTML file. [default: JOB.html]")
 @click.option("--text", "as_text", is_flag=True, help="Print the timeline instead.")
 @address_option
+@credentials_options
 @json_option
-def command(job: str, target: Path | None, as_text: bool, address: str | None, as_json: bool) -> None:
+def command(
+    job: str, target: Path | None, as_text: bool, address: str | None, as_json: bool, **credentials: str | None
+) -> None:
     """Write the timeline of JOB (default: the latest) as a self-contained HTML page."""
     from jumpgate.observe import report, text, timeline
 
-    record = _record(job, address)
+    record = _record(job, address, **credentials)
     if as_json:
         output.print_json(record)
         return
@@ -40,7 +43,7 @@ def command(job: str, target: Path | None, as_text: bool, address: str | None, a
     print(f"wrote {target}; open it in any browser")
 
 
-def _record(job: str, address: str | None) -> dict[str, Any]:
+def _record(job: str, address: str | None, **credentials: str | None) -> dict[str, Any]:
     """From the service at `address`, else from the records that this machine's jobs left."""
     if address is None:
         from jumpgate.orchestrator.record import load
@@ -49,5 +52,5 @@ def _record(job: str, address: str | None) -> dict[str, Any]:
         return asdict(load(job, records_folder()))
     from jumpgate import client
 
-    with client.connect(address) as session:
+    with client.connect(address, **credentials) as session:
         return session.describe(job).record or {}

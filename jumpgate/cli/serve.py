@@ -19,32 +19,37 @@ STOP_GRACE_S = 1.0
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0: a free one.")
 @click.option("--config", type=click.Path(path_type=Path), help="[default: $JUMPGATE_CONFIG, else ./jumpgate.toml]")
+@click.option(
+    "--trusted-network",
+    is_flag=True,
+    help="Serve others without TLS and, if the configuration names no clients, without tokens.",
+)
 @json_option
-def command(host: str, port: int, config: Path | None, as_json: bool) -> None:
+def command(host: str, port: int, config: Path | None, trusted_network: bool, as_json: bool) -> None:
     """Run the gRPC service until it is interrupted.
 
-    It is meant for this machine or a private network: whoever reaches it can read the files that it can read.
+    Programs of the same user on this machine find it and may do everything. Others need a certificate and a token: see
+    docs/security.md.
     """
-    asyncio.run(_serve(host, port, config, as_json))
+    asyncio.run(_serve(host, port, config, trusted_network, as_json))
 
 
-async def _serve(host: str, port: int, config: Path | None, as_json: bool) -> None:
+async def _serve(host: str, port: int, config: Path | None, trusted_network: bool, as_json: bool) -> None:
     from jumpgate.hosts.config import load
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
     configuration = load(config)
-    server, engine, bound = await serve(configuration, configured_registry(configuration), host, port)
+    registry = configured_registry(configuration)
+    serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    address = f"{host}:{bound}"
     if as_json:
-        output.print_json({"address": address, "hosts": [h.device.name for h in configuration.hosts]})
+        output.print_json({"address": serving.address, "hosts": [h.device.name for h in configuration.hosts]})
     else:
-        print(f"serving on {address}; interrupt to stop", flush=True)
+        print(f"serving on {serving.address}; interrupt to stop", flush=True)
     try:
         await stop.wait()
     finally:
-        await server.stop(STOP_GRACE_S)
-        await engine.close()
+        await serving.stop(STOP_GRACE_S)

@@ -88,11 +88,21 @@ def resources(source: Path, profile: str, as_json: bool) -> None:
     help="May be repeated. Without a peer datagrams go where their headers say. See p4/switch/README.md.",
 )  # fmt: skip
 @click.option("--p4runtime", default="127.0.0.1:9559", show_default=True, help="Where controllers connect.")
+@click.option(
+    "--anyone", is_flag=True, help="Controllers need no token: whoever reaches P4Runtime controls the switch."
+)
 @click.option("--device-id", default=1, show_default=True)
 @click.option("--cpu-port", default=64, show_default=True, help="The port that leads to the controllers.")
 @click.option("--until-eof", is_flag=True, help="End when standard input does: with the program that started it.")
 def run(
-    source: Path, profile: str, ports: tuple[str, ...], p4runtime: str, device_id: int, cpu_port: int, until_eof: bool
+    source: Path,
+    profile: str,
+    ports: tuple[str, ...],
+    p4runtime: str,
+    anyone: bool,
+    device_id: int,
+    cpu_port: int,
+    until_eof: bool,
 ) -> None:
     """Run SOURCE until interrupted; nothing is left behind."""
     from finsy.proto import p4r
@@ -108,7 +118,7 @@ def run(
     with contextlib.ExitStack() as stack:
         machine = Device(specs, cpu_port)
         stack.callback(machine.close)
-        server = Server(machine, p4runtime, device_id)
+        server = Server(machine, p4runtime, device_id, anyone=anyone)
         stack.callback(server.close)
         config = p4r.ForwardingPipelineConfig(p4info=built.p4info, p4_device_config=device_config(built.program))
         server.service.install(config)

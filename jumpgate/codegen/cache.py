@@ -1,17 +1,23 @@
-"""The user's cache directory: where built libraries live between runs, shared safely by concurrent processes."""
+"""The user's cache directory: where built libraries live between runs, shared safely by concurrent processes.
+
+It is this user's alone (mode 0700): what is built there is executed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jumpgate.errors import BuildError
+from jumpgate.trust import seal, state
 
 
 def root() -> Path:
@@ -28,7 +34,13 @@ def folder(*names: str) -> Path:
     path = root().joinpath(*names)
     with explained():
         path.mkdir(parents=True, exist_ok=True)
+        _own(str(root()))
     return path
+
+
+@functools.cache
+def _own(root: str) -> None:
+    state.make_private(Path(root))
 
 
 @contextlib.contextmanager
@@ -94,6 +106,24 @@ def mark_used(path: Path) -> bool:
     return True
 
 
+def publish(built: Path, target: Path) -> None:
+    """Moves a file that was built to where it is kept, with its seal (jumpgate/trust/seal.py)."""
+    with explained():
+        seal.seal(built, target.name)
+        seal.beside(built).rename(seal.beside(target))
+        built.rename(target)
+
+
+def is_usable(path: Path) -> bool:
+    """Whether a sealed file or folder is there, as it was built; marks it as used."""
+    if not mark_used(path):
+        return False
+    if seal.is_sealed(path):
+        return True
+    print(f"jumpgate: {path} is not what was built here: it is built again", file=sys.stderr, flush=True)
+    return False
+
+
 def evict(paths: Iterator[Path], bytes_max: int) -> None:
     """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes."""
     found = []
@@ -105,6 +135,5 @@ def evict(paths: Iterator[Path], bytes_max: int) -> None:
     for _, size, path in sorted(found):
         if total <= bytes_max:
             return
-        with contextlib.suppress(OSError):
-            path.unlink()
+        seal.remove(path)
         total -= size

@@ -20,6 +20,7 @@ from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.errors import BuildError
 from jumpgate.machine import memory_bytes
+from jumpgate.trust import seal
 
 #: names of runtime builds, with what each adds to the compiler's command line for generated programs
 VARIANTS = {
@@ -84,9 +85,10 @@ def runtime(variant: str | None = None) -> Runtime:
     if variant not in VARIANTS:
         raise BuildError(f"unknown runtime variant '{variant}'; there are {', '.join(VARIANTS)}")
     home = _home(variant)
-    if not cache.mark_used(home):
+    if not cache.is_usable(home):
         with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
-            if not home.exists():
+            if not cache.is_usable(home):
+                _discard(home)
                 home = _build_runtime(variant)
                 _evict_runtimes(keep=home)
     _link_arrow(home)
@@ -97,7 +99,13 @@ def artifact(key: str, variant: str | None = None) -> Path | None:
     """The built program of that content key, or None; at once, also while the runtime is built. It belongs to the
     current runtime and marks itself as used."""
     path = _artifact_path(key, variant)
-    return path if cache.mark_used(path) else None
+    return path if cache.is_usable(path) else None
+
+
+def _discard(home: Path) -> None:
+    """Takes a runtime away that is not what was built, with its programs; those who run it keep their files."""
+    for path in (home, cache.root() / "artifacts" / home.name):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def build_artifact(name: str, source: str, key: str, variant: str | None = None) -> Path:
@@ -108,10 +116,10 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
     `name` says in errors what the program is for. Concurrent calls for one key compile once. Raises BuildError.
     """
     path = _artifact_path(key, variant)
-    if cache.mark_used(path):
+    if cache.is_usable(path):
         return path
     with cache.locked(f"artifact-{key}"):
-        if not cache.mark_used(path):
+        if not cache.is_usable(path):
             _compile(name, source, path, variant or default_variant(), runtime(variant).include)
             cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
     with contextlib.suppress(OSError):
@@ -145,8 +153,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
                 kept.write_text(source)
         if done.returncode != 0:
             raise _failure(f"the generated program of {name}", done.stderr, kept)
-        with cache.explained():
-            output.rename(target)
+        cache.publish(output, target)
 
 
 def _environment(work: Path) -> dict[str, str]:
@@ -257,6 +264,7 @@ def _build_runtime(variant: str) -> Path:
         home = runtime_home(variant)  # sources may have changed during the build
         home.parent.mkdir(parents=True, exist_ok=True)
         if not home.exists():
+            seal.seal(staged, home.name)
             staged.rename(home)
     return home
 
@@ -267,7 +275,7 @@ def _link_arrow(home: Path) -> None:
     Environments with the same versions share a runtime, so the one that built it may be gone.
     """
     link = home / "arrow"
-    if (link / "include").exists():
+    if (link / "include").exists() and link.lstat().st_uid == os.geteuid():
         return
     with cache.scratch() as work, cache.explained():
         (work / "arrow").symlink_to(_package("pyarrow"))

@@ -1,13 +1,14 @@
 """The agent of one host: stays up between jobs, holds artifacts by content, starts, watches and ends instances.
 
-    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE]
+    python -m jumpgate.hosts.agent [--listen HOST:PORT] [--token-file FILE] [--tls FOLDER]
 
 Without a token file, the shared secret is the first line of standard input (never an argument, which others could
 read), and the agent ends with its standard input or its parent: so a service starts it on this machine. The first
 line of its output is {"port": N}, or {"error": …} if it cannot start.
 
-Verbs on a connection (jumpgate/hosts/wire.py): hello, has_artifact, compile, spawn, call, release. A connection owns
-the instances that it started: when it closes, they are killed.
+Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
+without saying it (jumpgate/trust/proof.py), then has_artifact, compile, spawn, call, release. A connection owns the
+instances that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import argparse
 import asyncio
 import contextlib
 import functools
-import hmac
 import json
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +40,8 @@ from jumpgate.errors import (
 )
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import LOST, End, Zygote
+from jumpgate.trust import proof, tokens
+from jumpgate.trust.tls import Identity
 
 T = TypeVar("T")
 
@@ -110,29 +113,41 @@ class Connection:
         self._instances: dict[str, Instance] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._trusted = False
+        self._challenges: tuple[str, str] | None = None  # ours and the caller's
         self.lines = Lines(self._receive, self._lost, HELLO_BYTES_MAX)
         self._impatience = asyncio.get_running_loop().call_later(HELLO_TIMEOUT_S, self._give_up)
         agent.connections.add(self)
 
     def _receive(self, request: dict[str, Any]) -> None:
         if not self._trusted:
-            self._hello(request)
+            self._greet(request)
             return
         task = asyncio.create_task(self._answer(request))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _hello(self, request: dict[str, Any]) -> None:
-        arguments = request.get("arguments")
-        shown = str(arguments.get("token", "")) if isinstance(arguments, dict) else ""
-        if request.get("verb") != "hello" or not hmac.compare_digest(shown.encode(), self._agent.token.encode()):
+    def _greet(self, request: dict[str, Any]) -> None:
+        """hello, then prove; whoever says anything else, or does not know the secret, is hung up on."""
+        verb, given = request.get("verb"), request.get("arguments")
+        arguments = given if isinstance(given, dict) else {}
+        token, theirs = self._agent.token, str(arguments.get("challenge", ""))
+        if verb == "hello" and theirs and self._challenges is None:
+            ours = proof.challenge()
+            self._challenges = ours, theirs
+            answer: dict[str, Any] = {"challenge": ours, "proof": proof.proof(token, "agent", ours, theirs)}
+        elif (
+            verb == "prove"
+            and self._challenges is not None
+            and proof.is_proof(arguments.get("proof"), token, "service", *self._challenges)
+        ):
+            self._trusted = True
+            self.lines.line_bytes_max = LINE_BYTES_MAX
+            answer = {"version": jumpgate.__version__, "cores": self._agent.cores, "pid": os.getpid()}
+        else:
             refusal = ProtocolError("the agent does not know this token: a service and its agents share one secret")
             self.lines.send({"id": request.get("id", 0), "error": failure(refusal)})
             self.lines.close()
             return
-        self._trusted = True
-        self.lines.line_bytes_max = LINE_BYTES_MAX
-        answer = {"version": jumpgate.__version__, "cores": self._agent.cores, "pid": os.getpid()}
         self.lines.send({"id": request.get("id", 0), "ok": answer})
 
     def _give_up(self) -> None:
@@ -258,15 +273,16 @@ def died(instance: str, end: End | None) -> InstanceFailed:
     return InstanceFailed(f"instance {instance} {how}", **fields)
 
 
-async def _serve(listen: str, token_file: str | None, host_program: Path | None) -> None:
+async def _serve(listen: str, token_file: str | None, host_program: Path | None, tls: str | None) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    token = _read_file(token_file) if token_file else await _follow_parent(stop)
+    token = tokens.read(token_file, "the agent") if token_file else await _follow_parent(stop)
     agent = Agent(token, host_program)
+    encryption = Identity.load(tls).context(server=True) if tls else None
     try:
-        port = await _unless(stop, _start(agent, listen))
+        port = await _unless(stop, _start(agent, listen, encryption))
         if port is not None:
             print(json.dumps({"port": port}), flush=True)
             await stop.wait()
@@ -274,10 +290,11 @@ async def _serve(listen: str, token_file: str | None, host_program: Path | None)
         agent.close()
 
 
-async def _start(agent: Agent, listen: str) -> int:
+async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -> int:
     host, _, port = listen.rpartition(":")
     try:
-        server = await asyncio.get_running_loop().create_server(lambda: Connection(agent).lines, host, int(port))
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Connection(agent).lines, host, int(port), ssl=encryption)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(
@@ -296,18 +313,6 @@ async def _unless(stop: asyncio.Event, work: Any) -> Any:
         return working.result()
     working.cancel()
     return None
-
-
-def _read_file(path: str) -> str:
-    try:
-        token = Path(path).read_text().strip()
-    except OSError as error:
-        raise ConfigError(f"cannot read the token in {path}: {error.strerror}", file=path) from error
-    if not token:
-        raise ConfigError(
-            f"the token file {path} is empty: put a secret into it, the same for service and agents", file=path
-        )
-    return token
 
 
 async def _follow_parent(stop: asyncio.Event) -> str:
@@ -347,10 +352,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m jumpgate.hosts.agent", description="A Jumpgate host's agent.")
     parser.add_argument("--listen", default="127.0.0.1:0", metavar="HOST:PORT", help="default: a free local port")
     parser.add_argument("--token-file", help="file with the shared secret; default: the first line of standard input")
+    parser.add_argument(
+        "--tls", metavar="FOLDER", help="this host's certificate; default: connections are not encrypted"
+    )
     parser.add_argument("--host-program", type=Path, help="forks instances from this program; default: the runtime's")
     options = parser.parse_args()
     try:
-        asyncio.run(_serve(options.listen, options.token_file, options.host_program))
+        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.tls))
     except JumpgateError as error:
         print(json.dumps({"error": failure(error)}), flush=True)
         sys.exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
+from jumpgate.trust import proof
 
 #: for what an agent answers at once; one that does not is given up
 ANSWER_TIMEOUT_S = 5.0
@@ -59,12 +61,14 @@ class AgentHost:
         self._artifacts: dict[str, str] = {}
 
     @staticmethod
-    async def connect(device: Device, host: str, port: int, token: str) -> AgentHost:
-        """Raises Unreachable, or ProtocolError when the agent has another secret or version."""
+    async def connect(
+        device: Device, host: str, port: int, token: str, encryption: ssl.SSLContext | None = None
+    ) -> AgentHost:
+        """Raises Unreachable, or ProtocolError when the agent has another secret, version or authority."""
         self = AgentHost(device, f"{host}:{port}")
-        await connect(host, port, self._caller.lines)
         try:
-            version = (await self._ask("hello", token=token)).get("version")
+            await connect(host, port, self._caller.lines, encryption)
+            version = (await self._greet(token)).get("version")
             if version != jumpgate.__version__:
                 raise ProtocolError(
                     f"the agent of host '{device.name}' is of Jumpgate {version}, this service of "
@@ -76,10 +80,28 @@ class AgentHost:
             if "host" in error.fields:
                 raise
             raise ProtocolError(f"host '{device.name}': {error.message}", host=device.name) from None
+        except InstanceFailed:
+            raise Unreachable(
+                f"the agent at {self.address} hung up before it said who it is: do both ends use TLS, with "
+                "certificates of one authority ([tls] in jumpgate.toml, --tls of the agent)?",
+                host=device.name,
+            ) from None
         except BaseException:
             self._caller.close()
             raise
         return self
+
+    async def _greet(self, token: str) -> dict[str, Any]:
+        """Shows that we know the secret once the agent has; it is never sent. Raises ProtocolError."""
+        ours = proof.challenge()
+        answer = await self._ask("hello", challenge=ours)
+        theirs = str(answer.get("challenge", ""))
+        if not proof.is_proof(answer.get("proof"), token, "agent", theirs, ours):
+            raise ProtocolError(
+                f"who answers at {self.address} does not know the token that token_file in jumpgate.toml has: "
+                "a service and its agents share one secret"
+            )
+        return await self._ask("prove", proof=proof.proof(token, "service", theirs, ours))
 
     def on_lost(self, call: Callable[[], None]) -> None:
         """Calls it once the connection has ended, whoever ended it."""

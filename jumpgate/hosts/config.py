@@ -4,6 +4,19 @@
 stall_timeout_ms = 60000        # fails a job that moves no rows and burns no CPU time for this long
 memory_limit_bytes = 0          # of each instance's tables; 0: what its host has, but for a reserve
 
+[tls]                           # between machines: docs/security.md
+folder = "/etc/jumpgate/tls"    # of ca.pem, cert.pem and key.pem, as `jumpgate certs issue` writes them
+edges = true                    # false: tuples travel in clear; for networks where nobody listens
+
+[[client]]                      # who may use the service besides its own user
+name = "reports"
+token_file = "/etc/jumpgate/reports.token"
+roots = ["/data"]               # files that its dataflows may read are below these; absent: none
+administers = false             # true: sees and cancels all jobs, not only its own
+jobs = 0                        # at once, and these for each request; 0: no limit
+memory_limit_bytes = 0
+request_bytes = 0
+
 [[host]]
 name = "worker1"
 agent = "10.0.0.7:7400"         # absent: an agent of our own on this machine
@@ -47,8 +60,18 @@ from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, facing, host_of
 
 #: table → key → type
-_KEYS: dict[str, dict[str, type[int] | type[str]]] = {
+_KEYS: dict[str, dict[str, type]] = {
     "service": {"stall_timeout_ms": int, "memory_limit_bytes": int},
+    "tls": {"folder": str, "edges": bool},
+    "client": {
+        "name": str,
+        "token_file": str,
+        "roots": list,
+        "administers": bool,
+        "jobs": int,
+        "memory_limit_bytes": int,
+        "request_bytes": int,
+    },
     "host": {
         "name": str,
         "agent": str,
@@ -64,11 +87,15 @@ _KEYS: dict[str, dict[str, type[int] | type[str]]] = {
 }
 _REQUIRED = {
     "service": (),
+    "tls": ("folder",),
+    "client": ("name", "token_file"),
     "host": ("name",),
     "device": ("name", "kind"),
     "nca": ("name", "path"),
     "device_kind": ("name", "path"),
 }
+#: what a value must be, in words
+_WORDS = {int: "a whole number, 0 or more", str: "a text", bool: "true or false", list: "a list of texts"}
 #: tables whose other keys belong to somebody else
 _OPEN = {"device"}
 
@@ -83,6 +110,27 @@ class HostConfig:
 
 
 @dataclass(frozen=True)
+class ClientConfig:
+    """Who may use the service, what of it, and how much (0: without limit)."""
+
+    name: str
+    token_file: str
+    roots: tuple[str, ...] = ()
+    administers: bool = False
+    jobs: int = 0
+    memory_limit_bytes: int = 0
+    request_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class TlsConfig:
+    """Where this machine's certificate is, and whether tuples are encrypted, too."""
+
+    folder: str
+    edges: bool = True
+
+
+@dataclass(frozen=True)
 class Config:
     """`service` is the [service] table; `host_program` what own agents fork instances from (None: the runtime's).
     `ncas` and `device_kinds` are names and paths."""
@@ -92,6 +140,8 @@ class Config:
     ncas: tuple[tuple[str, str], ...] = ()
     device_kinds: tuple[tuple[str, str], ...] = ()
     service: dict[str, int] = field(default_factory=dict)
+    clients: tuple[ClientConfig, ...] = ()
+    tls: TlsConfig | None = None
     host_program: Path | None = None
 
 
@@ -127,21 +177,35 @@ def load(path: str | Path | None = None) -> Config:
 def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     """The configuration in a parsed file that errors call `where`. Raises ConfigError."""
     _known(data, _KEYS, "the top level", where)
-    service = data.get("service", {})
-    if not isinstance(service, dict):
-        raise ConfigError(f"{where}: [service] is a single table: write [service], not [[service]]", file=where)
-    _check(service, "service", "[service]", where)
+    service = _table(data, "service", where)
+    tls = TlsConfig(**_table(data, "tls", where)) if "tls" in data else None
+    clients = tuple(ClientConfig(**{**t, "roots": tuple(t.get("roots", ()))}) for t in _tables(data, "client", where))
     hosts = tuple(map(_host, _tables(data, "host", where)))
     paths = {kind: tuple((t["name"], t["path"]) for t in _tables(data, kind, where)) for kind in ("nca", "device_kind")}
     devices = _devices(_tables(data, "device", where), DeviceKinds(paths["device_kind"]), where)
-    names = [h.device.name for h in hosts] + [d.name for d in devices]
-    twice = next((n for n in names if names.count(n) > 1), None)
-    if twice is not None:
-        raise ConfigError(f"{where}: two devices are called '{twice}'; rename one", file=where)
+    _differ([h.device.name for h in hosts] + [d.name for d in devices], "devices", where)
+    _differ([c.name for c in clients], "clients", where)
     for host in hosts:
         _check_agent(host, where)
     hosts = _reachable(hosts)
-    return Config(hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service)
+    return Config(
+        hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients=clients, tls=tls
+    )
+
+
+def _differ(names: list[str], what: str, where: str) -> None:
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise ConfigError(f"{where}: two {what} are called '{twice}'; rename one", file=where)
+
+
+def _table(data: dict[str, Any], name: str, where: str) -> dict[str, Any]:
+    table: Any = data.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where}: [{name}] is a single table: write [{name}], not [[{name}]]", file=where)
+    if name in data:
+        _check(table, name, f"[{name}]", where)
+    return table
 
 
 def _tables(data: dict[str, Any], name: str, where: str) -> list[dict[str, Any]]:
@@ -161,9 +225,11 @@ def _check(table: dict[str, Any], name: str, place: str, where: str) -> None:
             raise ConfigError(f"{where}: a {place} has no {key}", file=where)
     for key, kind in _KEYS[name].items():
         value = table.get(key, kind())
-        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
-            wanted = "a text" if kind is str else "a whole number, 0 or more"
-            raise ConfigError(f"{where}: {key} in {place} is {value!r}, not {wanted}", file=where)
+        fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+        if kind is list:
+            fits = fits and all(isinstance(v, str) for v in value)
+        if not fits or (kind is int and value < 0):
+            raise ConfigError(f"{where}: {key} in {place} is {value!r}, not {_WORDS[kind]}", file=where)
 
 
 def _known(table: dict[str, Any], keys: dict[str, Any], place: str, where: str) -> None:

@@ -6,11 +6,12 @@ import asyncio
 import itertools
 import json
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Any
 
 from jumpgate import errors
-from jumpgate.errors import JumpgateError, Unreachable
+from jumpgate.errors import JumpgateError, ProtocolError, Unreachable
 
 #: a configuration names files: many, but not endlessly many
 LINE_BYTES_MAX = 256 << 20
@@ -170,10 +171,19 @@ def failure(error: BaseException) -> dict[str, Any]:
     return error.to_dict()
 
 
-async def connect(host: str, port: int, lines: Lines, timeout_s: float = 4.0) -> None:
-    """Connects `lines` to host:port over TCP. Raises Unreachable."""
+async def connect(
+    host: str, port: int, lines: Lines, encryption: ssl.SSLContext | None = None, timeout_s: float = 4.0
+) -> None:
+    """Connects `lines` to host:port. Raises Unreachable, or ProtocolError where its certificate is not believed."""
     try:
-        await asyncio.wait_for(asyncio.get_running_loop().create_connection(lambda: lines, host, port), timeout_s)
+        connecting = asyncio.get_running_loop().create_connection(lambda: lines, host, port, ssl=encryption)
+        await asyncio.wait_for(connecting, timeout_s)
+    except ssl.SSLError as error:
+        raise ProtocolError(
+            f"{host}:{port} shows no certificate that we believe: {error.reason or error}; both ends need certificates "
+            "of one authority, and its own must have this name",
+            address=f"{host}:{port}",
+        ) from error
     except (OSError, TimeoutError) as error:
         reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
         raise Unreachable(f"cannot reach {host}:{port}: {reason}", host=f"{host}:{port}") from error

@@ -16,6 +16,7 @@ from jumpgate.dataflow.types import DataType, Schema
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.trust.edges import JobCertificate
 
 
 class Completeness(enum.Enum):
@@ -345,6 +346,13 @@ class JobContext:
     timeout_ms: int = 30_000
     #: names of the hosts that have the service's own files, not copies of them
     here: frozenset[str] = frozenset()
+    #: what both ends of each edge over TCP show; None: edges are not encrypted
+    certificate: JobCertificate | None = field(default=None, repr=False)
+
+    def secrets(self) -> dict[str, Any]:
+        """What an instance's configuration holds of them."""
+        tls = {} if self.certificate is None else {"tls": self.certificate.to_dict()}
+        return {"token": self.token, **tls}
 
 
 class LifeCycle(Protocol):

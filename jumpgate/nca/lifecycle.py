@@ -56,7 +56,7 @@ class WorkerLifecycle:
             "configure",
             job=context.job,
             instance=instance.id,
-            token=context.token,
+            **context.secrets(),
             stage=instance.stage,
             timeout_ms=context.timeout_ms,
             name=instance.root.inputs[0].kind,

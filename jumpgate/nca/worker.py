@@ -29,6 +29,7 @@ from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.ntf.send import Sender
+from jumpgate.trust.edges import JobCertificate
 
 _PR_SET_NAME = 15
 
@@ -172,6 +173,7 @@ class Worker:
                 job=configuration["job"],
                 edge=edge["edge"],
                 token=configuration["token"],
+                certificate=_certificate(configuration),
                 descriptor=Descriptor.parse(edge["ntf"]),
                 producers=edge["producers"],
                 partition=edge["index"],
@@ -251,6 +253,7 @@ class Worker:
                         job=configuration["job"],
                         edge=edge["edge"],
                         token=configuration["token"],
+                        certificate=_certificate(configuration),
                         descriptor=Descriptor.parse(edge["ntf"]),
                         producer=edge["index"],
                         partition=partition,
@@ -328,6 +331,10 @@ class _Flow:
     def wait_ns(self) -> int:
         since_ns = self._since_ns
         return self._waited_ns + (time.monotonic_ns() - since_ns if since_ns else 0)
+
+
+def _certificate(configuration: dict[str, Any]) -> JobCertificate | None:
+    return JobCertificate(**configuration["tls"]) if "tls" in configuration else None
 
 
 def _refuse(what: str) -> NoReturn:

@@ -33,3 +33,11 @@ def facing(address: str) -> str:
     except OSError:
         return LOOPBACK
     return LOOPBACK if ipaddress.ip_address(local.partition("%")[0]).is_loopback else local
+
+
+def is_loopback(address: str) -> bool:
+    """Whether host:port is one that only this machine reaches."""
+    try:
+        return ipaddress.ip_address(host_of(address)).is_loopback
+    except ValueError:
+        return host_of(address) == "localhost"

@@ -6,6 +6,7 @@ import contextlib
 import hmac
 import selectors
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -16,9 +17,12 @@ from crc32c import crc32c
 from jumpgate.errors import JumpgateError, ProtocolError, Unreachable
 from jumpgate.ntf.descriptor import Descriptor, first_difference
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, Kind, control_frame, error_frame, parse_header
+from jumpgate.trust.edges import JobCertificate
 
 #: connections that have not greeted yet, at once; the oldest makes room for another
 HANDSHAKES_MAX = 64
+#: more must come first, over a socket that does not block
+WAITS = (BlockingIOError, ssl.SSLWantReadError)
 #: of a greeting, read at once
 PIECE_BYTES = 64 << 10
 #: after an accept that the system refused (no descriptors left)
@@ -37,15 +41,21 @@ class Expected:
     producers: int
     partition: int = 0
     timeout_s: float = 30.0
+    certificate: JobCertificate | None = field(default=None, repr=False)
 
 
 @dataclass(eq=False)
 class _Stranger:
-    """A connection that has not greeted."""
+    """A connection that has not greeted, nor perhaps agreed on encryption."""
 
     socket: socket.socket
     deadline: float
     greeting: bytearray = field(default_factory=bytearray)
+
+    def shake_hands(self) -> None:
+        """Raises OSError: WAITS where more must come."""
+        if isinstance(self.socket, ssl.SSLSocket) and self.socket.version() is None:
+            self.socket.do_handshake()
 
 
 class Greeter:
@@ -113,6 +123,9 @@ class Greeter:
             time.sleep(PAUSE_S)
             return
         connection.setblocking(False)
+        if self._expected.certificate is not None:
+            context = self._expected.certificate.context(server=True)
+            connection = context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         stranger = _Stranger(connection, time.monotonic() + self._expected.timeout_s)
         self._strangers.append(stranger)
@@ -122,11 +135,13 @@ class Greeter:
         """Reads what has come of a greeting. Raises ProtocolError where a producer disagrees."""
         expected = self._expected
         try:
-            hello = _read_greeting(stranger)
-            if hello is None:
-                return
+            stranger.shake_hands()
+            while (hello := _read_greeting(stranger)) is None:
+                pass
             if not hmac.compare_digest(hello.token.encode(), expected.token.encode()) or hello.job != expected.job:
                 raise ProtocolError("the job or its token is not the one that is expected here")
+        except WAITS:
+            return
         except (ProtocolError, OSError) as error:
             if isinstance(error, ProtocolError):
                 _refuse(stranger, error)
@@ -172,14 +187,12 @@ class Greeter:
 
 
 def _read_greeting(stranger: _Stranger) -> Hello | None:
-    """The greeting once it is complete. Raises OSError if the connection ended, ProtocolError on other bytes."""
+    """The greeting once it is complete. Raises OSError if the connection ended, or WAITS, ProtocolError on other
+    bytes."""
     wanted = HEADER_BYTES
     if len(stranger.greeting) >= HEADER_BYTES:
         wanted += parse_header(bytes(stranger.greeting[:HEADER_BYTES])).length
-    try:
-        piece = stranger.socket.recv(min(wanted - len(stranger.greeting), PIECE_BYTES))
-    except BlockingIOError:
-        return None
+    piece = stranger.socket.recv(min(wanted - len(stranger.greeting), PIECE_BYTES))
     if not piece:
         raise ConnectionResetError
     stranger.greeting += piece

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import selectors
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Header, Kind, StreamTotals, decode_error, parse_header
 from jumpgate.ntf.greet import HANDSHAKES_MAX, Expected, Greeter
+from jumpgate.trust.edges import JobCertificate
 
 #: a frame is read in pieces of this size, whose checksum is taken while they are in the cache
 PIECE_BYTES = 1 << 20
@@ -39,9 +41,24 @@ class _Stream:
     totals: StreamTotals = field(default_factory=StreamTotals)
     wake_bytes: int = 1
 
+    @property
+    def is_encrypted(self) -> bool:
+        return isinstance(self.socket, ssl.SSLSocket)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether bytes have come that no selector tells of."""
+        return isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
+
+    def receive(self, into: memoryview) -> int:
+        """Fills the memory, but for the end of the stream or a piece of what was encrypted."""
+        if self.is_encrypted:
+            return self.socket.recv_into(into)
+        return self.socket.recv_into(into, 0, socket.MSG_WAITALL)
+
     def wake_at(self, size: int) -> None:
         """A reader sleeps until so many bytes are there: to be woken for each segment would halve the throughput."""
-        if size != self.wake_bytes:
+        if size != self.wake_bytes and not self.is_encrypted:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
             self.wake_bytes = size
 
@@ -96,9 +113,10 @@ class Endpoint:
         producers: int,
         partition: int = 0,
         timeout_s: float = 30.0,
+        certificate: JobCertificate | None = None,
     ) -> None:
         """Says who will connect, and lets them in from now on; see jumpgate.ntf.greet.Expected."""
-        self._expected = Expected(job, edge, token, descriptor, producers, partition, timeout_s)
+        self._expected = Expected(job, edge, token, descriptor, producers, partition, timeout_s, certificate)
         self._codec = Codec(descriptor)
         with self._lock:
             self._raise_if_closed(self._expected)
@@ -115,7 +133,7 @@ class Endpoint:
                 self._waker.send(b"x")
             for stream in self._streams:
                 with contextlib.suppress(OSError):
-                    stream.socket.shutdown(socket.SHUT_RDWR)
+                    socket.socket.shutdown(stream.socket, socket.SHUT_RDWR)  # under the encryption: a reader is there
             if not self._reading:
                 self._release()
         self._stop_greeting()
@@ -155,11 +173,12 @@ class Endpoint:
                 if stream is None:
                     self._take_arrived(selector)
                     continue
-                batch = self._read_frame(stream, expected)
-                if batch is not None:
+                while (batch := self._read_frame(stream, expected)) is not None:
                     yield batch
                     self._raise_if_closed(expected)
-                else:
+                    if not stream.has_pending:
+                        break
+                if batch is None:
                     selector.unregister(stream.socket)
                     self._drop(stream)
                     ended += 1
@@ -168,8 +187,11 @@ class Endpoint:
 
     def _admit(self, producer: int, connection: socket.socket) -> None:
         """From the greeter: hands a producer's connection to whoever iterates."""
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_S, 0))
         stream = _Stream(connection, producer)
+        if stream.is_encrypted:
+            connection.settimeout(STALL_S)
+        else:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", STALL_S, 0))
         with self._lock:
             if self._closed:
                 connection.close()
@@ -209,7 +231,7 @@ class Endpoint:
             raise type(e)(message, **where) from None
         except (EOFError, OSError) as e:
             self._raise_if_closed(expected)
-            stalled = isinstance(e, BlockingIOError)
+            stalled = isinstance(e, BlockingIOError | TimeoutError)
             what = f"sent nothing for {STALL_S} s amid a frame" if stalled else "vanished before the end of its stream"
             raise Unreachable(f"edge '{expected.edge}': producer {stream.producer} {what}", **where) from None
 
@@ -236,7 +258,7 @@ class Endpoint:
         while at < len(into):
             piece = into[at : at + PIECE_BYTES]
             stream.wake_at(len(piece))
-            got = stream.socket.recv_into(piece, 0, socket.MSG_WAITALL)
+            got = stream.receive(piece)
             if got == 0:
                 raise EOFError
             crc = crc32c(piece[:got], crc)

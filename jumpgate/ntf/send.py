@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from types import TracebackType
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from jumpgate.ntf.frames import (
     header,
     parse_header,
 )
+from jumpgate.trust.edges import JobCertificate
 
 #: a frame holds at most so many rows, and about so many bytes
 FRAME_ROWS, FRAME_BYTES = 65_536, 256 << 10
@@ -45,6 +47,7 @@ class Sender:
         producer: int = 0,
         partition: int = 0,
         timeout_s: float = 30.0,
+        certificate: JobCertificate | None = None,
     ) -> None:
         self._codec = Codec(descriptor)
         self._totals = StreamTotals()
@@ -58,12 +61,22 @@ class Sender:
             raise Unreachable(f"{self._name}: {e}", **self._where) from None
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if certificate is not None:
+                self._encrypt(certificate)
             self._send(hello.encode())
             self._await_accept()
             self._socket.settimeout(None)
         except BaseException:
             self._socket.close()
             raise
+
+    def _encrypt(self, certificate: JobCertificate) -> None:
+        try:
+            self._socket = certificate.context(server=False).wrap_socket(self._socket)
+        except ssl.SSLError as e:
+            raise ProtocolError(f"{self._name}: it does not have the job's certificate: {e}", **self._where) from None
+        except OSError as e:
+            raise Unreachable(f"{self._name}: it did not agree on encryption: {e}", **self._where) from None
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Sends the rows, in frames of some 256 KiB."""

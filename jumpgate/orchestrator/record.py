@@ -37,6 +37,8 @@ class JobRecord:
     state: str = "submitted"
     #: what a person asked (SQL, Python), or ""
     text: str = ""
+    #: of the service's configuration; "": its own user
+    client: str = ""
     submitted_ns: int = 0
     ended_ns: int = 0
     stages: int = 0

@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import functools
 import time
-from pathlib import Path
 
 from jumpgate import debug
-from jumpgate.errors import ConfigError, JumpgateError, Unreachable
+from jumpgate.errors import JumpgateError, Unreachable
 from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.config import Config, HostConfig
 from jumpgate.hosts.local import LocalAgent
 from jumpgate.nca.interface import Host
 from jumpgate.ntf.addresses import host_of
 from jumpgate.orchestrator.record import Phase
+from jumpgate.trust import tokens
+from jumpgate.trust.tls import Identity
 
 #: between two attempts to reach a host that does not answer
 RETRY_S = 1.0
@@ -88,9 +89,13 @@ class Agents:
 
     async def _connect(self, host: HostConfig, agent: str) -> AgentHost:
         name = host.device.name
-        token = _read_token(host.token_file, name)
+        token = tokens.read(host.token_file or "", f"host '{name}'")
+        tls = self._config.tls
+        encryption = None if tls is None else Identity.load(tls.folder).context(server=False)
         try:
-            return await AgentHost.connect(host.device, host_of(agent), int(agent.rpartition(":")[2]), token)
+            return await AgentHost.connect(
+                host.device, host_of(agent), int(agent.rpartition(":")[2]), token, encryption
+            )
         except Unreachable as error:
             self._note_lost(host)
             raise Unreachable(f"host '{name}': {error.message}", host=name) from None
@@ -111,12 +116,3 @@ class Agents:
             pass
         finally:
             del self._retries[host.device.name]
-
-
-def _read_token(file: str | None, host: str) -> str:
-    try:
-        return Path(file or "").read_text().strip()
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read the token_file of host '{host}', {file}: {error.strerror}", host=host
-        ) from error

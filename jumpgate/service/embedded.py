@@ -23,13 +23,11 @@ class Embedded:
         self._thread.start()
         self._closed = False
         try:
-            self._server, self.engine, port = asyncio.run_coroutine_threadsafe(
-                serve(config, registry), self._loop
-            ).result()
+            self._serving = asyncio.run_coroutine_threadsafe(serve(config, registry), self._loop).result()
         except BaseException:
             self._end_loop()
             raise
-        self.address = f"127.0.0.1:{port}"
+        self.engine, self.address = self._serving.engine, self._serving.address
         atexit.register(self.close)
 
     def close(self) -> None:
@@ -38,12 +36,8 @@ class Embedded:
             return
         self._closed = True
         atexit.unregister(self.close)
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(STOP_TIMEOUT_S)
+        asyncio.run_coroutine_threadsafe(self._serving.stop(), self._loop).result(STOP_TIMEOUT_S)
         self._end_loop()
-
-    async def _stop(self) -> None:
-        await self._server.stop(0)
-        await self.engine.close()
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jumpgate import debug
+from jumpgate import debug, extras
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
 from jumpgate.converters import probe
@@ -26,6 +26,7 @@ from jumpgate.orchestrator.job import Event, Job
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from jumpgate.service import calibration
 from jumpgate.service.agents import Agents
+from jumpgate.trust.edges import JobCertificate
 
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
@@ -137,7 +138,9 @@ class Engine:
         drivers = await self._lend_drivers(plan, record.phases)
         stall_ms = options.stall_timeout_ms or self.config.service.get("stall_timeout_ms", STALL_TIMEOUT_MS)
         here = frozenset(h.device.name for h in self.config.hosts if h.agent is None)
-        context = JobContext(id, secrets.token_hex(16), plan, hosts, drivers, here=here)
+        context = JobContext(
+            id, secrets.token_hex(16), plan, hosts, drivers, here=here, certificate=self._certificate()
+        )
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
         try:
             await job.compile()
@@ -147,6 +150,15 @@ class Engine:
         self._make_room()
         self._jobs[id] = job
         return job
+
+    def _certificate(self) -> JobCertificate | None:
+        """Of a new job, whose edges are encrypted by it."""
+        if self.config.tls is None or not self.config.tls.edges:
+            return None
+        with extras.explained():
+            from jumpgate.trust import certificates
+
+        return certificates.for_job()
 
     async def execute(self, id: str) -> AsyncGenerator[Event, None]:
         """Runs the job, yielding its events; raises its failure. A consumer that goes away cancels it.

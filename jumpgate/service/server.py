@@ -19,13 +19,17 @@ from jumpgate.errors import CapacityExceeded, ConfigError, InternalError, Jumpga
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
+from jumpgate.ntf.addresses import is_loopback, joined
 from jumpgate.orchestrator.job import Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
 from jumpgate.service.estimates import estimate_of
 from jumpgate.service.full import FullDevices
+from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
+from jumpgate.trust.tls import Identity
+from jumpgate.trust.tokens import Published
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
 
@@ -47,16 +51,35 @@ _STATUS: dict[type[JumpgateError], grpc.StatusCode] = {
     errors.InternalError: grpc.StatusCode.INTERNAL,
     errors.DataError: grpc.StatusCode.FAILED_PRECONDITION,
     errors.ComputeError: grpc.StatusCode.FAILED_PRECONDITION,
+    errors.Unauthenticated: grpc.StatusCode.UNAUTHENTICATED,
+    errors.Forbidden: grpc.StatusCode.PERMISSION_DENIED,
 }
 
 
 class Server(service_pb2_grpc.JumpgateServicer):
     """Every RPC: decode, ask the engine, encode. A failure of one request never ends the server."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, guard: Guard) -> None:
+        self.engine, self.guard = engine, guard
         self._plans = Plans()
         self._full = FullDevices()
+
+    def _client(self, context: Any) -> Client:
+        return self.guard.client(context.invocation_metadata())
+
+    async def _admit(self, client: Client, request: pb.SubmitRequest) -> None:
+        """Raises Forbidden for what the client may not ask for; lowers limits to its own."""
+        client.check_size(request)
+        client.limit(request.options)
+        if client.name:
+            client.check_files((await asyncio.to_thread(read_request, request))[0])
+
+    def _record(self, client: Client, id: str) -> JobRecord:
+        """Raises NotFound."""
+        if id == "latest" and client.name:
+            ended = [r for r in self.engine.jobs() if r.ended_ns and client.sees(r)]
+            id = max(ended, key=lambda r: r.ended_ns).job if ended else id
+        return client.check_job(self.engine.describe(id))
 
     def _plan(self, request: pb.SubmitRequest) -> JobPlan:
         """Planned now, or when the same was asked before; without devices that were full then, which it notes in the
@@ -84,9 +107,13 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:
-            started_ns, options, text = time.time_ns(), _options(request.options), request.text
+            started_ns, text = time.time_ns(), request.text
             request.ClearField("text")  # the same request in other words is the same request
-            job = await self._job(request, options, started_ns, text)
+            client = self._client(context)
+            client.check_jobs(self.engine.jobs())
+            await self._admit(client, request)
+            job = await self._job(request, _options(request.options), started_ns, text)
+            job.record.client = client.name
             self._full.submitted(job.id, request)
             plan = job.context.plan
             edge = plan.edge(plan.result)
@@ -99,12 +126,14 @@ class Server(service_pb2_grpc.JumpgateServicer):
                 format=edge.ntf.to_proto(),
                 token=job.context.token,
                 explain_json=json.dumps(plan.explain),
+                **({} if job.context.certificate is None else job.context.certificate.to_dict()),
             )
 
         return await _answered(context, submit)
 
     async def Execute(self, request: pb.ExecuteRequest, context: Any) -> None:
         async def execute() -> None:
+            self._client(context).check_job(self.engine.job(request.job_id).record)
             try:
                 async with contextlib.aclosing(self.engine.execute(request.job_id)) as events:
                     async for event in events:
@@ -126,6 +155,7 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Cancel(self, request: pb.CancelRequest, context: Any) -> pb.CancelResponse:
         async def cancel() -> pb.CancelResponse:
+            self._client(context).check_job(self.engine.job(request.job_id).record)
             self.engine.cancel(request.job_id)
             return pb.CancelResponse()
 
@@ -133,24 +163,29 @@ class Server(service_pb2_grpc.JumpgateServicer):
 
     async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.JobDescription:
         async def describe() -> pb.JobDescription:
-            record = self.engine.describe(request.job_id)
+            record = self._record(self._client(context), request.job_id)
             return pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
 
         return await _answered(context, describe)
 
     async def List(self, request: pb.ListRequest, context: Any) -> pb.ListResponse:
-        return pb.ListResponse(jobs=[pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs()])
+        client = self._client(context)
+        jobs = [pb.JobDescription(job_id=r.job, state=r.state) for r in self.engine.jobs() if client.sees(r)]
+        return pb.ListResponse(jobs=jobs)
 
     async def Explain(self, request: pb.ExplainRequest, context: Any) -> pb.ExplainResponse:
         async def explain() -> pb.ExplainResponse:
+            client = self._client(context)
             if request.job_id:
-                return _analyzed(self.engine.describe(request.job_id), request.verbose)
+                return _analyzed(self._record(client, request.job_id), request.verbose)
+            # the plan is remembered: a dataflow that ends with a Send may be submitted next
+            asked = pb.SubmitRequest(dataflow=request.dataflow, options=request.options)
+            await self._admit(client, asked)
 
             def planned() -> JobPlan:
                 if request.verbose:
-                    return self.engine.plan(*proto.decode(request.dataflow), _options(request.options), trace=True)
-                # the plan is remembered: a dataflow that ends with a Send may be submitted next
-                return self._plan(pb.SubmitRequest(dataflow=request.dataflow, options=request.options))
+                    return self.engine.plan(*proto.decode(request.dataflow), _options(asked.options), trace=True)
+                return self._plan(asked)
 
             plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)
@@ -162,12 +197,38 @@ class Server(service_pb2_grpc.JumpgateServicer):
         return await _answered(context, explain)
 
 
+class Serving:
+    """A service that listens at `address`, until `stop`."""
+
+    def __init__(self, server: grpc.aio.Server, engine: Engine, address: str, published: Published) -> None:
+        self._server, self.engine, self.address, self._published = server, engine, address, published
+
+    async def stop(self, grace_s: float = 0.0) -> None:
+        """Ends its jobs and agents; clients that wait have that long to hear of it."""
+        self._published.withdraw()
+        await self._server.stop(grace_s)
+        await self.engine.close()
+
+
 async def serve(
-    config: Config, registry: Registry, host: str = "127.0.0.1", port: int = 0
-) -> tuple[grpc.aio.Server, Engine, int]:
-    """A started server, its engine, and its port. Raises ConfigError when the port is taken."""
+    config: Config, registry: Registry, host: str = "127.0.0.1", port: int = 0, *, trusted_network: bool = False
+) -> Serving:
+    """Starts a service: to clients of its own user, who find its token by its address, and to those of the
+    configuration. trusted_network: others may reach it without TLS and, where the configuration names no clients,
+    without a token. Raises ConfigError: the port is taken, or others would reach it who are not to be trusted."""
+    local = is_loopback(joined(host, port))
+    if not (local or trusted_network or (config.tls and config.clients)):
+        missing = "[tls]" if config.tls is None else "a [[client]]"
+        raise ConfigError(
+            f"others can reach {host}, and jumpgate.toml has no {missing}: docs/security.md says how to make "
+            "certificates and tokens. If nobody in this network can do harm, --trusted-network serves without",
+            host=host,
+        )
+    guard = Guard(config.clients, f"{host}:{port}")
+    guard.open_to_all = trusted_network and not local and not config.clients
     engine = Engine(config, registry)
     server = grpc.aio.server(
+        interceptors=(Door(guard, _abort),),
         options=[
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
             ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
@@ -178,11 +239,14 @@ async def serve(
             ("grpc.http2.min_recv_ping_interval_without_data_ms", 1000),
             ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.max_ping_strikes", 0),
-        ]
+        ],
     )
-    service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine), server)  # type: ignore[no-untyped-call]
+    service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine, guard), server)  # type: ignore[no-untyped-call]
     try:
-        bound = server.add_insecure_port(f"{host}:{port}")
+        if local or config.tls is None:
+            bound = server.add_insecure_port(joined(host, port))
+        else:
+            bound = server.add_secure_port(joined(host, port), _credentials(Identity.load(config.tls.folder)))
     except RuntimeError:
         bound = 0
     if bound == 0:
@@ -192,8 +256,16 @@ async def serve(
             host=host,
             port=port,
         )
+    guard.address = joined(host, bound)
+    published = Published(guard.address)
+    guard.admit(published.token, Client())
     await server.start()
-    return server, engine, bound
+    return Serving(server, engine, guard.address, published)
+
+
+def _credentials(identity: Identity) -> grpc.ServerCredentials:
+    pair = (identity.key, identity.certificate)
+    return grpc.ssl_server_credentials([pair], root_certificates=identity.ca, require_client_auth=True)
 
 
 def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:

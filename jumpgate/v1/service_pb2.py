@@ -26,7 +26,7 @@ from jumpgate.v1 import dataflow_pb2 as jumpgate_dot_v1_dot_dataflow__pb2
 from jumpgate.v1 import ntf_pb2 as jumpgate_dot_v1_dot_ntf__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jumpgate/v1/service.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\x1a\x15jumpgate/v1/ntf.proto\"\x9a\x01\n\x07Options\x12\x13\n\x0bparallelism\x18\x01 \x01(\r\x12\x0f\n\x07threads\x18\x02 \x01(\r\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x18\n\x10stall_timeout_ms\x18\x04 \x01(\r\x12\x1a\n\x12memory_limit_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06prefer\x18\x06 \x03(\t\x12\x0f\n\x07without\x18\x07 \x03(\t\"\xae\x01\n\rSubmitRequest\x12)\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.DataflowH\x00\x12\x32\n\tsubstrait\x18\x03 \x01(\x0b\x32\x1d.jumpgate.v1.SubstraitRequestH\x00\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0c\n\x04text\x18\x04 \x01(\tB\t\n\x07request\"\xe9\x01\n\x10SubstraitRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x39\n\x06tables\x18\x02 \x03(\x0b\x32).jumpgate.v1.SubstraitRequest.TablesEntry\x12\x1f\n\x04send\x18\x03 \x01(\x0b\x32\x11.jumpgate.v1.Send\x12%\n\x07\x64ialect\x18\x04 \x01(\x0b\x32\x14.jumpgate.v1.Dialect\x1a\x44\n\x0bTablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow:\x02\x38\x01\"\xba\x01\n\x0eSubmitResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x11\n\tinstances\x18\x02 \x03(\t\x12\x0e\n\x06stages\x18\x03 \x01(\r\x12\x0c\n\x04\x65\x64ge\x18\x04 \x01(\t\x12\x11\n\tproducers\x18\x05 \x01(\r\x12/\n\x06\x66ormat\x18\x06 \x01(\x0b\x32\x1f.jumpgate.v1.NetworkTupleFormat\x12\r\n\x05token\x18\x07 \x01(\t\x12\x14\n\x0c\x65xplain_json\x18\x08 \x01(\t\" \n\x0e\x45xecuteRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"[\n\x05\x45vent\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\r\n\x05stage\x18\x03 \x01(\r\x12\x0f\n\x07time_ns\x18\x04 \x01(\x04\x12\x13\n\x0b\x64\x65tail_json\x18\x05 \x01(\t\"\x1f\n\rCancelRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"!\n\x0f\x44\x65scribeRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"D\n\x0eJobDescription\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x0brecord_json\x18\x03 \x01(\t\"\r\n\x0bListRequest\"9\n\x0cListResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.jumpgate.v1.JobDescription\"\xc0\x01\n\x0e\x45xplainRequest\x12\'\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0f\n\x07verbose\x18\x03 \x01(\x08\x12&\n\telsewhere\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Speeds\x12\x15\n\restimate_only\x18\x05 \x01(\x08\x12\x0e\n\x06job_id\x18\x06 \x01(\t\"V\n\x0f\x45xplainResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04json\x18\x02 \x01(\t\x12\'\n\x08\x65stimate\x18\x03 \x01(\x0b\x32\x15.jumpgate.v1.Estimate\"z\n\x06Speeds\x12\x31\n\x07seconds\x18\x01 \x03(\x0b\x32 .jumpgate.v1.Speeds.SecondsEntry\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x1a.\n\x0cSecondsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x94\x01\n\x08\x45stimate\x12\r\n\x05known\x18\x01 \x01(\x08\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x03 \x01(\x01\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\x30\n\toperators\x18\x06 \x03(\x0b\x32\x1d.jumpgate.v1.OperatorEstimate\"\x9a\x01\n\x10OperatorEstimate\x12\x10\n\x08\x66ragment\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\r\n\x05\x64oubt\x18\x06 \x01(\x01\x12\x0f\n\x07seconds\x18\x07 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x08 \x01(\x01\x32\x98\x03\n\x08Jumpgate\x12\x41\n\x06Submit\x12\x1a.jumpgate.v1.SubmitRequest\x1a\x1b.jumpgate.v1.SubmitResponse\x12<\n\x07\x45xecute\x12\x1b.jumpgate.v1.ExecuteRequest\x1a\x12.jumpgate.v1.Event0\x01\x12\x41\n\x06\x43\x61ncel\x12\x1a.jumpgate.v1.CancelRequest\x1a\x1b.jumpgate.v1.CancelResponse\x12\x45\n\x08\x44\x65scribe\x12\x1c.jumpgate.v1.DescribeRequest\x1a\x1b.jumpgate.v1.JobDescription\x12;\n\x04List\x12\x18.jumpgate.v1.ListRequest\x1a\x19.jumpgate.v1.ListResponse\x12\x44\n\x07\x45xplain\x12\x1b.jumpgate.v1.ExplainRequest\x1a\x1c.jumpgate.v1.ExplainResponseB\x12\n\x0eio.jumpgate.v1P\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jumpgate/v1/service.proto\x12\x0bjumpgate.v1\x1a\x1ajumpgate/v1/dataflow.proto\x1a\x15jumpgate/v1/ntf.proto\"\x9a\x01\n\x07Options\x12\x13\n\x0bparallelism\x18\x01 \x01(\r\x12\x0f\n\x07threads\x18\x02 \x01(\r\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x18\n\x10stall_timeout_ms\x18\x04 \x01(\r\x12\x1a\n\x12memory_limit_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06prefer\x18\x06 \x03(\t\x12\x0f\n\x07without\x18\x07 \x03(\t\"\xae\x01\n\rSubmitRequest\x12)\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.DataflowH\x00\x12\x32\n\tsubstrait\x18\x03 \x01(\x0b\x32\x1d.jumpgate.v1.SubstraitRequestH\x00\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0c\n\x04text\x18\x04 \x01(\tB\t\n\x07request\"\xe9\x01\n\x10SubstraitRequest\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x39\n\x06tables\x18\x02 \x03(\x0b\x32).jumpgate.v1.SubstraitRequest.TablesEntry\x12\x1f\n\x04send\x18\x03 \x01(\x0b\x32\x11.jumpgate.v1.Send\x12%\n\x07\x64ialect\x18\x04 \x01(\x0b\x32\x14.jumpgate.v1.Dialect\x1a\x44\n\x0bTablesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow:\x02\x38\x01\"\xdc\x01\n\x0eSubmitResponse\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x11\n\tinstances\x18\x02 \x03(\t\x12\x0e\n\x06stages\x18\x03 \x01(\r\x12\x0c\n\x04\x65\x64ge\x18\x04 \x01(\t\x12\x11\n\tproducers\x18\x05 \x01(\r\x12/\n\x06\x66ormat\x18\x06 \x01(\x0b\x32\x1f.jumpgate.v1.NetworkTupleFormat\x12\r\n\x05token\x18\x07 \x01(\t\x12\x14\n\x0c\x65xplain_json\x18\x08 \x01(\t\x12\x13\n\x0b\x63\x65rtificate\x18\t \x01(\t\x12\x0b\n\x03key\x18\n \x01(\t\" \n\x0e\x45xecuteRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"[\n\x05\x45vent\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\r\n\x05stage\x18\x03 \x01(\r\x12\x0f\n\x07time_ns\x18\x04 \x01(\x04\x12\x13\n\x0b\x64\x65tail_json\x18\x05 \x01(\t\"\x1f\n\rCancelRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"!\n\x0f\x44\x65scribeRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\"D\n\x0eJobDescription\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x13\n\x0brecord_json\x18\x03 \x01(\t\"\r\n\x0bListRequest\"9\n\x0cListResponse\x12)\n\x04jobs\x18\x01 \x03(\x0b\x32\x1b.jumpgate.v1.JobDescription\"\xc0\x01\n\x0e\x45xplainRequest\x12\'\n\x08\x64\x61taflow\x18\x01 \x01(\x0b\x32\x15.jumpgate.v1.Dataflow\x12%\n\x07options\x18\x02 \x01(\x0b\x32\x14.jumpgate.v1.Options\x12\x0f\n\x07verbose\x18\x03 \x01(\x08\x12&\n\telsewhere\x18\x04 \x01(\x0b\x32\x13.jumpgate.v1.Speeds\x12\x15\n\restimate_only\x18\x05 \x01(\x08\x12\x0e\n\x06job_id\x18\x06 \x01(\t\"V\n\x0f\x45xplainResponse\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04json\x18\x02 \x01(\t\x12\'\n\x08\x65stimate\x18\x03 \x01(\x0b\x32\x15.jumpgate.v1.Estimate\"z\n\x06Speeds\x12\x31\n\x07seconds\x18\x01 \x03(\x0b\x32 .jumpgate.v1.Speeds.SecondsEntry\x12\r\n\x05\x63ores\x18\x02 \x01(\r\x1a.\n\x0cSecondsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\x94\x01\n\x08\x45stimate\x12\r\n\x05known\x18\x01 \x01(\x08\x12\x0f\n\x07seconds\x18\x02 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x03 \x01(\x01\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\x30\n\toperators\x18\x06 \x03(\x0b\x32\x1d.jumpgate.v1.OperatorEstimate\"\x9a\x01\n\x10OperatorEstimate\x12\x10\n\x08\x66ragment\x18\x01 \x01(\t\x12\x0e\n\x06number\x18\x02 \x01(\r\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0c\n\x04rows\x18\x04 \x01(\x01\x12\r\n\x05\x62ytes\x18\x05 \x01(\x01\x12\r\n\x05\x64oubt\x18\x06 \x01(\x01\x12\x0f\n\x07seconds\x18\x07 \x01(\x01\x12\x19\n\x11\x65lsewhere_seconds\x18\x08 \x01(\x01\x32\x98\x03\n\x08Jumpgate\x12\x41\n\x06Submit\x12\x1a.jumpgate.v1.SubmitRequest\x1a\x1b.jumpgate.v1.SubmitResponse\x12<\n\x07\x45xecute\x12\x1b.jumpgate.v1.ExecuteRequest\x1a\x12.jumpgate.v1.Event0\x01\x12\x41\n\x06\x43\x61ncel\x12\x1a.jumpgate.v1.CancelRequest\x1a\x1b.jumpgate.v1.CancelResponse\x12\x45\n\x08\x44\x65scribe\x12\x1c.jumpgate.v1.DescribeRequest\x1a\x1b.jumpgate.v1.JobDescription\x12;\n\x04List\x12\x18.jumpgate.v1.ListRequest\x1a\x19.jumpgate.v1.ListResponse\x12\x44\n\x07\x45xplain\x12\x1b.jumpgate.v1.ExplainRequest\x1a\x1c.jumpgate.v1.ExplainResponseB\x12\n\x0eio.jumpgate.v1P\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,35 +47,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUBSTRAITREQUEST_TABLESENTRY']._serialized_start=593
   _globals['_SUBSTRAITREQUEST_TABLESENTRY']._serialized_end=661
   _globals['_SUBMITRESPONSE']._serialized_start=664
-  _globals['_SUBMITRESPONSE']._serialized_end=850
-  _globals['_EXECUTEREQUEST']._serialized_start=852
-  _globals['_EXECUTEREQUEST']._serialized_end=884
-  _globals['_EVENT']._serialized_start=886
-  _globals['_EVENT']._serialized_end=977
-  _globals['_CANCELREQUEST']._serialized_start=979
-  _globals['_CANCELREQUEST']._serialized_end=1010
-  _globals['_CANCELRESPONSE']._serialized_start=1012
-  _globals['_CANCELRESPONSE']._serialized_end=1028
-  _globals['_DESCRIBEREQUEST']._serialized_start=1030
-  _globals['_DESCRIBEREQUEST']._serialized_end=1063
-  _globals['_JOBDESCRIPTION']._serialized_start=1065
-  _globals['_JOBDESCRIPTION']._serialized_end=1133
-  _globals['_LISTREQUEST']._serialized_start=1135
-  _globals['_LISTREQUEST']._serialized_end=1148
-  _globals['_LISTRESPONSE']._serialized_start=1150
-  _globals['_LISTRESPONSE']._serialized_end=1207
-  _globals['_EXPLAINREQUEST']._serialized_start=1210
-  _globals['_EXPLAINREQUEST']._serialized_end=1402
-  _globals['_EXPLAINRESPONSE']._serialized_start=1404
-  _globals['_EXPLAINRESPONSE']._serialized_end=1490
-  _globals['_SPEEDS']._serialized_start=1492
-  _globals['_SPEEDS']._serialized_end=1614
-  _globals['_SPEEDS_SECONDSENTRY']._serialized_start=1568
-  _globals['_SPEEDS_SECONDSENTRY']._serialized_end=1614
-  _globals['_ESTIMATE']._serialized_start=1617
-  _globals['_ESTIMATE']._serialized_end=1765
-  _globals['_OPERATORESTIMATE']._serialized_start=1768
-  _globals['_OPERATORESTIMATE']._serialized_end=1922
-  _globals['_JUMPGATE']._serialized_start=1925
-  _globals['_JUMPGATE']._serialized_end=2333
+  _globals['_SUBMITRESPONSE']._serialized_end=884
+  _globals['_EXECUTEREQUEST']._serialized_start=886
+  _globals['_EXECUTEREQUEST']._serialized_end=918
+  _globals['_EVENT']._serialized_start=920
+  _globals['_EVENT']._serialized_end=1011
+  _globals['_CANCELREQUEST']._serialized_start=1013
+  _globals['_CANCELREQUEST']._serialized_end=1044
+  _globals['_CANCELRESPONSE']._serialized_start=1046
+  _globals['_CANCELRESPONSE']._serialized_end=1062
+  _globals['_DESCRIBEREQUEST']._serialized_start=1064
+  _globals['_DESCRIBEREQUEST']._serialized_end=1097
+  _globals['_JOBDESCRIPTION']._serialized_start=1099
+  _globals['_JOBDESCRIPTION']._serialized_end=1167
+  _globals['_LISTREQUEST']._serialized_start=1169
+  _globals['_LISTREQUEST']._serialized_end=1182
+  _globals['_LISTRESPONSE']._serialized_start=1184
+  _globals['_LISTRESPONSE']._serialized_end=1241
+  _globals['_EXPLAINREQUEST']._serialized_start=1244
+  _globals['_EXPLAINREQUEST']._serialized_end=1436
+  _globals['_EXPLAINRESPONSE']._serialized_start=1438
+  _globals['_EXPLAINRESPONSE']._serialized_end=1524
+  _globals['_SPEEDS']._serialized_start=1526
+  _globals['_SPEEDS']._serialized_end=1648
+  _globals['_SPEEDS_SECONDSENTRY']._serialized_start=1602
+  _globals['_SPEEDS_SECONDSENTRY']._serialized_end=1648
+  _globals['_ESTIMATE']._serialized_start=1651
+  _globals['_ESTIMATE']._serialized_end=1799
+  _globals['_OPERATORESTIMATE']._serialized_start=1802
+  _globals['_OPERATORESTIMATE']._serialized_end=1956
+  _globals['_JUMPGATE']._serialized_start=1959
+  _globals['_JUMPGATE']._serialized_end=2367
 # @@protoc_insertion_point(module_scope)

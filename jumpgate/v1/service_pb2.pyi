@@ -58,7 +58,7 @@ class SubstraitRequest(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ..., tables: _Optional[_Mapping[str, _dataflow_pb2.Dataflow]] = ..., send: _Optional[_Union[_dataflow_pb2.Send, _Mapping]] = ..., dialect: _Optional[_Union[_dataflow_pb2.Dialect, _Mapping]] = ...) -> None: ...
 
 class SubmitResponse(_message.Message):
-    __slots__ = ("job_id", "instances", "stages", "edge", "producers", "format", "token", "explain_json")
+    __slots__ = ("job_id", "instances", "stages", "edge", "producers", "format", "token", "explain_json", "certificate", "key")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     INSTANCES_FIELD_NUMBER: _ClassVar[int]
     STAGES_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +67,8 @@ class SubmitResponse(_message.Message):
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     EXPLAIN_JSON_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     instances: _containers.RepeatedScalarFieldContainer[str]
     stages: int
@@ -75,7 +77,9 @@ class SubmitResponse(_message.Message):
     format: _ntf_pb2.NetworkTupleFormat
     token: str
     explain_json: str
-    def __init__(self, job_id: _Optional[str] = ..., instances: _Optional[_Iterable[str]] = ..., stages: _Optional[int] = ..., edge: _Optional[str] = ..., producers: _Optional[int] = ..., format: _Optional[_Union[_ntf_pb2.NetworkTupleFormat, _Mapping]] = ..., token: _Optional[str] = ..., explain_json: _Optional[str] = ...) -> None: ...
+    certificate: str
+    key: str
+    def __init__(self, job_id: _Optional[str] = ..., instances: _Optional[_Iterable[str]] = ..., stages: _Optional[int] = ..., edge: _Optional[str] = ..., producers: _Optional[int] = ..., format: _Optional[_Union[_ntf_pb2.NetworkTupleFormat, _Mapping]] = ..., token: _Optional[str] = ..., explain_json: _Optional[str] = ..., certificate: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
 
 class ExecuteRequest(_message.Message):
     __slots__ = ("job_id",)

@@ -176,7 +176,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
     return {
         "job": context.job,
         "instance": instance.id,
-        "token": context.token,
+        **context.secrets(),
         "threads": instance.threads,
         "memory_limit_bytes": int(options.get("memory_limit_bytes", "0")),
         "artifact": artifact.path,

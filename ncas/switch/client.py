@@ -14,6 +14,7 @@ from finsy.p4entity import P4Entity
 from finsy.proto import U128, p4r, p4r_grpc
 
 from jumpgate.errors import ConfigError, InstanceFailed, InternalError, JumpgateError, Unreachable
+from jumpgate.trust import tokens
 
 CONNECT_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 10.0
@@ -29,7 +30,8 @@ class Client:
         self.name, self.address, self.device_id = name, address, device_id
         #: later than any controller before: a service that was started again takes its switch over
         self._election = time.time_ns()
-        self._channel = grpc.aio.insecure_channel(address)
+        self._channel = grpc.aio.insecure_channel(tokens.local(address) or address)
+        self._metadata = tokens.metadata(tokens.find(address))
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._stream: Any = None
         self._listening: asyncio.Task[None] | None = None
@@ -53,7 +55,7 @@ class Client:
 
     async def _introduce(self) -> None:
         await self._channel.channel_ready()
-        self._stream = self._stub.StreamChannel()
+        self._stream = self._stub.StreamChannel(metadata=self._metadata)
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election))
         await self._stream.write(p4r.StreamMessageRequest(arbitration=update))
         answer = await self._stream.read()
@@ -65,7 +67,7 @@ class Client:
             )
         try:
             found = await self._stub.GetForwardingPipelineConfig(
-                p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id)
+                p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id), metadata=self._metadata
             )
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
@@ -126,7 +128,7 @@ class Client:
                 updates=updates[first : first + UPDATES_MAX],
             )
             try:
-                await self._stub.Write(request, timeout=CALL_TIMEOUT_S)
+                await self._stub.Write(request, timeout=CALL_TIMEOUT_S, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
                 if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
                     raise self._unreachable(error) from None

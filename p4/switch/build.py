@@ -63,7 +63,7 @@ def _load(kept: Path) -> Built | None:
         return None
     data = json.loads(kept.read_text())
     program = cache.root() / "switch" / "programs" / data["program"]
-    if not cache.mark_used(program):
+    if not cache.is_usable(program):
         return None
     return Built(program, bytes.fromhex(data["p4info"]), data["resources"], data["report"])
 

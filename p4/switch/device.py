@@ -60,6 +60,6 @@ def program_of(config: bytes) -> Path:
     if not valid:
         raise ConfigError("p4_device_config is not one that `jumpgate switch compile --device-config` wrote")
     path = cache.root() / "switch" / "programs" / f"{name}.so"
-    if not cache.mark_used(path):
+    if not cache.is_usable(path):
         raise ConfigError(f"the program {name} is not in this machine's cache; run `jumpgate switch compile` here")
     return path

@@ -55,10 +55,10 @@ def _cpu() -> str:
 
 def _compile(what: str, arguments: list[str], target: Path, variant: str, source: str | None = None) -> Path:
     """Runs the compiler unless `target` is there; concurrent callers compile once. Raises BuildError."""
-    if cache.mark_used(target):
+    if cache.is_usable(target):
         return target
     with cache.locked(f"switch-{target.stem}"):
-        if cache.mark_used(target):
+        if cache.is_usable(target):
             return target
         cache.folder(*target.parent.relative_to(cache.root()).parts)
         with cache.scratch() as work:
@@ -70,8 +70,7 @@ def _compile(what: str, arguments: list[str], target: Path, variant: str, source
             )
             if done.returncode:
                 raise BuildError(f"{what} did not compile: {_first_error(done.stderr)}", output=done.stderr[-4000:])
-            with cache.explained():
-                output.rename(target)
+            cache.publish(output, target)
         cache.evict(target.parent.glob("*.so"), PROGRAMS_BYTES_MAX)
     return target
 

@@ -14,12 +14,15 @@ import grpc
 from finsy.proto import p4d, p4r, p4r_grpc, rpc_status
 
 from jumpgate.errors import ConfigError, JumpgateError
+from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.p4.switch.arbitration import STREAMS_MAX, Arbitration, Controller
 from jumpgate.p4.switch.device import Device, program_of
+from jumpgate.p4.switch.door import Door
 from jumpgate.p4.switch.entities import Entities
 from jumpgate.p4.switch.packets import ControllerHeader
 from jumpgate.p4.switch.refusal import Refused, canonical, invalid, not_found, unimplemented
 from jumpgate.p4.switch.switch import DigestMessage, PacketIn, Switch
+from jumpgate.trust import tokens
 
 API_VERSION = "1.4.1"
 OTHER_CALLS_MAX = 8  # besides streams, which keep a thread each
@@ -302,16 +305,21 @@ def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) 
 class Server:
     """Serves a device on an address until `close`. `port` is the one that it listens on."""
 
-    def __init__(self, device: Device, address: str, device_id: int = 1) -> None:
-        """Raises ConfigError: the address is taken or wrong."""
+    def __init__(self, device: Device, address: str, device_id: int = 1, *, anyone: bool = False) -> None:
+        """anyone: controllers need no token; else that of this user, which is published for the address
+        (jumpgate/trust/tokens.py). Raises ConfigError: the address is taken or wrong."""
         self.service = Service(device, device_id)
+        door = Door()
         options: list[tuple[str, Any]] = [
             ("grpc.so_reuseport", 0),
             ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
         ]
         self._workers = futures.ThreadPoolExecutor(STREAMS_MAX + OTHER_CALLS_MAX, thread_name_prefix="p4runtime")
         self._server = grpc.server(
-            self._workers, options=options, maximum_concurrent_rpcs=STREAMS_MAX + 4 * OTHER_CALLS_MAX
+            self._workers,
+            interceptors=(door,),
+            options=options,
+            maximum_concurrent_rpcs=STREAMS_MAX + 4 * OTHER_CALLS_MAX,
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
         try:
@@ -323,10 +331,14 @@ class Server:
                 "choose another (port 0 takes a free one)",
                 address=address,
             ) from error
+        self._published = None if anyone else tokens.Published(joined(host_of(address), self.port))
+        door.token = None if self._published is None else self._published.token
         self._server.start()
 
     def close(self) -> None:
         """Ends all streams and calls; again: nothing."""
+        if self._published is not None:
+            self._published.withdraw()
         self.service.stop()
         self._server.stop(grace=1).wait()
         self._workers.shutdown()

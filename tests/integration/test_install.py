@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from jumpgate.codegen import toolchain
+from tests.support import jvm
 
 ROOT = Path(__file__).resolve().parents[2]
+SPARK_JARS = Path("clients/spark/python/jars")
 #: a command (of the shell, in an environment's PATH) for each extra
 NEEDS = {
     "sql": ("echo SELECT 1 | jumpgate sql -", "jumpgate calibrate", "python -c 'import jumpgate; jumpgate.connect()'"),
@@ -34,7 +37,7 @@ def run(command: str, path: Path, cwd: Path) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """(wheel, sdist) of what git would commit."""
+    """(wheel, sdist) of what git would commit, and the plugin for Spark."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -44,6 +47,8 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((ROOT / name).read_bytes())
+    jvm.maven("package", "-DskipTests")
+    shutil.copytree(ROOT / SPARK_JARS, source / SPARK_JARS)
     subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
     return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
 
@@ -72,6 +77,7 @@ def test_archives_have_what_they_need(archives: tuple[Path, Path]) -> None:
     wheel, sdist = archives
     inside = set(zipfile.ZipFile(wheel).namelist())
     assert {"jumpgate/py.typed", "jumpgate/docs/sql.md", "jumpgate/ncas/runtime/CMakeLists.txt"} <= inside
+    assert "jumpgate/spark/jars/jumpgate-spark4.2_2.13.jar" in inside
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     assert {"docs/sql.md", "ARCHITECTURE.md", "CHANGELOG.md", "tests/conftest.py", "bench/README.md"} <= packed
@@ -103,6 +109,13 @@ def test_a_missing_extra_is_named_in_one_sentence(
     assert f"is not installed; run `pip install 'jumpgate[{extra}]'`" in done.stderr
     if command.startswith("jumpgate"):
         assert "Traceback" not in done.stderr
+
+
+def test_the_plugin_for_spark_is_found(installed: Callable[[str], tuple[Path, Path]]) -> None:
+    path, folder = installed("")
+    done = run("jumpgate spark-jar", path, folder)
+    assert done.returncode == 0, done.stderr
+    assert zipfile.is_zipfile(done.stdout.strip())
 
 
 def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Path, Path]]) -> None:

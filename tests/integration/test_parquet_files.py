@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import random
 import struct
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import jumpgate
 from jumpgate import client
 from jumpgate.client import col, run
 from jumpgate.converters import footers
+from jumpgate.converters.parquet import pages
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import FileUnreadable, InvalidDataflow, MalformedData, Overflow, SchemaMismatch
@@ -258,6 +260,40 @@ def test_checksums_of_pages(tmp_path: Path, version: str, codec: str) -> None:
     assert e.value.fields == {"file": str(path), "column": "y"}
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("nested", [False, True], ids=["flat", "nested"])
+def test_checksums_of_pages_on_every_road(tmp_path: Path, version: str, nested: bool) -> None:
+    """DataFusion does not compare them."""
+    texts: list[Any] = [f"text {i % 700}" for i in range(5000)]
+    data = {"x": list(range(5000)), "y": [[t, None] for t in texts] if nested else texts, "y.z": texts}
+    path = tmp_path / "t.parquet"
+    write(path, data, write_page_checksum=True, data_page_version=version, data_page_size=2000, row_group_size=1500)
+    groups = [pq.read_metadata(path).row_group(g) for g in range(4)]
+    assert pages.with_checksums([str(path)]) == [str(path)]
+    assert pages.check([str(path)], ("x", "y", "y.z"), 0) == -1
+    whole = path.read_bytes()
+    chance = random.Random(7)
+    for number, column in enumerate(data):
+        chunk = chance.choice(groups).column(number)
+        start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+        damaged = bytearray(whole)
+        damaged[start + chunk.total_compressed_size - 1 - chance.randrange(20)] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        with jumpgate.connect() as connection:
+            connection.register("t", path)
+            for offload in ("never", "auto", "always"):
+                others = ", ".join(f'"{name}"' for name in data if name != column)
+                assert connection.sql(f"SELECT {others} FROM t", offload=offload).to_arrow().num_rows == 5000
+                with pytest.raises(MalformedData, match=f"column '{column}': .*CRC checksum"):
+                    connection.sql(f'SELECT "{column}" FROM t', offload=offload).to_arrow()
+
+
+def test_files_without_checksums_are_not_looked_into(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.parquet", {"x": [1, 2]})
+    assert pages.with_checksums([path, str(tmp_path / "none"), __file__]) == []
+    assert pages.check([path], ("x",), 0) == -1
+
+
 def test_lzo_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     write(path, {"x": [1]})
@@ -299,6 +335,18 @@ def test_encrypted_columns(tmp_path: Path) -> None:
     assert run(dataflow.filter(col("y") != "a").select("y")).to_pylist() == [{"y": "b"}]
     with pytest.raises(FileUnreadable, match=f"cannot read Parquet file '{path}': column 'x': it is encrypted"):
         run(dataflow.filter(col("x") > 1)).to_arrow()
+
+
+@pytest.mark.parametrize("offload", ["never", "auto", "always"])
+def test_encrypted_columns_in_sql(tmp_path: Path, offload: str) -> None:
+    """DataFusion does not open such a file, not even for what is plain."""
+    with jumpgate.connect(offload=offload) as connection:
+        connection.register("t", encrypted(tmp_path / "t.parquet", plain_footer=True))
+        assert connection.sql("SELECT y, count(*) AS n FROM t WHERE y > 'a' GROUP BY y").to_pylist() == [
+            {"y": "b", "n": 1}
+        ]
+        with pytest.raises(FileUnreadable, match="column 'x': it is encrypted"):
+            connection.sql("SELECT sum(x) FROM t").to_arrow()
 
 
 def test_an_encrypted_footer(tmp_path: Path) -> None:

@@ -50,6 +50,19 @@ def test_demo_computes_what_duckdb_does(tmp_path: Path) -> None:
     assert all(outcome["best_s"] > 0 and outcome["duckdb_s"] > 0 for outcome in outcomes)
 
 
+def test_spark_runs_a_query_on_accelerators(tmp_path: Path) -> None:
+    activation, installation, script = commands("Spark").split("\n", 2)
+    assert (activation, installation) == ("source .venv/bin/activate", "pip install '.[spark]'")
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail", "-m"], input=f"{END}{script}wait || true\n", cwd=tmp_path,
+        env={**ENVIRONMENT, "SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Jumpgate [" in done.stdout and "operators (100 %) offloaded" in done.stdout
+    assert len(re.findall(r"^\w+ #\d+\t\d+\.\d\d$", done.stdout, re.MULTILINE)) == 5, done.stdout
+    assert "Spark computes what Jumpgate should have" not in done.stderr
+
+
 def test_tour_works_when_pasted(tmp_path: Path) -> None:
     activation, _, script = commands("A tour").partition("\n")
     assert activation == "source .venv/bin/activate"

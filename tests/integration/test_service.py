@@ -26,12 +26,25 @@ from jumpgate.nca.registry import Registry
 from jumpgate.service import embedded, server
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing.leaks import Watch, wait_until
+from jumpgate.trust import tokens
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
 from tests.support import scripted, substrait_plans
 from tests.support.fakes import FakeNCA
 from tests.support.scripted import ScriptedLifecycle, fail
+
+
+class Shown(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):  # type: ignore[misc]
+    """Adds the service's token to every call."""
+
+    def __init__(self, metadata: Any) -> None:
+        self._metadata = metadata
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        return continuation(details._replace(metadata=self._metadata), request)
+
+    intercept_unary_stream = intercept_unary_unary
 
 
 class Rig:
@@ -44,7 +57,8 @@ class Rig:
         plan = scripted.plan(self.service.engine.devices)
         self.service.engine.plan = lambda *_: plan  # type: ignore[method-assign]
         self.channel = grpc.insecure_channel(self.service.address)
-        self.stub = JumpgateStub(self.channel)  # type: ignore[no-untyped-call]
+        shown = Shown(tokens.metadata(tokens.find(self.service.address)))
+        self.stub = JumpgateStub(grpc.intercept_channel(self.channel, shown))  # type: ignore[no-untyped-call]
 
     def submit(self) -> pb.SubmitResponse:
         return self.stub.Submit(pb.SubmitRequest(dataflow=request()))

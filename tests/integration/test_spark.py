@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import math
-import os
+import asyncio
+import contextlib
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import AsyncGenerator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import SparkSession
 
-from jumpgate import spark
 from jumpgate.hosts.config import local_hosts
+from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
+from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
-from jumpgate.tpcds.schemas import schema
+from tests.support.spark import Spark, equal, own, tpcds_table
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
 FORMATS = ("parquet", "orc", "json")
-SQL_TYPES = {"int32": "int", "int64": "bigint", "string": "string", "date": "date"}
 
 #: name → text
 QUERIES = {
@@ -33,81 +35,37 @@ QUERIES = {
 
 
 @pytest.fixture(scope="module")
-def session(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """With the plugin, everything offloaded that can be, and TPC-DS tables by format: `item_orc`."""
+def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    """With TPC-DS tables by format: `item_orc`."""
     data = tmp_path_factory.mktemp("tpcds")
     generate(data, 0.01, FORMATS, TABLES)
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    session = spark.session(
-        one_host, master="local[2]", spark_jumpgate_offload="always", spark_driver_host="127.0.0.1",
-        spark_driver_bindAddress="127.0.0.1", spark_ui_enabled="false", spark_sql_shuffle_partitions="2",
-        spark_sql_warehouse_dir=str(data / "warehouse"), spark_jumpgate_timeoutSeconds="300",
-    )  # fmt: skip
+    spark = Spark(one_host, data / "warehouse")
     for format in FORMATS:
         for table in TABLES:
-            reader = session.read.format(format)
-            if format == "json":
-                reader = reader.schema(", ".join(f"{f.name} {_sql(f.type)}" for f in schema(table)))
-            reader.load(f"{data}/{format}/{table}.{format}").createOrReplaceTempView(f"{table}_{format}")
-    yield session
-    session.stop()
+            tpcds_table(spark.session, data, table, format).createOrReplaceTempView(f"{table}_{format}")
+    yield spark
+    spark.close()
 
 
-def _sql(type: Any) -> str:
-    return f"decimal({type.precision},{type.scale})" if type.kind == "decimal" else SQL_TYPES[type.kind]
+@pytest.fixture
+def session(spark: Spark) -> SparkSession:
+    return spark.session
 
 
 def of_format(query: str, format: str) -> str:
     return re.sub(rf"\b({'|'.join(TABLES)})\b", rf"\1_{format}", query)
 
 
-def own(session: SparkSession, query: str) -> list[Row]:
-    """Spark's own answer."""
-    session.conf.set("spark.jumpgate.enabled", "false")
-    try:
-        return session.sql(query).collect()
-    finally:
-        session.conf.set("spark.jumpgate.enabled", "true")
-
-
-def equal(ours: list[Row], theirs: list[Row], ordered: bool) -> bool:
-    if not ordered:
-        ours, theirs = sorted(ours, key=_key), sorted(theirs, key=_key)
-    return len(ours) == len(theirs) and all(
-        len(a) == len(b) and all(map(_near, a, b)) for a, b in zip(ours, theirs, strict=True)
-    )
-
-
-def _key(row: Row) -> list[str]:
-    return [f"{v:.6e}" if isinstance(v, float) else repr(v) for v in row]
-
-
-def _near(a: Any, b: Any) -> bool:
-    return math.isclose(a, b, rel_tol=1e-9) if isinstance(a, float) and isinstance(b, float) else a == b
-
-
-def coverage(session: SparkSession, frame: DataFrame) -> tuple[int, int]:
-    """Operators that are offloaded, and all."""
-    jvm: Any = session.sparkContext._jvm
-    found = jvm.io.jumpgate.spark.JumpgateExplain.coverage(frame._jdf.queryExecution().executedPlan())
-    return found.offloaded(), found.all()
-
-
-def fallbacks(session: SparkSession) -> int:
-    jvm: Any = session.sparkContext._jvm
-    return int(jvm.io.jumpgate.spark.exec.Submissions.fallbacks())
-
-
 @pytest.mark.parametrize("name", QUERIES)
-def test_answers_are_spark_s(session: SparkSession, name: str) -> None:
+def test_answers_are_spark_s(spark: Spark, session: SparkSession, name: str) -> None:
     expected = own(session, of_format(QUERIES[name], "parquet"))
-    before = fallbacks(session)
+    before = spark.fallbacks
     for format in FORMATS:
         frame = session.sql(of_format(QUERIES[name], format))
         assert equal(frame.collect(), expected, "order by" in QUERIES[name] and "over" not in QUERIES[name]), format
-        offloaded, operators = coverage(session, frame)
+        offloaded, operators = spark.coverage(frame)
         assert offloaded == operators if name != "partly" else 0 < offloaded < operators, format
-    assert fallbacks(session) == before
+    assert spark.fallbacks == before
 
 
 def test_explain_shows_what_is_offloaded_and_why_the_rest_is_not(
@@ -120,13 +78,13 @@ def test_explain_shows_what_is_offloaded_and_why_the_rest_is_not(
     assert "Project stays: [expression] rounding of double is Spark's own" in shown
 
 
-def test_what_spark_reads_otherwise_is_left_to_spark(session: SparkSession, tmp_path: Path) -> None:
+def test_what_spark_reads_otherwise_is_left_to_spark(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
     """Spark has NULL for values of other types, and for lines that are not JSON."""
     (tmp_path / "t.json").write_text('{"a": 1}\n{"a": "2"}\n{"a": 3.0}\n{"a": \n')
     session.read.schema("a int").json(str(tmp_path)).createOrReplaceTempView("odd")
-    before = fallbacks(session)
+    before = spark.fallbacks
     assert [r[0] for r in session.sql("select a from odd").collect()] == [1, None, None, None]
-    assert fallbacks(session) == before + 1
+    assert spark.fallbacks == before + 1
 
 
 def test_an_error_of_a_query_is_spark_s(session: SparkSession) -> None:
@@ -134,17 +92,72 @@ def test_an_error_of_a_query_is_spark_s(session: SparkSession) -> None:
         session.sql(of_format("select i_item_sk / (i_item_sk - i_item_sk) from item", "parquet")).collect()
 
 
-def test_partition_columns(session: SparkSession, tmp_path: Path) -> None:
+def test_partition_columns(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
     frame = session.range(20).selectExpr("id % 3 p", "if(id % 4 = 0, null, concat('a b', id % 2)) q", "id v")
     frame.write.partitionBy("p", "q").parquet(str(tmp_path / "parts"))
     session.read.parquet(str(tmp_path / "parts")).createOrReplaceTempView("parts")
     query = "select p, q, sum(v) from parts where p > 0 group by p, q"
-    before = fallbacks(session)
+    before = spark.fallbacks
     assert equal(session.sql(query).collect(), own(session, query), ordered=False)
-    assert fallbacks(session) == before
+    assert spark.fallbacks == before
 
 
-def test_a_service_that_is_gone(session: SparkSession) -> None:
+@pytest.mark.parametrize("phase", ["plan", "execute"])
+def test_cancelling_a_job_group_ends_the_job(spark: Spark, session: SparkSession, phase: str) -> None:
+    service = embedded.start(local_hosts(1))
+    entered, left = threading.Event(), threading.Event()
+    prepare, execute = service.engine.prepare, service.engine.execute
+
+    async def held() -> None:
+        entered.set()
+        try:
+            await asyncio.sleep(600)
+        finally:
+            left.set()
+
+    async def prepared(*arguments: Any) -> Any:
+        if phase == "plan":
+            await held()
+        return await prepare(*arguments)
+
+    async def executed(id: str) -> AsyncGenerator[Event, None]:
+        async with contextlib.aclosing(execute(id)) as events:
+            async for event in events:
+                if event.state == "done":
+                    await held()
+                yield event
+
+    service.engine.prepare, service.engine.execute = prepared, executed  # type: ignore[method-assign, assignment]
+    session.conf.set("spark.jumpgate.address", service.address)
+    before, context = spark.fallbacks, session.sparkContext
+
+    def run() -> str:
+        context.setJobGroup("held", "a query that somebody cancels")
+        try:
+            session.sql(of_format("select count(*) from item", "orc")).collect()
+        except Exception as error:
+            return str(error)
+        return "an answer"
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            outcome = pool.submit(run)
+            assert entered.wait(60)
+            # the job that stands for it may not have begun yet
+            assert wait_until(lambda: bool(context.statusTracker().getJobIdsForGroup("held")))
+            context.cancelJobGroup("held")
+            assert "cancelled job group held" in outcome.result(60)
+            assert left.wait(60)
+        finally:
+            service.close()
+            session.conf.set("spark.jumpgate.address", context.getConf().get("spark.jumpgate.address"))
+    assert spark.fallbacks == before
+    assert session.sql(of_format("select count(*) from item", "orc")).collect() == own(
+        session, of_format("select count(*) from item", "orc")
+    )
+
+
+def test_a_service_that_is_gone(spark: Spark, session: SparkSession) -> None:
     service = embedded.start(local_hosts(1))
     session.conf.set("spark.jumpgate.address", service.address)
     query = of_format("select count(*), sum(ss_quantity) from store_sales", "parquet")
@@ -152,17 +165,17 @@ def test_a_service_that_is_gone(session: SparkSession) -> None:
     try:
         assert session.sql(query).collect() == expected
         service.close()
-        before = fallbacks(session)
+        before = spark.fallbacks
         assert session.sql(query).collect() == expected
-        assert fallbacks(session) == before + 1
+        assert spark.fallbacks == before + 1
         session.conf.set("spark.jumpgate.strict", "true")
         with pytest.raises(Exception, match="spark.jumpgate.strict is set: no Jumpgate service answers"):
             session.sql(query).collect()
-        assert fallbacks(session) == before + 1
+        assert spark.fallbacks == before + 1
         session.conf.set("spark.jumpgate.offload", "auto")  # decided before anything runs
         frame = session.sql(query)
         assert frame.collect() == expected
-        assert coverage(session, frame)[0] == 0
+        assert spark.coverage(frame)[0] == 0
     finally:
         service.close()
         session.conf.set("spark.jumpgate.strict", "false")

@@ -237,7 +237,8 @@ def test_explain_says_what_stays_and_why(small: Connection) -> None:
         ("COPY item TO 'x.csv'", "a query only reads"),
         ("SET a.b = 1", "SET is not possible: settings are arguments of jumpgate.connect"),
         ("", "the text holds no query"),
-        ("SELECT arrow_cast('1 year', 'Interval(YearMonth)') AS i", "column 'i' is an interval of months"),
+        ("SELECT * FROM (SELECT arrow_cast('1 year', 'Interval(YearMonth)') AS i) a, (SELECT 1 AS i) b",
+         "column 'i' is an interval of months"),
     ],
 )  # fmt: skip
 def test_errors_of_the_text(small: Connection, text: str, message: str) -> None:

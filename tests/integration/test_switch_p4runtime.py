@@ -115,7 +115,7 @@ def config() -> p4r.ForwardingPipelineConfig:
 @pytest.fixture
 def server() -> Iterator[Server]:
     device = Device([])
-    served = Server(device, "127.0.0.1:0")
+    served = Server(device, "127.0.0.1:0", anyone=True)
     yield served
     served.close()
     device.close()
@@ -305,7 +305,7 @@ def test_refused_updates(refusing: Client, update: tuple[int, p4r.Entity], code:
 @pytest.fixture(scope="module")
 def refusing(config: p4r.ForwardingPipelineConfig) -> Iterator[Client]:
     device = Device([])
-    served = Server(device, "127.0.0.1:0")
+    served = Server(device, "127.0.0.1:0", anyone=True)
     with client(served, 10) as made:
         made.arbitrate()
         made.configure(config, p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT)

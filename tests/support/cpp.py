@@ -14,7 +14,7 @@ from jumpgate.errors import BuildError
 #: the codecs and edges stand alone: they need neither Arrow nor simdjson
 NTF_SOURCES = (
     "ntf/crc32c", "ntf/descriptor", "ntf/frame", "ntf/columnar", "ntf/row", "ntf/stream",
-    "edges/socket", "edges/emitter", "edges/receiver", "edges/listener",
+    "edges/socket", "edges/tls", "edges/wire", "edges/emitter", "edges/receiver", "edges/listener",
 )  # fmt: skip
 #: the ends of edges over datagrams stand alone likewise
 DATAGRAM_SOURCES = (

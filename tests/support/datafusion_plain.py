@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import datafusion
 import pyarrow as pa
 
+from jumpgate.client.sql import intervals
 from tests.support.alike import unlike
 from tests.support.tables import reversed_rows
 
@@ -91,7 +92,7 @@ def _context(tables: Mapping[str, pa.Table], partitions: int = 2) -> datafusion.
 
 
 def _result(frame: datafusion.DataFrame) -> pa.Table:
-    table: pa.Table = frame.to_arrow_table()
+    table: pa.Table = intervals.written(frame).to_arrow_table()
     return table
 
 

@@ -98,7 +98,7 @@ class Tables:
         return str(self._model.catalog().schema().table(name).kind) == "view"
 
     def _take(self, name: str) -> None:
-        table = tables.plain(self._model.table(name).to_arrow_table())
+        table = tables.nullable(tables.plain(self._model.table(name).to_arrow_table()))
         if name in self._kept:
             if self._kept[name].equals(table):
                 return

@@ -55,7 +55,14 @@ def plain(table: pa.Table) -> pa.Table:
     return table
 
 
+def nullable(table: pa.Table) -> pa.Table:
+    """The same table; what may be NULL is not said, as text files cannot say it."""
+    return table.cast(pa.schema([column.with_nullable(True) for column in table.schema]))
+
+
 def _plain_type(type: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type) and type.unit == "s":  # which Parquet does not have
+        return pa.timestamp("ms", type.tz)
     if pa.types.is_dictionary(type):
         return _plain_type(type.value_type)
     if pa.types.is_list(type) or pa.types.is_large_list(type):

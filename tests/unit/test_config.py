@@ -68,7 +68,7 @@ def test_everything_that_a_file_can_say() -> None:
     ("data", "message"),
     [
         ({"hosts": []}, r"unknown key 'hosts' in the top level; did you mean 'host'\?"),
-        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: device, device_kind, host, nca, service"),
+        ({"zzz": 1}, "unknown key 'zzz' in the top level; known: client, device, device_kind, host, nca, service, tls"),
         ({"host": [{"name": "a", "core": 1}]}, r"unknown key 'core' in \[\[host\]\]; did you mean 'cores'\?"),
         ({"service": {"stall_timeout": 1}}, r"unknown key .* in \[service\]; did you mean 'stall_timeout_ms'\?"),
         ({"service": [{}]}, r"write \[service\], not \[\[service\]\]"),
@@ -129,6 +129,12 @@ def test_everything_that_a_file_can_say() -> None:
         ({"host": [{"name": "a", "cores": "two"}]}, r"cores in \[\[host\]\] is 'two', not a whole number, 0 or more"),
         ({"host": [{"name": "a", "cores": -1}]}, "cores .* is -1, not a whole number"),
         ({"host": [{"name": "a", "cores": True}]}, "cores .* is True, not a whole number"),
+        ({"tls": {}}, r"a \[tls\] has no folder"),
+        ({"tls": [{"folder": "x"}]}, r"\[tls\] is a single table: write \[tls\], not \[\[tls\]\]"),
+        ({"tls": {"folder": "x", "edges": 1}}, r"edges in \[tls\] is 1, not true or false"),
+        ({"client": [{"name": "c", "token_file": "t", "roots": [1]}]}, r"roots in .* is \[1\], not a list of texts"),
+        ({"client": [{"name": "c"}]}, r"a \[\[client\]\] has no token_file"),
+        ({"client": [{"name": "c", "token_file": "t"}] * 2}, "two clients are called 'c'; rename one"),
         ({"service": {"stall_timeout_ms": 1.5}}, r"stall_timeout_ms in \[service\] is 1.5, not a whole number"),
         ({"host": [{"name": "a"}, {"name": "a"}]}, "two devices are called 'a'; rename one"),
         (

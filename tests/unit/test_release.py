@@ -58,7 +58,7 @@ def repository(tmp_path: Path) -> Repository:
 def test_a_release_is_a_tag_with_the_notes(repository: Repository) -> None:
     done = repository.release()
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "tagged v9.8.7; to publish it: git push origin v9.8.7\n"
+    assert done.stdout == "tagged v9.8.7; to publish it: git push origin v9.8.7, and upload what ./dev dist makes\n"
     assert repository.git("cat-file", "-t", "v9.8.7") == "tag\n"
     assert repository.git("tag", "--list", "--format=%(contents)") == "Jumpgate 9.8.7\n\n- Everything is new.\n"
     again = repository.release()

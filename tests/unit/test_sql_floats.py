@@ -13,6 +13,9 @@ import pytest
 from datafusion.plan import LogicalPlan
 from pyarrow import parquet
 
+from jumpgate.client.sql import local
+from jumpgate.client.sql.catalog import arrow_table
+from jumpgate.client.sql.frontend import Frontend
 from jumpgate.client.sql.logical import floats
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node
@@ -48,6 +51,7 @@ MENDED = (
     "SELECT median(f) AS m FROM t",
     "SELECT id FROM t WHERE f >= (SELECT max(f) FROM t)",
 )
+TABLES = [arrow_table("t", pa.table({"id": [1]}))]  # which are asked for their names
 KEPT = (
     "SELECT k, max(k) AS a, count(DISTINCT id) AS b, sum(f) AS c, avg(f + 1e0) AS d FROM t WHERE k < 3 GROUP BY k",
     "SELECT f, f + 1e0 AS x, coalesce(f, 0e0) AS y FROM t WHERE f IS NOT NULL",
@@ -105,3 +109,56 @@ def test_what_compares_no_floats_stays_as_it_is(context: datafusion.SessionConte
     changed, found = normalised(context, text)
     assert not changed
     assert not unlike(found, answer(text, data), types=False)
+
+
+@pytest.fixture(scope="module")
+def frontend(data: pa.Table) -> Frontend:
+    found = Frontend(local.context(), "datafusion")
+    found.changed("t", arrow_table("t", data))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        ("f <> -0e0 AND f IN (0e0, 0e0)", "t.f != Float64(0) AND t.f = Float64(0)"),
+        ("f = 0e0 * -1e0", "Filter: t.f = Float64(0)"),
+        ("f = '-0'", "Filter: t.f = Float64(0)"),
+        ("f > -(0e0) AND id IN (SELECT k FROM t WHERE f IN (0e0) AND f <> round(-0.4))", "t.f != Float64(0)"),
+        ("f BETWEEN -1e0 AND ceil(-0.5)", "t.f <= Float64(0)"),
+        ("g = CAST(-0e0 AS REAL)", "Filter: t.g = Float32(0)"),
+        ("nullif(0e0, -0e0) IS NULL AND f > 0e0 / 0e0", "Filter: t.f > Float64(NaN)"),
+        ("f = $1", "Filter: t.f = Float64(0)"),
+    ],
+)
+def test_constants_that_are_compared_have_one_zero(frontend: Frontend, condition: str, shown: str) -> None:
+    planned = frontend.plan(f"SELECT id FROM t WHERE {condition}", [-0.0] if "$" in condition else (), TABLES)
+    assert shown in planned.shown
+    assert not planned.as_text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM (SELECT id, f, -0e0 AS z, 0e0 AS y FROM t) AS v WHERE f <> z AND f IN (y, y)",
+        "SELECT id FROM t WHERE CASE WHEN k > 2 THEN -0e0 ELSE 1e0 END = 0e0 AND f > 1e0",
+        "SELECT id FROM t WHERE -CASE WHEN k > 2 THEN 0e0 ELSE 1e0 END = f",
+        "SELECT id FROM t WHERE f = coalesce(nullif(-0e0, f), 1e0)",
+    ],
+)
+def test_where_odd_zeros_may_get_to_a_comparison_all_is_mended(frontend: Frontend, text: str) -> None:
+    planned = frontend.plan(text, (), TABLES)
+    assert "nanvl(t.f + Float64(0), Float64(NaN))" in planned.shown
+    assert not planned.as_text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT -0e0 AS z, 0e0 * -1e0 AS y, f FROM t WHERE k > -3",
+        "SELECT id, f * -0e0 AS x FROM t WHERE f > -1.5 AND g < -2 AND f IN (-1e0, 0e0) AND s <> '-0'",
+        "SELECT CASE WHEN f > -2e0 THEN -1.5 ELSE f END AS x FROM t WHERE k = -0",
+    ],
+)
+def test_other_plans_stay_as_they_are(frontend: Frontend, text: str) -> None:
+    assert frontend.plan(text.replace("s <>", "'1' <>"), (), TABLES).as_text

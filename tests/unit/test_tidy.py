@@ -28,23 +28,24 @@ PACKAGES = {
 MAY_KNOW = {
     "v1": set(),  # generated from the .proto files
     "dataflow": {"v1"},
-    "ntf": {"dataflow", "v1"},  # column types only
-    "nca": {"dataflow", "ntf"},
-    "codegen": {"dataflow", "ntf", "nca", "templates"},
+    "ntf": {"dataflow", "trust", "v1"},  # column types only; encrypted edges
+    "trust": {"ntf"},  # addresses only
+    "nca": {"dataflow", "ntf", "trust"},  # a job's certificate
+    "codegen": {"dataflow", "ntf", "nca", "templates", "trust"},
     "converters": {"dataflow", "nca"},  # of nca: Statistics
-    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4"},
+    "ncas": {"dataflow", "ntf", "nca", "codegen", "converters", "p4", "trust"},
     "compiler": {"dataflow", "ntf", "nca"},
-    "hosts": {"dataflow", "ntf", "nca", "codegen"},
+    "hosts": {"dataflow", "ntf", "nca", "codegen", "trust"},
     "orchestrator": {"dataflow", "ntf", "nca", "hosts"},
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
     # to start one; schemas; the cache folder; numbers for people
-    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen"},
+    "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
     "spark": set(),  # finds a jar
     "templates": set(),
-    "p4": {"ntf", "templates", "codegen"},  # packet headers; programs and generated C++
+    "p4": {"ntf", "templates", "codegen", "trust"},  # packet headers; programs and generated C++
 }
 #: these may know everybody
 FREE = {"service", "cli", "testing"}

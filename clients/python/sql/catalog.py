@@ -24,20 +24,22 @@ from jumpgate.words import counted
 class Table:
     """One registered table: files to `read`, or `data` as an Arrow table; exactly one of them is there.
 
-    schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have.
+    schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have. closed: DataFusion
+    does not open its files.
     """
 
     name: str
     schema: pa.Schema
     read: Read | None = None
     data: pa.Table | None = None
+    closed: bool = False
 
     @property
     def is_converted(self) -> bool:
         """Whether its files are always read by Jumpgate's converters, also for DataFusion."""
         if self.read is None:
             return False
-        return formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
+        return self.closed or formats()[self.read.format].converted or PARTITIONS.name in dict(self.read.options)
 
     def __str__(self) -> str:
         if self.read is None:

@@ -28,7 +28,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
-from jumpgate.converters.probe import infer_schema
+from jumpgate.converters.probe import check_pages, has_encrypted_columns, infer_schema
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
@@ -106,7 +106,10 @@ class Connection:
         ):
             table = file_table(name, source, format, schema, options)
             if table.read is not None and not table.is_converted:
-                table = replace(table, schema=local.parquet_schema(self.local, table.read))
+                if has_encrypted_columns(table.read.files):
+                    table = replace(table, closed=True)
+                else:
+                    table = replace(table, schema=local.parquet_schema(self.local, table.read))
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 
@@ -202,6 +205,16 @@ class Connection:
                     message = f"table '{table.name}': its files have lost the column '{name}'; register it again"
                     raise SchemaMismatch(message, table=table.name, column=name)
             self._states[table.name] = found
+
+    def check_pages(self, planned: Planned, found: Split) -> None:
+        """Of Parquet files that DataFusion reads, which does not compare checksums of pages. Raises MalformedData."""
+        reads = cuts.read_here(found, planned.root)
+        if planned.unencoded:
+            reads = iter([(name, None) for name in planned.tables])
+        for name, columns in reads:
+            table = self.tables[name]
+            if table.read is not None and not table.is_converted:
+                check_pages(table.read.files, table.read.schema.names if columns is None else columns)
 
     def data_path(self, name: str) -> str:
         """Where the Arrow data of a table is as a Parquet file."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql import local
 from jumpgate.client.sql.catalog import Table
-from jumpgate.client.sql.logical import antijoins, barriers, common, constants, floats, frames, relations
+from jumpgate.client.sql.logical import antijoins, barriers, common, constants, defaults, floats, frames, relations
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.nodes import Node, inputs, operator_name, qualify, subquery_exprs
 from jumpgate.client.sql.logical.types import write_schema
@@ -121,10 +121,12 @@ class _Splitter:
         self._rest.CopyFrom(root.plan)
         changed = floats.normalise(root, self._rest)
         moving, varying = list(frames.find(root, self._rest)), list(constants.find(root, self._rest))
+        defaulted = list(defaults.find(root, self._rest))
         self._count(root)
         self._visit(root, self._rest)
         changed |= frames.replace(moving)
         changed |= constants.replace(varying)
+        changed |= defaults.replace(defaulted)
         changed |= antijoins.mend(self._rest)
         changed |= barriers.guard(self._rest)
         common.rename(self._rest)
@@ -223,7 +225,9 @@ def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> Non
 
 
 def _numbered(schema: pa.Schema) -> pa.Schema:
-    """The schema with names that do not repeat."""
+    """The schema with names that do not repeat: its own, which `arrow_field` tells, or numbers."""
+    if len(set(schema.names)) == len(schema):
+        return pa.schema([pa.field(field.name, field.type) for field in schema])
     return pa.schema([pa.field(f"c{i}", f.type) for i, f in enumerate(schema)])
 
 
@@ -237,6 +241,15 @@ def scans(plan: pb.Plan, nests: bool = True) -> Iterator[pb.Scan]:
         stack.extend(inputs(node))
         if nests:
             stack.extend(expr.subquery.plan.plan for expr in subquery_exprs(node))
+
+
+def read_here(split: Split, root: Node) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """Of each scan by which DataFusion reads a table itself, its name and columns (None: all)."""
+    plan = root.plan if split.whole else split.rest
+    for scan in scans(plan) if plan is not None else ():
+        if not any(path.startswith((CUT, DATA)) for path in scan.paths):
+            columns = tuple(scan.projection.names) if scan.HasField("projection") else None
+            yield relations.table_name(scan.table), columns
 
 
 def point_to_table(scan: pb.Scan, table: Table) -> None:

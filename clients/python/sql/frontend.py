@@ -15,11 +15,11 @@ import datafusion
 import pyarrow as pa
 from datafusion.plan import LogicalPlan
 
-from jumpgate.client.sql import duckdb_text, full_joins, functions, limits, membership, refusals
+from jumpgate.client.sql import duckdb_text, full_joins, functions, intervals, limits, local, membership, refusals
 from jumpgate.client.sql.catalog import Table
 from jumpgate.client.sql.cuts import scans
 from jumpgate.client.sql.errors import InvalidSql, from_datafusion, invalid_sql
-from jumpgate.client.sql.logical import multisets
+from jumpgate.client.sql.logical import multisets, zeros
 from jumpgate.client.sql.logical.nodes import Node
 from jumpgate.client.sql.logical.plan_pb2 import Plan, Scan
 from jumpgate.client.sql.preparation import prepare
@@ -73,6 +73,7 @@ class Frontend:
 
     def __init__(self, context: datafusion.SessionContext, dialect: str) -> None:
         self._context = context
+        self._cautious: datafusion.SessionContext | None = None
         self._dialect = dialect
         self._exact: weakref.WeakKeyDictionary[datafusion.SessionContext, bool] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -133,6 +134,9 @@ class Frontend:
         frame = self._frame(self._context, text, parameters, tables, exact)
         try:
             names = duckdb_text.names(frame.schema().names)
+            mended = self._without_odd_zeros(frame.logical_plan())
+            if mended is not None:
+                frame = self._context.create_dataframe_from_logical_plan(mended)
             logical = frame.optimized_logical_plan()
             # types are only settled in the optimised plan, names are those of the text
             fields = self._context.create_dataframe_from_logical_plan(logical).schema()
@@ -141,9 +145,9 @@ class Frontend:
         except BaseException as error:  # a panic of DataFusion is not an Exception
             raise planning_error(error, Rewritten(text, text), tables) from error
         for field in schema:
-            if field.type.id == pa.lib.Type_INTERVAL_MONTHS:
+            if kind := intervals.kind(field.type):
                 raise InvalidSql(
-                    f"column '{field.name}' is an interval of months, which pyarrow cannot hold; cast it to text"
+                    f"column '{field.name}' is an interval of {kind}, which pyarrow cannot hold; cast it to text"
                 )
         plan, reason = self._encoded(logical, shown)
         scanned = {name.rpartition(".")[2] for name in _SCAN.findall(shown)}
@@ -156,7 +160,7 @@ class Frontend:
             _HINTS.sub("", shown),
             reason,
             exact=exact,
-            as_text=not _has_multisets(text),
+            as_text=mended is None and not _has_multisets(text),
         )
 
     def _frame(
@@ -195,7 +199,7 @@ class Frontend:
             self._exact[context] = exact
         try:
             frame = context.sql(prepared.text, options=READ_ONLY, param_values=values)
-            return multisets.counted(frame, context) if _has_multisets(prepared.text) else frame
+            return intervals.written(multisets.counted(frame, context) if _has_multisets(prepared.text) else frame)
         except InvalidSql:
             raise
         except BaseException as error:  # a panic of DataFusion is not an Exception
@@ -205,6 +209,16 @@ class Frontend:
         """The schema of a registered table, in the encoding."""
         encoded = self._context.table(quoted(table.name)).logical_plan().to_bytes(self._context)
         scan.schema.CopyFrom(Plan.FromString(encoded).scan.schema)
+
+    def _without_odd_zeros(self, logical: LogicalPlan) -> LogicalPlan | None:
+        """The plan, which is not optimised yet, as `zeros` mends it; None where there is nothing to mend."""
+        if not zeros.may_have(logical.display_indent_schema()):
+            return None
+        if self._cautious is None:
+            self._cautious = zeros.cautious(local.context())
+        analysed = self._cautious.create_dataframe_from_logical_plan(logical).optimized_logical_plan()
+        plan, reason = self._encoded(analysed, str(analysed.display_indent()))
+        return None if reason else zeros.mended(Node(plan, analysed, self._context))
 
     def _encoded(self, logical: LogicalPlan, shown: str) -> tuple[Plan, str]:
         """The encoded plan, and why it cannot be trusted: DataFusion's encoding holds nearly all plans, and what comes

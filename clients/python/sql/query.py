@@ -230,6 +230,7 @@ class Query:
         meanwhile is a FileChanged."""
         states = file_states(self._connection.files(self.planned))
         self._connection.check_columns(self.planned, states)
+        self._connection.check_pages(self.planned, self.split)
         try:
             yield from self._spooled_and_finished()
         except JumpgateError:

@@ -34,16 +34,16 @@ def normalise(node: Node, plan: pb.Plan) -> bool:
 
 
 def _change(message: Message, types: Types, is_key: bool) -> bool:
-    compared = [message] if is_key and isinstance(message, pb.Expr) else []
-    found = [(expr, type) for expr in (*compared, *_compared(message)) if (type := types.of_float(expr)) is not None]
+    keys = [message] if is_key and isinstance(message, pb.Expr) else []
+    found = [(expr, type) for expr in (*keys, *compared(message)) if (type := types.of_float(expr)) is not None]
     extremes = [call for call in _extremes(message) if types.of_float(call.args[0]) is not None]
-    changed = [_canonical(expr, type) for expr, type in reversed(found)]  # what is within another one comes first
+    changed = [canonical(expr, type) for expr, type in reversed(found)]  # what is within another one comes first
     for call in extremes:
         _first(call)
     return any(changed) or bool(extremes)
 
 
-def _compared(outer: Message) -> Iterator[pb.Expr]:
+def compared(outer: Message) -> Iterator[pb.Expr]:
     """The expressions whose order or equality matters, outer ones first."""
     for message in within(outer):
         match message:
@@ -73,7 +73,7 @@ def _compared(outer: Message) -> Iterator[pb.Expr]:
                     yield from message.args
 
 
-def _canonical(expr: pb.Expr, type: pa.DataType) -> bool:
+def canonical(expr: pb.Expr, type: pa.DataType) -> bool:
     """Makes an expression one that has equal bits for equal values; whether it may have had others."""
     inner = pb.Expr()
     inner.CopyFrom(expr)

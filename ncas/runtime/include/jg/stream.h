@@ -13,6 +13,10 @@
 
 namespace jg {
 
+namespace net {
+class Tls;
+}
+
 // What a column's bytes mean where they are more than bytes: a nested value (jumpgate/ntf/README.md), whose type is
 // JG_BINARY and whose parts are fields of a struct, the element of a list, or key and value of a map.
 enum class Nesting { kNone, kStruct, kList, kMap };
@@ -135,6 +139,7 @@ struct EdgeOptions {
   int producers = 1;                               // receiver: how many connections to expect
   std::string partitioning = "single";             // single | hash | round_robin | broadcast; hash: peer = hash % peers
   int timeout_ms = 30000;                          // to connect and shake hands
+  std::shared_ptr<const net::Tls> tls;             // null: not encrypted
 };
 Status make_edge_emitter(const EdgeOptions& options, std::unique_ptr<Emitter>* out);
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 
-#include "edges/socket.h"
+#include "edges/wire.h"
 #include "jg/ntf.h"
 #include "jg/stream.h"
 #include "ntf/bytes.h"
@@ -16,14 +16,12 @@ namespace jg {
 using net::connect_to;
 using net::Deadline;
 using net::deadline_in;
-using net::errno_text;
 using net::Fd;
 using net::Io;
 using net::left_ms;
-using net::receive_all;
-using net::send_all;
 using net::set_edge_options;
 using net::WaitTimer;
+using net::Wire;
 
 namespace {
 
@@ -54,9 +52,13 @@ class Connection {
     const Status status = connect_to(address_, deadline, cancelled, &fd);
     if (!status.ok()) return named(status.error().code, status.error().message);
     set_edge_options(fd.get());
-    fd_ = std::move(fd);
-    socket_ = fd_.get();
+    wire_ = Wire(std::move(fd));
+    if (options_.tls) JG_RETURN_IF_ERROR(wire_.encrypt(*options_.tls, /*is_consumer=*/false));
+    socket_ = wire_.fd();
     if (cancelled) return named("cancelled", "cancelled");
+    const Io shaken = wire_.shake_hands(&counters_->wait_ns, left_ms(deadline, options_.timeout_ms));
+    if (shaken == Io::FAILED) return named("protocol", "it does not have the job's certificate: " + wire_.reason());
+    if (shaken != Io::OK) return named("unreachable", "it did not agree on encryption");
     const ntf::Hello hello{static_cast<uint32_t>(options_.index),
                            static_cast<uint32_t>(partition_),
                            options_.token,
@@ -69,7 +71,7 @@ class Connection {
       return named("protocol", "the descriptor has " + std::to_string(payload.size()) + " bytes; at most " +
                                    std::to_string(ntf::CONTROL_BYTES_MAX) + " can be greeted with");
     }
-    return sent(send_all(fd_.get(), ntf::control_frame(ntf::HELLO, payload), &counters_->wait_ns));
+    return sent(wire_.send_all(ntf::control_frame(ntf::HELLO, payload), &counters_->wait_ns));
   }
 
   Status await_accept(Deadline deadline, int timeout_ms) {
@@ -99,7 +101,7 @@ class Connection {
     std::vector<iovec> pieces{{&header, sizeof header}};
     pieces.insert(pieces.end(), payload.pieces.begin(), payload.pieces.end());
     broken_ = true;  // until the whole frame is out
-    JG_RETURN_IF_ERROR(sent(send_all(fd_.get(), &pieces, &counters_->wait_ns)));
+    JG_RETURN_IF_ERROR(sent(wire_.send_all(&pieces, &counters_->wait_ns)));
     broken_ = false;
     totals_.add(header);
     counters_->batches.fetch_add(1, std::memory_order_relaxed);
@@ -112,14 +114,14 @@ class Connection {
     const std::lock_guard lock(mutex_);
     if (broken_) return named("unreachable", "the connection is closed");
     broken_ = true;
-    JG_RETURN_IF_ERROR(sent(
-        send_all(fd_.get(), ntf::control_frame(ntf::END, totals_.encode(), totals_.frames()), &counters_->wait_ns)));
-    ::shutdown(fd_.get(), SHUT_WR);
+    const std::string end = ntf::control_frame(ntf::END, totals_.encode(), totals_.frames());
+    JG_RETURN_IF_ERROR(sent(wire_.send_all(end, &counters_->wait_ns)));
+    ::shutdown(wire_.fd(), SHUT_WR);
     return {};
   }
 
   // After finish: until the consumer has room for what was sent last.
-  Status drain() { return sent(net::drain(fd_.get(), &counters_->wait_ns)); }
+  Status drain() { return sent(net::drain(wire_.fd(), &counters_->wait_ns)); }
 
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
@@ -127,8 +129,7 @@ class Connection {
     if (fd < 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock() && !broken_) {
-      const std::string error = ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted"));
-      [[maybe_unused]] const ssize_t n = ::send(fd, error.data(), error.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      wire_.send_now(ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted")));
     }
     ::shutdown(fd, SHUT_RDWR);
   }
@@ -136,11 +137,11 @@ class Connection {
  private:
   Io receive_control(int timeout_ms, FrameHeader* header, std::string* payload) {
     const Deadline deadline = deadline_in(timeout_ms);
-    Io io = receive_all(fd_.get(), header, sizeof *header, &counters_->wait_ns, timeout_ms);
+    Io io = wire_.receive_all(header, sizeof *header, &counters_->wait_ns, timeout_ms);
     if (io != Io::OK) return io;
     if (!ntf::check_header(*header).ok() || header->kind == ntf::DATA) return Io::FAILED;
     payload->resize(header->length);
-    io = receive_all(fd_.get(), payload->data(), payload->size(), &counters_->wait_ns, left_ms(deadline, timeout_ms));
+    io = wire_.receive_all(payload->data(), payload->size(), &counters_->wait_ns, left_ms(deadline, timeout_ms));
     if (io == Io::OK && !ntf::check_crc(*header, ntf::crc32c(0, payload->data(), payload->size())).ok())
       return Io::FAILED;
     return io;
@@ -148,7 +149,7 @@ class Connection {
 
   Status sent(Io io) {
     if (io == Io::OK) return {};
-    const std::string reason = io == Io::CLOSED ? "it closed the connection" : errno_text(errno);
+    const std::string reason = io == Io::CLOSED ? "it closed the connection" : wire_.reason();
     FrameHeader header;
     std::string payload;
     if (receive_control(ERROR_WAIT_MS, &header, &payload) == Io::OK && header.kind == ntf::ERROR) return told(payload);
@@ -171,7 +172,7 @@ class Connection {
   const std::string address_;
   const size_t partition_;
   Counters* const counters_;
-  Fd fd_;                        // set by connect, closed with the emitter
+  Wire wire_;                    // set by connect, closed with the emitter
   std::atomic<int> socket_{-1};  // the same, for cancel
   std::mutex mutex_;             // of everything below
   StreamTotals totals_;

@@ -15,6 +15,7 @@ namespace jg {
 using net::Deadline;
 using net::deadline_in;
 using net::Fd;
+using net::Io;
 using net::left_ms;
 using net::listen_at;
 using net::make_wake;
@@ -37,9 +38,10 @@ bool same_secret(const std::string& a, const std::string& b) {
 
 // A connection whose greeting has not arrived in full.
 struct Handshake {
-  Fd fd;
+  net::Wire wire;
   Deadline deadline;
   std::string bytes;
+  bool is_private = false;  // the encryption is agreed on, or there is none
 };
 
 class Listener : public EdgeListener {
@@ -64,6 +66,7 @@ class Listener : public EdgeListener {
   }
 
   Status start() override {
+    for (const auto& [edge, receiver] : receivers_) tls_ = receiver->options().tls;  // the job's: one for all
     thread_ = std::thread([this] { run(); });
     return {};
   }
@@ -86,7 +89,7 @@ class Listener : public EdgeListener {
       polled.push_back({accepts ? socket_.get() : -1, POLLIN, 0});
       int wait_ms = starved ? ACCEPT_RETRY_MS : -1;
       for (const Handshake& h : handshakes_) {
-        polled.push_back({h.fd.get(), POLLIN, 0});
+        polled.push_back({h.wire.fd(), POLLIN, 0});
         const int left = left_ms(h.deadline, HANDSHAKE_MS);
         wait_ms = wait_ms < 0 ? left : std::min(wait_ms, left);
       }
@@ -104,12 +107,27 @@ class Listener : public EdgeListener {
     Fd fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.is_open()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
     set_edge_options(fd.get());
-    handshakes_.push_back({std::move(fd), deadline_in(HANDSHAKE_MS), {}});
+    net::Wire wire(std::move(fd));
+    if (tls_ && !wire.encrypt(*tls_, /*is_consumer=*/true).ok()) return true;  // for want of memory
+    handshakes_.push_back({std::move(wire), deadline_in(HANDSHAKE_MS), {}});
     return true;
   }
 
   // Reads what has come; false when the handshake is over, one way or the other.
   bool advance(Handshake* h) {
+    if (!h->is_private) {
+      const Io io = h->wire.shake_hands_now();
+      if (io != Io::OK) return io == Io::TIMED_OUT;
+      h->is_private = true;
+    }
+    while (true) {
+      const Io io = read_greeting(h);
+      if (io != Io::OK) return io == Io::TIMED_OUT;
+    }
+  }
+
+  // Some of a greeting; the whole one is answered, which gives the connection away. Not OK: there is no more to read.
+  Io read_greeting(Handshake* h) {
     ntf::FrameHeader header;
     size_t wanted = sizeof header;
     if (h->bytes.size() >= sizeof header) {
@@ -118,17 +136,17 @@ class Listener : public EdgeListener {
     }
     const size_t before = h->bytes.size();
     h->bytes.resize(before + std::min(wanted - before, GREETING_BYTES));
-    const ssize_t n = recv(h->fd.get(), h->bytes.data() + before, h->bytes.size() - before, 0);
-    h->bytes.resize(before + std::max<ssize_t>(n, 0));
-    if (n <= 0) return n < 0 && (errno == EAGAIN || errno == EINTR);
-    if (h->bytes.size() < sizeof header) return true;
+    size_t got = 0;
+    const Io io = h->wire.receive_now(h->bytes.data() + before, h->bytes.size() - before, &got);
+    h->bytes.resize(before + got);
+    if (io != Io::OK || h->bytes.size() < sizeof header) return io;
     std::memcpy(&header, h->bytes.data(), sizeof header);
     Status status = ntf::check_header(header);
     if (status.ok() && header.kind != ntf::HELLO) status = {"protocol", "the first frame is not a greeting"};
-    if (status.ok() && h->bytes.size() < sizeof header + header.length) return true;
+    if (status.ok() && h->bytes.size() < sizeof header + header.length) return Io::OK;
     if (status.ok()) status = greet(header, h);
-    if (!status.ok()) refuse(h->fd, status);
-    return false;
+    if (!status.ok()) refuse(&h->wire, status);
+    return Io::CLOSED;
   }
 
   Status greet(const ntf::FrameHeader& header, Handshake* h) {
@@ -160,17 +178,16 @@ class Listener : public EdgeListener {
       return receiver.named("protocol", "partition " + std::to_string(hello.partition) + " arrives at consumer " +
                                             std::to_string(mine.index));
     }
-    return receiver.adopt(hello, &h->fd);
+    return receiver.adopt(hello, &h->wire);
   }
 
-  static void refuse(const Fd& fd, const Status& status) {
-    if (!fd.is_open()) return;
-    const std::string frame =
-        ntf::control_frame(ntf::ERROR, ntf::encode_error(status.error().code, status.error().message));
-    [[maybe_unused]] const ssize_t n = ::send(fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  static void refuse(net::Wire* wire, const Status& status) {
+    if (!wire->is_open()) return;
+    wire->send_now(ntf::control_frame(ntf::ERROR, ntf::encode_error(status.error().code, status.error().message)));
   }
 
   Fd socket_, wake_;
+  std::shared_ptr<const net::Tls> tls_;
   int port_ = 0;
   std::map<std::string, std::shared_ptr<EdgeReceiver>> receivers_;  // by edge
   std::list<Handshake> handshakes_;                                 // of the thread

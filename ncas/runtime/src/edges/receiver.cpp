@@ -1,6 +1,5 @@
 #include "edges/receiver.h"
 
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@ using net::errno_text;
 using net::Fd;
 using net::Io;
 using net::make_wake;
-using net::receive_all;
 using net::WaitTimer;
 using net::wake;
 
@@ -115,7 +113,7 @@ Status EdgeReceiver::named(const std::string& code, const std::string& what) con
   return {code, "edge '" + options_.edge + "': " + what, {{"edge", options_.edge}}};
 }
 
-Status EdgeReceiver::adopt(const ntf::Hello& hello, Fd* fd) {
+Status EdgeReceiver::adopt(const ntf::Hello& hello, net::Wire* wire) {
   const std::lock_guard lock(mutex_);
   if (!failure_.ok()) return failure_;
   if (hello.producer >= static_cast<uint32_t>(options_.producers)) {
@@ -124,13 +122,11 @@ Status EdgeReceiver::adopt(const ntf::Hello& hello, Fd* fd) {
   }
   const auto [at, added] = streams_.try_emplace(hello.producer);
   if (!added) return named("protocol", "producer " + std::to_string(hello.producer) + " connected twice");
-  at->second = std::make_unique<Incoming>(std::move(*fd), hello.producer);
+  at->second = std::make_unique<Incoming>(std::move(*wire), hello.producer);
   Incoming* stream = at->second.get();
-  const std::string accept = ntf::control_frame(ntf::ACCEPT, "");
-  [[maybe_unused]] const ssize_t n =
-      ::send(stream->fd.get(), accept.data(), accept.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  epoll_event event{EPOLLIN | EPOLLONESHOT, {.ptr = stream}};
-  if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, stream->fd.get(), &event)) {
+  stream->wire.send_now(ntf::control_frame(ntf::ACCEPT, ""));
+  epoll_event event{stream->events(), {.ptr = stream}};
+  if (epoll_ctl(poll_.get(), EPOLL_CTL_ADD, stream->wire.fd(), &event)) {
     return named("internal", "cannot poll a connection: " + errno_text(errno));
   }
   return {};
@@ -139,7 +135,7 @@ Status EdgeReceiver::adopt(const ntf::Hello& hello, Fd* fd) {
 void EdgeReceiver::fail(const Status& status) {
   const std::lock_guard lock(mutex_);
   if (failure_.ok()) failure_ = status;
-  for (auto& [producer, stream] : streams_) ::shutdown(stream->fd.get(), SHUT_RDWR);
+  for (auto& [producer, stream] : streams_) ::shutdown(stream->wire.fd(), SHUT_RDWR);
   wake(wake_.get());
 }
 
@@ -168,9 +164,11 @@ Status EdgeReceiver::next_frame(FrameBuffer* buffer, Frame* frame, bool* done) {
       return failure();  // the cause, where this is its consequence
     }
     if (!data) continue;
+    const uint32_t events = stream->events();
     stream->turns.fetch_add(1, std::memory_order_release);
-    epoll_event event{EPOLLIN | EPOLLONESHOT, {.ptr = stream}};
-    epoll_ctl(poll_.get(), EPOLL_CTL_MOD, stream->fd.get(), &event);
+    const int fd = stream->wire.fd();
+    epoll_event event{events, {.ptr = stream}};
+    epoll_ctl(poll_.get(), EPOLL_CTL_MOD, fd, &event);
     return {};
   }
 }
@@ -195,11 +193,11 @@ Status EdgeReceiver::await_stream(Incoming** stream) {
 }
 
 Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* frame, bool* data) {
-  const int fd = stream->fd.get();
+  net::Wire& wire = stream->wire;
   ntf::FrameHeader& header = frame->header;
   frame->producer = stream->producer;
   const std::string who = "producer " + std::to_string(stream->producer) + ": ";
-  Io io = receive_all(fd, &header, sizeof header, &counters->wait_ns);
+  Io io = wire.receive_all(&header, sizeof header, &counters->wait_ns);
   if (io != Io::OK) return vanished(*stream, io);
   const auto checked = [&](const Status& s) { return s.ok() ? s : named(s.error().code, who + s.error().message); };
   JG_RETURN_IF_ERROR(checked(ntf::check_header(header)));
@@ -209,7 +207,7 @@ Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* fr
   uint32_t crc = 0;
   for (size_t at = 0; at < header.length; at += PIECE_BYTES) {
     const size_t size = std::min<size_t>(PIECE_BYTES, header.length - at);
-    io = receive_all(fd, payload + at, size, &counters->wait_ns);
+    io = wire.receive_all(payload + at, size, &counters->wait_ns);
     if (io != Io::OK) return vanished(*stream, io);
     crc = ntf::crc32c(crc, payload + at, size);
   }
@@ -239,15 +237,15 @@ Status EdgeReceiver::read_frame(Incoming* stream, FrameBuffer* buffer, Frame* fr
 }
 
 Status EdgeReceiver::end(Incoming* stream) {
-  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, stream->fd.get(), nullptr);
-  ::shutdown(stream->fd.get(), SHUT_RDWR);  // the descriptor stays ours until the edge is gone: cancel may name it
+  epoll_ctl(poll_.get(), EPOLL_CTL_DEL, stream->wire.fd(), nullptr);
+  ::shutdown(stream->wire.fd(), SHUT_RDWR);  // the descriptor stays ours until the edge is gone: cancel may name it
   if (++ended_ == options_.producers) wake(wake_.get());
   return {};
 }
 
 Status EdgeReceiver::vanished(const Incoming& stream, Io io) const {
   return named("unreachable", "producer " + std::to_string(stream.producer) + " vanished before the end of its stream" +
-                                  (io == Io::CLOSED ? "" : " (" + errno_text(errno) + ")"));
+                                  (io == Io::CLOSED ? "" : " (" + stream.wire.reason() + ")"));
 }
 
 std::unique_ptr<Source> make_receiver_source(std::shared_ptr<EdgeReceiver> receiver) {

@@ -1,12 +1,14 @@
 // The receiving end of one edge: connections that the listener accepted, and the workers that read frames from them.
 #pragma once
+#include <sys/epoll.h>
+
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 
-#include "edges/socket.h"
+#include "edges/wire.h"
 #include "jg/ntf.h"
 #include "jg/stream.h"
 
@@ -14,9 +16,12 @@ namespace jg {
 
 // One producer's connection. Only the worker that the poll handed it to touches it.
 struct Incoming {
-  Incoming(net::Fd fd, uint32_t producer) : fd(std::move(fd)), producer(producer) {}
+  Incoming(net::Wire wire, uint32_t producer) : wire(std::move(wire)), producer(producer) {}
 
-  net::Fd fd;
+  // What to ask the poll for next.
+  uint32_t events() const { return EPOLLIN | EPOLLONESHOT | (wire.has_pending() ? uint32_t{EPOLLOUT} : 0u); }
+
+  net::Wire wire;
   const uint32_t producer;
   ntf::StreamTotals totals;
   std::atomic<uint32_t> turns{0};  // the poll orders one worker after the other; this says so in C++'s memory model
@@ -29,7 +34,7 @@ class EdgeReceiver {
   const EdgeOptions& options() const { return options_; }
   const ntf::Descriptor& descriptor() const { return descriptor_; }
   // Takes over a connection that shook hands, and answers it. On an error it stays with the caller.
-  Status adopt(const ntf::Hello& hello, net::Fd* fd);
+  Status adopt(const ntf::Hello& hello, net::Wire* wire);
   // The first failure ends the edge for every worker.
   void fail(const Status& status);
   void cancel();

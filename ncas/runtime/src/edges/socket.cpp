@@ -37,18 +37,6 @@ Status resolve(const std::string& host, const std::string& port, int flags, Addr
   return {};
 }
 
-// True when the socket is ready (or broken: the next call on it tells how).
-bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms) {
-  const Deadline deadline = deadline_in(std::max(timeout_ms, 0));
-  while (true) {
-    const WaitTimer timer(wait_ns);
-    pollfd p{fd, events, 0};
-    const int n = poll(&p, 1, timeout_ms < 0 ? COUNT_MS : left_ms(deadline, COUNT_MS));
-    if (n > 0 || (n < 0 && errno != EINTR)) return true;
-    if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return false;
-  }
-}
-
 // 0, or the errno with which the connect ended.
 int finish_connect(int fd, Deadline deadline, const std::atomic<bool>& cancelled) {
   while (!cancelled.load(std::memory_order_relaxed)) {
@@ -150,6 +138,17 @@ Status make_wake(Fd* out) {
 void wake(int fd) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = write(fd, &one, sizeof one);  // a full counter is awake already
+}
+
+bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms) {
+  const Deadline deadline = deadline_in(std::max(timeout_ms, 0));
+  while (true) {
+    const WaitTimer timer(wait_ns);
+    pollfd p{fd, events, 0};
+    const int n = poll(&p, 1, timeout_ms < 0 ? COUNT_MS : left_ms(deadline, COUNT_MS));
+    if (n > 0 || (n < 0 && errno != EINTR)) return true;
+    if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return false;
+  }
 }
 
 Io send_all(int fd, std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns) {

@@ -59,6 +59,9 @@ void set_edge_options(int fd);
 Status make_wake(Fd* out);  // an eventfd
 void wake(int fd);
 
+// True when the socket is ready (or broken: the next call on it tells how). Waiting is counted.
+bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms);
+
 enum class Io { OK, CLOSED, FAILED, TIMED_OUT };
 // Everything in the pieces (which are consumed), however many calls it takes. Waiting is counted. errno tells why
 // FAILED.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/config_json.h"
+#include "edges/tls.h"
 #include "executor/channels.h"
 #include "jg/ntf.h"
 
@@ -164,6 +165,11 @@ void parse(element e, Config* c) {
   c->threads = std::max<int>(1, static_cast<int>(number(e, "threads")));
   c->memory_limit_bytes = number(e, "memory_limit_bytes");
   const std::string token = text(e, "token");
+  element tls;
+  if (!e["tls"].get(tls)) {
+    c->certificate = text(tls, "certificate");
+    c->key = text(tls, "key");
+  }
   c->param_memory.push_back(std::make_unique<Arena>());
   for (element p : list(e, "params")) c->params.push_back(param(p, c->param_memory[0].get()));
   for (element s : list(e, "sources")) {
@@ -203,7 +209,13 @@ void parse(element e, Config* c) {
 }  // namespace config_json
 
 Status parse_config(const std::string& json, Config* out) {
-  return config_json::with_document(json, [out](config_json::element e) { config_json::parse(e, out); });
+  JG_RETURN_IF_ERROR(config_json::with_document(json, [out](config_json::element e) { config_json::parse(e, out); }));
+  if (out->certificate.empty()) return {};
+  std::shared_ptr<const net::Tls> tls;
+  JG_RETURN_IF_ERROR(net::make_tls(out->certificate, out->key, &tls));
+  for (SourceConfig& source : out->sources) source.edge.tls = tls;
+  for (SinkConfig& sink : out->sinks) sink.edge.tls = tls;
+  return {};
 }
 
 Status parse_allocate(const std::string& json, AllocateConfig* out) {

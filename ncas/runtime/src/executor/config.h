@@ -46,6 +46,7 @@ struct LimitConfig {
 
 struct Config {
   std::string job, instance, artifact;
+  std::string certificate, key;  // of the job, in PEM; empty: edges are not encrypted
   int threads = 1;
   int64_t memory_limit_bytes = 0;
   std::vector<JgParam> params;

@@ -9,6 +9,7 @@ import java.util.Set;
  */
 public final class JumpgateException extends RuntimeException {
   public static final String CANCELLED = "cancelled";
+  public static final String CONFIG = "config";
   public static final String INVALID_DATAFLOW = "invalid_dataflow";
   public static final String MEMORY = "memory";
   public static final String PROTOCOL = "protocol";

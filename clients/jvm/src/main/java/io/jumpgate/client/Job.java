@@ -1,5 +1,6 @@
 package io.jumpgate.client;
 
+import io.jumpgate.JumpgateException;
 import io.jumpgate.ntf.Descriptor;
 import io.jumpgate.v1.SubmitResponse;
 import java.util.List;
@@ -11,6 +12,11 @@ import java.util.List;
 public record Job(String id, List<String> instances, int stages, String edge, int producers, Descriptor descriptor,
     String token, String explainJson) {
   static Job of(SubmitResponse response) {
+    if (!response.getCertificate().isEmpty()) {
+      throw new JumpgateException(JumpgateException.CONFIG,
+          "the service encrypts edges, which clients on the JVM cannot receive: set edges = false in [tls] of its "
+              + "jumpgate.toml, if this network is to be trusted");
+    }
     return new Job(response.getJobId(), List.copyOf(response.getInstancesList()), response.getStages(),
         response.getEdge(), response.getProducers(), Descriptor.fromProto(response.getFormat()), response.getToken(),
         response.getExplainJson());

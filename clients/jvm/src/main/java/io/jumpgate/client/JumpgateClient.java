@@ -10,6 +10,7 @@ import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.v1.CancelRequest;
@@ -38,6 +39,9 @@ public final class JumpgateClient implements AutoCloseable {
   private static final int METADATA_BYTES_MAX = 1 << 20; // a typed error travels as metadata
   private static final Metadata.Key<String> ERROR = Metadata.Key.of("jumpgate-error", Metadata.ASCII_STRING_MARSHALLER);
 
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
   private final String address;
   private final Duration timeout;
   private final ManagedChannel channel;
@@ -45,7 +49,10 @@ public final class JumpgateClient implements AutoCloseable {
   private JumpgateClient(String address, Duration timeout) {
     this.address = address;
     this.timeout = timeout;
-    this.channel = NettyChannelBuilder.forTarget(address)
+    Metadata shown = new Metadata();
+    Tokens.find(address, System.getenv()).ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
+    this.channel = NettyChannelBuilder.forTarget(Tokens.local(address))
+                       .intercept(MetadataUtils.newAttachHeadersInterceptor(shown))
                        .usePlaintext()
                        .proxyDetector(target -> null)
                        .maxInboundMessageSize(MESSAGE_BYTES_MAX)

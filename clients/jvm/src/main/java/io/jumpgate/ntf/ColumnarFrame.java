@@ -1,5 +1,7 @@
 package io.jumpgate.ntf;
 
+import io.jumpgate.JumpgateException;
+
 /** A frame of layout {@code columnar}: Arrow's buffers, wrapped where they are. */
 public final class ColumnarFrame implements Frame {
   /**
@@ -21,6 +23,23 @@ public final class ColumnarFrame implements Frame {
     this.buffer = buffer;
     this.rows = rows;
     this.columns = columns;
+  }
+
+  /**
+   * A frame of bytes that were copied from another one's buffer, in memory of its own. Raises {@code protocol} where they
+   * are no such columns.
+   */
+  public static ColumnarFrame of(Descriptor descriptor, byte[] payload, int rows) {
+    BufferPool pool = new BufferPool(MemoryAccount.UNLIMITED);
+    BufferPool.PooledBuffer buffer = pool.take(payload.length);
+    pool.close(); // nobody takes the memory again once it is given back
+    buffer.writable().put(payload);
+    try {
+      return new ColumnarLayout(descriptor.fields()).wrap(buffer, rows);
+    } catch (JumpgateException e) {
+      buffer.release();
+      throw e;
+    }
   }
 
   @Override

@@ -78,6 +78,9 @@ class RoundTripTest {
           Thread sender = sending(producer, producer.data(rows));
           try (Frame frame = endpoint.next()) {
             assertEquals(rows, FrameValues.of(frame, descriptor), descriptor.text());
+            if (frame instanceof ColumnarFrame) {
+              checkCopy(frame, descriptor, rows);
+            }
           }
           join(sender);
         }
@@ -86,6 +89,14 @@ class RoundTripTest {
       }
     }
     assertEquals(0, account.held());
+  }
+
+  private static void checkCopy(Frame frame, Descriptor descriptor, List<List<Object>> rows) {
+    byte[] bytes = new byte[frame.buffer().length()];
+    frame.buffer().bytes().get(bytes);
+    try (Frame copy = ColumnarFrame.of(descriptor, bytes, frame.rows())) {
+      assertEquals(rows, FrameValues.of(copy, descriptor));
+    }
   }
 
   private static Thread sending(TestProducer producer, byte[] frame) {

@@ -1,29 +1,20 @@
 package io.jumpgate.spark
 
+import io.jumpgate.explain.Coverage
 import io.jumpgate.spark.exec.JumpgateExec
-import io.jumpgate.spark.plan.{JumpgateStrategy, Reason, Summary}
+import io.jumpgate.spark.plan.{JumpgateStrategy, Summary}
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.{ColumnarToRowExec, InputAdapter, SparkPlan, WholeStageCodegenExec}
-
-/** An operator that stays with Spark, and why. */
-final case class Stay(operator: String, reason: Reason)
-
-/** How much of a plan is offloaded. */
-final case class Coverage(offloaded: Int, all: Int, stays: Seq[Stay]) {
-  def summary: String = s"$offloaded of $all operators (${if (all == 0) 0 else 100 * offloaded / all} %)"
-}
+import scala.jdk.CollectionConverters._
 
 /** Extends EXPLAIN by what is offloaded, and the reasons for the rest. */
 final class JumpgateExplain extends ExtendedExplainGenerator {
   override def title: String = "Jumpgate"
 
-  override def generateExtendedInfo(plan: SparkPlan): String = {
-    val coverage = JumpgateExplain.coverage(plan)
-    (s"${coverage.summary} offloaded" +: coverage.stays.map(s => s"${s.operator} stays: ${s.reason}")).mkString("\n")
-  }
+  override def generateExtendedInfo(plan: SparkPlan): String = JumpgateExplain.coverage(plan).text
 }
 
 object JumpgateExplain {
@@ -34,8 +25,8 @@ object JumpgateExplain {
     val rest = nodes.filter(counts)
     val refused = rest.flatMap(_.logicalLink).distinct.flatMap(link =>
       link.collect { case p: LogicalPlan if p.getTagValue(JumpgateStrategy.Refused).isDefined => p })
-    val stays = refused.map(p => Stay(p.nodeName, p.getTagValue(JumpgateStrategy.Refused).get)).distinct
-    Coverage(offloaded, offloaded + rest.size, stays)
+    val stays = refused.map(p => new Coverage.Stay(p.nodeName, p.getTagValue(JumpgateStrategy.Refused).get))
+    new Coverage(offloaded, offloaded + rest.size, stays.asJava)
   }
 
   private def below(plan: SparkPlan): Seq[SparkPlan] = {

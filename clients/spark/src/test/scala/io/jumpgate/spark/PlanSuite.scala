@@ -53,7 +53,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   /** Why no operator, or not all, is offloaded. */
   private def codes(sql: String): Seq[String] =
-    JumpgateExplain.coverage(query(sql).queryExecution.executedPlan).stays.map(_.reason.code)
+    JumpgateExplain.coverage(query(sql).queryExecution.executedPlan).stays.asScala.map(_.reason.code.text).toSeq
 
   test("a query is one node with a summary") {
     val plan = query("select s, sum(m) from t where i > 3 group by s order by s limit 5").queryExecution.executedPlan

@@ -2,35 +2,40 @@ package io.jumpgate.spark.exec
 
 import io.jumpgate.JumpgateException
 import io.jumpgate.spark.plan.{ExpressionTranslator, PlanTranslator, Summary}
-import io.jumpgate.spark.{JumpgateExecutor, Settings}
+import io.jumpgate.spark.Settings
 import org.apache.spark.internal.Logging
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition, UnknownPartitioning}
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.execution.{LeafExecNode, RowToColumnarExec, SQLExecution, ScalarSubquery => ExecutedSubquery}
+import org.apache.spark.sql.execution.{
+  LeafExecNode, RDDScanExec, RowToColumnarExec, SQLExecution, ScalarSubquery => ExecutedSubquery, SparkPlan}
 import org.apache.spark.sql.jumpgate.Sessions
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnarBatch
-import org.apache.spark.{Partition => SparkPartition, SparkContext, TaskContext}
+import scala.jdk.CollectionConverters._
 
 /**
  * A part of a query that Jumpgate computes. Executing it runs the job to its end: what was received is read only when all of it is
- * there. If the job cannot be run, or fails, Spark's own plan of the part is executed in its place.
+ * there. If the job cannot be run, or fails, Spark's own plan of the part is executed in its place. A `whole` query has rows for
+ * whoever asked it; a part has columns for the operators above it.
  */
 case class JumpgateExec(
     output: Seq[Attribute],
     @transient logical: LogicalPlan,
     inner: Seq[Expression],
-    ordered: Boolean)
+    ordered: Boolean,
+    whole: Boolean)
     extends LeafExecNode
     with Logging {
   override def nodeName: String = "Jumpgate"
 
   override def supportsColumnar: Boolean = true
+
+  override def supportsRowBased: Boolean = whole
 
   override def outputOrdering: Seq[SortOrder] = if (ordered) logical.outputOrdering else Nil
 
@@ -51,29 +56,66 @@ case class JumpgateExec(
     logical = logical.canonicalized,
     inner = Nil)
 
-  /** Adaptive execution and row-based parents put a conversion above it. */
-  override protected def doExecute(): RDD[InternalRow] =
-    throw new IllegalStateException("a columnar node is not executed by rows")
+  override protected def doExecute(): RDD[InternalRow] = rows(doExecuteColumnar())
 
-  override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
+  override protected def doExecuteColumnar(): RDD[ColumnarBatch] = columns(attempt())
+
+  /** No task is run for a small result, which is with the driver. */
+  override def executeCollect(): Array[InternalRow] = executeQuery {
+    attempt() match {
+      case Right(result) if result.isCopied =>
+        val toRow = UnsafeProjection.create(output, output)
+        val found = result.frames.flatMap { frame =>
+          try FrameVector.batch(frame, types).rowIterator.asScala.map(toRow(_).copy()).toArray[InternalRow]
+          finally frame.close()
+        }.toArray
+        metrics("numOutputRows") += found.length
+        post()
+        found
+      case other => RDDScanExec(output, rows(columns(other)), nodeName).executeCollect()
+    }
+  }
+
+  private def types: Array[DataType] = output.map(_.dataType).toArray
+
+  /** Each is overwritten by the next one. */
+  private def rows(columns: RDD[ColumnarBatch]): RDD[InternalRow] = {
+    val attributes = output
+    columns.mapPartitions { batches =>
+      val toRow = UnsafeProjection.create(attributes, attributes)
+      batches.flatMap(_.rowIterator.asScala.map(toRow))
+    }
+  }
+
+  private def columns(outcome: Either[SparkPlan, Result]): RDD[ColumnarBatch] = outcome match {
+    case Right(result) =>
+      val received = new ReceivedRDD(sparkContext, result, types, metrics("numOutputRows"))
+      Submissions.keepFor(received, result)
+      received
+    case Left(own) =>
+      val columns = if (own.supportsColumnar) own.executeColumnar() else RowToColumnarExec(own).executeColumnar()
+      if (ordered) columns.coalesce(1) else columns
+  }
+
+  /** The complete result, or Spark's own plan for what could not be computed. */
+  private def attempt(): Either[SparkPlan, Result] =
     try {
       val result = received()
       metrics("received") += result.bytes
       metrics("setup") += result.setupMs
       metrics("execution") += result.executionMs
       post()
-      new ReceivedRDD(sparkContext, result, output.map(_.dataType).toArray, metrics("numOutputRows"))
+      Right(result)
     } catch {
-      case e: JumpgateException => instead(e)
+      case e: JumpgateException => Left(instead(e))
     }
-  }
 
   private def received(): Result = {
     val plan = resolved
     val root = new PlanTranslator(classic)(plan).fold(
-      refusal => throw new JumpgateException(refusal.reason.code, refusal.reason.sentence),
+      refusal => throw new JumpgateException(refusal.reason.code.text, refusal.reason.sentence),
       identity)
-    Submissions.result(sparkContext, conf, plan, root, if (ordered) 1 else partitions)
+    Submissions.result(classic, plan, root, if (ordered) 1 else partitions)
   }
 
   /** The plan with the results of its subqueries. */
@@ -83,16 +125,14 @@ case class JumpgateExec(
     else logical.transformAllExpressions { case s: ScalarSubquery => values.getOrElse(s.exprId, s) }
   }
 
-  private def instead(error: JumpgateException): RDD[ColumnarBatch] = {
+  private def instead(error: JumpgateException): SparkPlan = {
     if (Settings.Strict(conf))
       throw new IllegalStateException(s"a query cannot run on Jumpgate, and ${Settings.Strict.name} is set: ${error.getMessage}", error)
     logWarning(s"Spark computes what Jumpgate should have (${error.code}): ${error.getMessage}")
     metrics("fallbacks") += 1
     Submissions.fellBack()
     post()
-    val own = Sessions.ownPlan(classic, resolved)
-    val rows = if (own.supportsColumnar) own.executeColumnar() else RowToColumnarExec(own).executeColumnar()
-    if (ordered) rows.coalesce(1) else rows
+    Sessions.ownPlan(classic, resolved)
   }
 
   private def post(): Unit =
@@ -108,9 +148,9 @@ case class JumpgateExec(
 }
 
 object JumpgateExec {
-  def of(session: SparkSession, plan: LogicalPlan): JumpgateExec = {
+  def of(plan: LogicalPlan): JumpgateExec = {
     val inner = plan.collect { case p => p.expressions.flatMap(ExpressionTranslator.subqueries) }.flatten.distinct
-    JumpgateExec(plan.output, plan, inner, isOrdered(plan))
+    JumpgateExec(plan.output, plan, inner, isOrdered(plan), whole = plan.isInstanceOf[ReturnAnswer])
   }
 
   /** Whether the order of the result's rows means something, also by columns that it does not have. */
@@ -120,26 +160,3 @@ object JumpgateExec {
     case _ => false
   }
 }
-
-/** A received partition for each of its own, read where it was received. */
-final class ReceivedRDD(context: SparkContext, result: Result, types: Array[DataType], rows: SQLMetric)
-    extends RDD[ColumnarBatch](context, Nil) {
-  private val received = result.name
-  private val locations = result.locations
-
-  override protected def getPartitions: Array[SparkPartition] =
-    locations.indices.map(ReceivedPartition(_): SparkPartition).toArray
-
-  override protected def getPreferredLocations(partition: SparkPartition): Seq[String] = Seq(locations(partition.index))
-
-  override def compute(partition: SparkPartition, context: TaskContext): Iterator[ColumnarBatch] = {
-    val results = JumpgateExecutor.results
-    context.addTaskCompletionListener[Unit](_ => results.read(received, partition.index))
-    results.frames(received, partition.index).iterator.map { frame =>
-      rows += frame.rows
-      FrameVector.batch(frame, types)
-    }
-  }
-}
-
-private final case class ReceivedPartition(index: Int) extends SparkPartition

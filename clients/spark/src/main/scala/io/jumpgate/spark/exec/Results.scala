@@ -3,19 +3,29 @@ package io.jumpgate.spark.exec
 import io.jumpgate.JumpgateException
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAccount}
 import java.net.InetSocketAddress
-import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
-import java.util.concurrent.{ConcurrentHashMap, Executors}
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
+import org.apache.spark.sql.jumpgate.Received
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+/** A frame's rows and payload, on their way to another process. */
+final case class FrameCopy(rows: Int, bytes: Array[Byte])
+
+object FrameCopy {
+  def of(frame: ColumnarFrame): FrameCopy = {
+    val payload = frame.buffer.bytes
+    val bytes = new Array[Byte](payload.remaining)
+    payload.get(bytes)
+    FrameCopy(frame.rows, bytes)
+  }
+}
 
 /** What an executor has received, by result and partition. Nothing of a result is read before the driver says that it is complete. */
 final class Results(host: String, memory: MemoryAccount) {
   private val partitions = new ConcurrentHashMap[(String, Int), Partition]()
-  private val threads = Executors.newCachedThreadPool { (task: Runnable) =>
-    val thread = new Thread(task, "jumpgate-receiver")
-    thread.setDaemon(true)
-    thread
-  }
+  private val threads = Threads.named("jumpgate-receiver")
 
   /** Addresses of endpoints, one for each partition. */
   def open(result: String, numbers: Seq[Int]): Seq[String] = numbers.map { number =>
@@ -24,36 +34,48 @@ final class Results(host: String, memory: MemoryAccount) {
     endpoint.address
   }
 
-  /** Calls `done` with rows and bytes once all partitions are complete, or `failed` with the first error. */
+  /** Calls back once all partitions are complete, or with the first error. Of small ones copies go out, and nothing stays. */
   def receive(result: String, job: String, edge: String, token: String, format: String, producers: Int)(
-      done: ((Long, Long)) => Unit)(failed: Throwable => Unit): Unit = {
+      done: Either[JumpgateException, Received] => Unit): Unit = {
     val mine = of(result)
     val descriptor = Descriptor.parse(format)
     val missing = new AtomicInteger(mine.size)
-    val rows, bytes = new AtomicLong()
+    val answered = new AtomicBoolean()
+    def answer(outcome: Either[JumpgateException, Received]): Unit = if (answered.compareAndSet(false, true)) done(outcome)
     mine.foreach { case (number, partition) =>
       partition.endpoint.expect(new Expected(job, edge, token, descriptor, producers, number))
       threads.execute { () =>
         try {
           partition.fill()
-          rows.addAndGet(partition.endpoint.rows)
-          bytes.addAndGet(partition.endpoint.bytes)
-          if (missing.decrementAndGet() == 0) done((rows.get, bytes.get))
+          if (missing.decrementAndGet() == 0) answer(Right(complete(result, mine)))
         } catch {
-          case e: JumpgateException => failed(e)
+          case e: JumpgateException => answer(Left(e))
+          case NonFatal(e) => answer(Left(new JumpgateException(JumpgateException.PROTOCOL, e.toString)))
         }
       }
     }
   }
 
-  /** The frames of a complete partition. Raises JumpgateException if they are not here. */
-  def frames(result: String, partition: Int): Seq[ColumnarFrame] = {
-    val found = partitions.get((result, partition))
-    if (found == null)
-      throw new JumpgateException(
-        JumpgateException.UNREACHABLE,
-        s"partition $partition of a result was received by an executor that is lost, or has been dropped")
-    found.frames
+  private def complete(result: String, mine: Seq[(Int, Partition)]): Received = {
+    val endpoints = mine.map(_._2.endpoint)
+    val (rows, bytes) = (endpoints.map(_.rows).sum, endpoints.map(_.bytes).sum)
+    if (bytes > Results.SmallBytes) Received(rows, bytes, Map.empty)
+    else {
+      val copies = mine.map { case (number, partition) => number -> partition.frames.map(FrameCopy.of) }.toMap
+      drop(result)
+      Received(rows, bytes, copies)
+    }
+  }
+
+  /** The frames of a complete partition, if it was received here. */
+  def frames(result: String, partition: Int): Option[Seq[ColumnarFrame]] =
+    Option(partitions.get((result, partition))).map(_.frames)
+
+  /** One of a complete partition; none after the last. */
+  def copyOf(result: String, partition: Int, frame: Int): Option[FrameCopy] = frames(result, partition) match {
+    case Some(all) => all.lift(frame).map(FrameCopy.of)
+    case None =>
+      throw new JumpgateException(JumpgateException.UNREACHABLE, s"partition $partition of a result has been dropped")
   }
 
   /** A task has read all of a partition, and keeps no part of it. */
@@ -80,6 +102,11 @@ final class Results(host: String, memory: MemoryAccount) {
     val partition = partitions.remove(key)
     if (partition != null) partition.close()
   }
+}
+
+private object Results {
+  /** Up to here, what an executor has received travels with the tasks that read it, and outlives the executor. */
+  val SmallBytes: Long = 256 << 10
 }
 
 private final class Partition(val endpoint: Endpoint) {

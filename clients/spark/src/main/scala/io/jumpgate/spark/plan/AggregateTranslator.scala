@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Measure, Operator}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -105,7 +106,7 @@ private final class Measures(input: Scope) {
       case s: CentralMomentAgg if Measures.Moments.contains(s.prettyName) =>
         val i = one(Measures.Moments(s.prettyName), s.children.head)
         column => column(i)
-      case other => NotOffloaded("aggregate", s"${other.prettyName} is not offloaded: ${a.sql}")
+      case other => NotOffloaded(Code.AGGREGATE, s"${other.prettyName} is not offloaded: ${a.sql}")
     }
   }
 

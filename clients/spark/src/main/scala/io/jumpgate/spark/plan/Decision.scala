@@ -2,6 +2,7 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.JumpgateException
 import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
+import io.jumpgate.explain.{Code, Reason}
 import io.jumpgate.spark.Settings
 import io.jumpgate.spark.exec.Submissions
 import io.jumpgate.v1.{ExplainRequest, Speeds}
@@ -40,7 +41,7 @@ private object Decision {
   /** Why not, if it is not. */
   def against(session: SparkSession, plan: LogicalPlan, root: Operator): Option[Reason] = {
     val conf = session.sessionState.conf
-    def no(code: String, sentence: String) = Some(Reason(code, sentence, Some(s"${Settings.Offload.name}=always")))
+    def no(code: Code, sentence: String) = Some(new Reason(code, sentence, s"${Settings.Offload.name}=always"))
     if (Settings.Offload(conf) == "always") None
     else {
       val speeds = Speeds.newBuilder().putAllSeconds(Spark.asJava).setCores(session.sparkContext.defaultParallelism)
@@ -49,9 +50,9 @@ private object Decision {
       try {
         val estimate = Submissions.client(conf).explain(request).getEstimate
         if (!estimate.getKnown || estimate.getSeconds <= estimate.getElsewhereSeconds) None
-        else no("cost", f"Spark is expected to take ${estimate.getElsewhereSeconds}%.3f s, Jumpgate ${estimate.getSeconds}%.3f s")
+        else no(Code.COST, f"Spark is expected to take ${estimate.getElsewhereSeconds}%.3f s, Jumpgate ${estimate.getSeconds}%.3f s")
       } catch {
-        case e: JumpgateException => no(e.code, e.getMessage)
+        case e: JumpgateException => no(Code.SERVICE, e.getMessage)
       }
     }
   }

@@ -1,6 +1,7 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
@@ -96,7 +97,7 @@ object ExpressionTranslator {
         val days = Values.fallible("negate", JumpgateType.INT32, Values.cast(in(e.right), JumpgateType.INT32))
         Values.fallible("date_add_days", JumpgateType.DATE, in(e.left), days)
       case e: DateDiff => part2("days_between", in(e.left), in(e.right))
-      case _ => NotOffloaded("expression", s"${expression.prettyName} is not known: ${expression.sql}")
+      case _ => NotOffloaded(Code.EXPRESSION, s"${expression.prettyName} is not known: ${expression.sql}")
     }
   }
 
@@ -117,7 +118,7 @@ object ExpressionTranslator {
 
   private def value(e: Expression): Any =
     try e.eval(EmptyRow)
-    catch { case NonFatal(error) => NotOffloaded("expression", s"${e.sql} has no value: ${error.getMessage}") }
+    catch { case NonFatal(error) => NotOffloaded(Code.EXPRESSION, s"${e.sql} has no value: ${error.getMessage}") }
 
   // ---- comparisons and choices
 
@@ -147,7 +148,7 @@ object ExpressionTranslator {
       case (_: BitwiseOr, t) => Values.strict("bit_or", Values.typeOf(t), left, right)
       case (_: BitwiseXor, t) => Values.strict("bit_xor", Values.typeOf(t), left, right)
       case (_: Remainder, t) if Whole(t) => Values.fallible("modulo", Values.typeOf(t), left, right)
-      case _ => NotOffloaded("expression", s"${e.prettyName} of ${e.dataType.simpleString} is not known: ${e.sql}")
+      case _ => NotOffloaded(Code.EXPRESSION, s"${e.prettyName} of ${e.dataType.simpleString} is not known: ${e.sql}")
     }
   }
 
@@ -155,7 +156,7 @@ object ExpressionTranslator {
   private def sum(name: String, a: Value, b: Value, result: DecimalType): Value = {
     val (x, y) = (decimalOf(a), decimalOf(b))
     val scale = x.scale.max(y.scale)
-    if (result.scale != scale) NotOffloaded("decimal", s"Spark rounds this sum to ${result.simpleString}")
+    if (result.scale != scale) NotOffloaded(Code.DECIMAL, s"Spark rounds this sum to ${result.simpleString}")
     val digits = (x.precision - x.scale).max(y.precision - y.scale) + scale
     val wide = JumpgateType.decimal(digits.min(DecimalType.MAX_PRECISION), scale)
     val exact = JumpgateType.decimal((digits + 1).min(DecimalType.MAX_PRECISION), scale)
@@ -165,7 +166,7 @@ object ExpressionTranslator {
   private def product(a: Value, b: Value, result: DecimalType): Value = {
     val (x, y) = (decimalOf(a), decimalOf(b))
     val scale = x.scale + y.scale
-    if (scale > DecimalType.MAX_SCALE) NotOffloaded("decimal", s"the product of ${x.name} and ${y.name} needs more than 38 digits")
+    if (scale > DecimalType.MAX_SCALE) NotOffloaded(Code.DECIMAL, s"the product of ${x.name} and ${y.name} needs more than 38 digits")
     val exact = JumpgateType.decimal((x.precision + y.precision).min(DecimalType.MAX_PRECISION), scale)
     Values.cast(Values.fallible("multiply", exact, a, b), Values.typeOf(result))
   }
@@ -177,7 +178,7 @@ object ExpressionTranslator {
       val rounded =
         if (digits >= d.scale) Values.typeOf(d) else JumpgateType.decimal(d.precision, digits)
       Values.cast(Values.fallible("round", rounded, child, Values.integer(digits)), Values.typeOf(e.dataType))
-    case _ => NotOffloaded("expression", s"rounding of ${e.child.dataType.simpleString} is Spark's own: ${e.sql}")
+    case _ => NotOffloaded(Code.EXPRESSION, s"rounding of ${e.child.dataType.simpleString} is Spark's own: ${e.sql}")
   }
 
   /** A decimal's digits as an integer. */
@@ -202,7 +203,7 @@ object ExpressionTranslator {
       case (DoubleType, d: DecimalType) =>
         Values.fallible("float_to_decimal", Values.typeOf(d), child, Values.integer(d.precision), Values.integer(d.scale))
       case (a, StringType) if Whole(a) || a == DateType => Values.cast(child, JumpgateType.STRING)
-      case _ => NotOffloaded("cast", s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}")
+      case _ => NotOffloaded(Code.CAST, s"casts from ${from.simpleString} to ${to.simpleString} are Spark's own: ${e.sql}")
     }
   }
 
@@ -213,13 +214,13 @@ object ExpressionTranslator {
       val text = pattern.toString
       val arguments = Seq(input, Request.string(text)) ++ (if (text.contains(e.escapeChar)) Seq(Request.string(e.escapeChar.toString)) else Nil)
       Values.strict("like", JumpgateType.BOOL, arguments: _*)
-    case _ => NotOffloaded("expression", s"a pattern must be a literal: ${e.sql}")
+    case _ => NotOffloaded(Code.EXPRESSION, s"a pattern must be a literal: ${e.sql}")
   }
 
   private def substring(e: Substring, input: Value): Value = (e.pos, e.len) match {
     case (Literal(pos: Int, _), Literal(len: Int, _)) if pos >= 0 && e.str.dataType == StringType =>
       Values.strict("substring", JumpgateType.STRING, input, Values.long(pos.max(1).toLong), Values.long(len.max(0).toLong))
-    case _ => NotOffloaded("expression", s"substrings need literal positions that are not negative: ${e.sql}")
+    case _ => NotOffloaded(Code.EXPRESSION, s"substrings need literal positions that are not negative: ${e.sql}")
   }
 
   /** Subqueries whose results are literals before the request is made. */
@@ -243,7 +244,7 @@ object ExpressionTranslator {
   }
 
   private def requirePlainText(e: Expression): Unit = e.dataType match {
-    case s: StringType if s != StringType => NotOffloaded("type", s"text is compared by its collation: ${s.simpleString}")
+    case s: StringType if s != StringType => NotOffloaded(Code.TYPE, s"text is compared by its collation: ${s.simpleString}")
     case _ =>
   }
 }

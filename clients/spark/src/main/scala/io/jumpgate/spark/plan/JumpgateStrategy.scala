@@ -1,5 +1,6 @@
 package io.jumpgate.spark.plan
 
+import io.jumpgate.explain.Reason
 import io.jumpgate.spark.Settings
 import io.jumpgate.spark.exec.JumpgateExec
 import org.apache.spark.sql.catalyst.expressions.{Attribute, NamedExpression}
@@ -27,7 +28,7 @@ final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {
             plan.setTagValue(JumpgateStrategy.Refused, reason)
             Nil
           case None =>
-            val node = JumpgateExec.of(session, plan)
+            val node = JumpgateExec.of(plan)
             plan.setTagValue(JumpgateStrategy.Planned, node)
             Seq(node)
         }

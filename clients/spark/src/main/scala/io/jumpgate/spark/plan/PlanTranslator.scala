@@ -3,6 +3,7 @@ package io.jumpgate.spark.plan
 import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.Operator.JoinType
 import io.jumpgate.dataflow.{Expression => Request, Operator}
+import io.jumpgate.explain.{Code, Reason}
 import java.util.Optional
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
@@ -23,10 +24,11 @@ final class PlanTranslator(session: SparkSession) {
   def apply(plan: LogicalPlan): Either[Refusal, Operator] =
     try {
       val root = translate(plan)
-      plan.output.find(a => !Values.hasType(a.dataType)).foreach(a => throw new Refused(Refusal(plan, Reason("type", s"${a.name} is ${a.dataType.simpleString}"))))
+      plan.output.zip(root.schema.asScala).find { case (a, column) => !Values.fits(a.dataType, column.`type`) }.foreach { case (a, _) =>
+        throw new Refused(Refusal(plan, new Reason(Code.TYPE, s"${a.name} is ${a.dataType.simpleString}")))
+      }
       scala.util.Right(root)
-    }
-    catch { case refused: Refused => scala.util.Left(refused.refusal) }
+    } catch { case refused: Refused => scala.util.Left(refused.refusal) }
 
   private def translate(plan: LogicalPlan): Operator = {
     val canonical = plan.canonicalized
@@ -36,7 +38,7 @@ final class PlanTranslator(session: SparkSession) {
   private def operator(plan: LogicalPlan): Operator =
     try {
       plan.expressions.find(!_.deterministic).foreach(e =>
-        NotOffloaded("nondeterministic", s"${e.sql} may give another value each time"))
+        NotOffloaded(Code.NONDETERMINISTIC, s"${e.sql} may give another value each time"))
       plan match {
         case r: LogicalRelation => scans(r)
         case p: Project => project(translate(p.child), p.child.output, p.projectList)
@@ -54,7 +56,7 @@ final class PlanTranslator(session: SparkSession) {
         case w: WindowGroupLimit => translate(w.child)
         case s: SubqueryAlias => translate(s.child)
         case r: ReturnAnswer => translate(r.child)
-        case other => NotOffloaded("operator", s"${other.nodeName} is not offloaded")
+        case other => NotOffloaded(Code.OPERATOR, s"${other.nodeName} is not offloaded")
       }
     } catch {
       case e: NotOffloaded => throw new Refused(Refusal(plan, e.reason))
@@ -80,7 +82,7 @@ final class PlanTranslator(session: SparkSession) {
 
   private def literal(e: Expression): Long = e match {
     case Literal(n: Int, _) => n.toLong
-    case _ => NotOffloaded("limit", s"${e.sql} is not a literal")
+    case _ => NotOffloaded(Code.LIMIT, s"${e.sql} is not a literal")
   }
 
   /** A sort below, or below a projection, becomes a top-n. */
@@ -110,7 +112,7 @@ final class PlanTranslator(session: SparkSession) {
     val types = u.output.map(a => Values.typeOf(a.dataType))
     members.foreach { member =>
       if (member.schema.asScala.map(_.`type`).zip(types).exists { case (a, b) => !a.same(b) })
-        NotOffloaded("type", "the inputs of a union differ in their types")
+        NotOffloaded(Code.TYPE, "the inputs of a union differ in their types")
     }
     Operator.unionAll(members.asJava)
   }
@@ -143,7 +145,7 @@ final class PlanTranslator(session: SparkSession) {
           case FullOuter => JoinType.FULL
           case LeftSemi => JoinType.SEMI
           case LeftAnti => JoinType.ANTI
-          case other => NotOffloaded("join", s"a ${other.sql} join is not offloaded")
+          case other => NotOffloaded(Code.JOIN, s"a ${other.sql} join is not offloaded")
         }
         matched(j, left, right, kind, j.condition)
     }

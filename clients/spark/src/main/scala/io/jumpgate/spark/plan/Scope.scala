@@ -2,14 +2,19 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Expression.SortKey
 import io.jumpgate.dataflow.{Expression => Request, Field, Operator}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.catalyst.expressions._
 import scala.jdk.CollectionConverters._
 
 /** What attributes mean to an expression. */
 final class Scope(values: Map[ExprId, Value]) {
   def apply(attribute: Attribute): Value = {
-    Values.typeOf(attribute.dataType)
-    values.getOrElse(attribute.exprId, NotOffloaded("column", s"${attribute.name} is not a column of its input"))
+    val value = values.getOrElse(attribute.exprId, NotOffloaded(Code.COLUMN, s"${attribute.name} is not a column of its input"))
+    if (!Values.fits(attribute.dataType, value.dataType)) {
+      Values.typeOf(attribute.dataType)
+      NotOffloaded(Code.TYPE, s"the files of ${attribute.name} do not say which moments it has")
+    }
+    value
   }
 }
 

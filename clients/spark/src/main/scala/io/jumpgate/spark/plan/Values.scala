@@ -1,12 +1,15 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request}
+import io.jumpgate.explain.Code
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 import scala.jdk.CollectionConverters._
 
 /** Spark's types and values as a request has them, and the rules of types of the functions that it calls. */
 object Values {
+  private val Moment = JumpgateType.timestamptz("UTC")
+
   /** Nullable. */
   def typeOf(dataType: DataType): JumpgateType = dataType match {
     case BooleanType => JumpgateType.BOOL
@@ -19,9 +22,10 @@ object Values {
     case d: DecimalType if d.scale >= 0 && d.scale <= d.precision => JumpgateType.decimal(d.precision, d.scale)
     case DateType => JumpgateType.DATE
     case TimestampNTZType => JumpgateType.TIMESTAMP
+    case TimestampType => Moment
     case StringType => JumpgateType.STRING
     case BinaryType => JumpgateType.BINARY
-    case other => NotOffloaded("type", s"there is no exact counterpart of ${other.simpleString}")
+    case other => NotOffloaded(Code.TYPE, s"there is no exact counterpart of ${other.simpleString}")
   }
 
   /** Whether [[typeOf]] has an answer. */
@@ -31,12 +35,15 @@ object Values {
       true
     } catch { case _: NotOffloaded => false }
 
+  /** Whether a column is what the attribute says: one of a table may be a place that nothing can be read from. */
+  def fits(dataType: DataType, column: JumpgateType): Boolean = hasType(dataType) && typeOf(dataType).same(column)
+
   /** A value of Catalyst's. */
   def literal(value: Any, dataType: DataType): Value = ((value, typeOf(dataType)): @unchecked) match {
     case (null, t) => Request.nullOf(t)
     case (b: Boolean, _) => Request.bool(b)
     case (days: Int, JumpgateType.DATE) => Request.date(days)
-    case (micros: Long, JumpgateType.TIMESTAMP) => Request.moment(micros, JumpgateType.TIMESTAMP)
+    case (micros: Long, t @ (JumpgateType.TIMESTAMP | Moment)) => Request.moment(micros, t)
     case (f: Float, t) => Request.floating(f, t)
     case (d: Double, t) => Request.floating(d, t)
     case (d: Decimal, t: JumpgateType.Decimal) => Request.decimal(d.toJavaBigDecimal, t.precision, t.scale)
@@ -84,9 +91,9 @@ object Values {
     case (x: JumpgateType.Decimal, y: JumpgateType.Decimal) =>
       val scale = x.scale.max(y.scale)
       val precision = (x.precision - x.scale).max(y.precision - y.scale) + scale
-      if (precision > DecimalType.MAX_PRECISION) NotOffloaded("decimal", s"${x.name} and ${y.name} need more than 38 digits together")
+      if (precision > DecimalType.MAX_PRECISION) NotOffloaded(Code.DECIMAL, s"${x.name} and ${y.name} need more than 38 digits together")
       val wide = JumpgateType.decimal(precision, scale)
       (cast(a, wide), cast(b, wide))
-    case (x, y) => NotOffloaded("type", s"${x.name} beside ${y.name}")
+    case (x, y) => NotOffloaded(Code.TYPE, s"${x.name} beside ${y.name}")
   }
 }

@@ -2,6 +2,7 @@ package io.jumpgate.spark.plan
 
 import io.jumpgate.dataflow.Operator.WindowFrame
 import io.jumpgate.dataflow.{DataType => JumpgateType, Operator}
+import io.jumpgate.explain.Code
 import java.util.OptionalLong
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -60,7 +61,7 @@ private final class WindowTranslator(window: Window, child: Operator) {
       case _: RowNumber | _: Rank | _: DenseRank =>
         val at = add(frame, (function.prettyName, Nil, JumpgateType.INT64.withNullable(false)))
         column => Values.cast(column(at), JumpgateType.INT32)
-      case AggregateExpression(_, _, true, _, _) => NotOffloaded("window", s"DISTINCT in a window is not offloaded: ${function.sql}")
+      case AggregateExpression(_, _, true, _, _) => NotOffloaded(Code.WINDOW, s"DISTINCT in a window is not offloaded: ${function.sql}")
       case AggregateExpression(f, _, false, None, _) =>
         f match {
           case Sum(e, _) =>
@@ -85,9 +86,9 @@ private final class WindowTranslator(window: Window, child: Operator) {
           case s: StddevSamp =>
             val at = measure("stddev", Some(in(s.child)))
             column => column(at)
-          case _ => NotOffloaded("window", s"${f.prettyName} is not offloaded in a window: ${function.sql}")
+          case _ => NotOffloaded(Code.WINDOW, s"${f.prettyName} is not offloaded in a window: ${function.sql}")
         }
-      case _ => NotOffloaded("window", s"${function.prettyName} is not offloaded in a window: ${function.sql}")
+      case _ => NotOffloaded(Code.WINDOW, s"${function.prettyName} is not offloaded in a window: ${function.sql}")
     }
   }
 
@@ -101,7 +102,7 @@ private final class WindowTranslator(window: Window, child: Operator) {
     case SpecifiedWindowFrame(kind, lower, upper) =>
       val unit = if (kind == RowFrame) "rows" else "range"
       new WindowFrame(unit, bound(lower, kind), bound(upper, kind))
-    case UnspecifiedFrame => NotOffloaded("window", "a window without a frame")
+    case UnspecifiedFrame => NotOffloaded(Code.WINDOW, "a window without a frame")
   }
 
   private def bound(e: Expression, kind: FrameType): OptionalLong = e match {
@@ -109,6 +110,6 @@ private final class WindowTranslator(window: Window, child: Operator) {
     case CurrentRow => OptionalLong.of(0)
     case Literal(n: Int, _) if kind == RowFrame => OptionalLong.of(n.toLong)
     case UnaryMinus(Literal(n: Int, _), _) if kind == RowFrame => OptionalLong.of(-n.toLong)
-    case _ => NotOffloaded("window", s"a frame to ${e.sql} is not offloaded")
+    case _ => NotOffloaded(Code.WINDOW, s"a frame to ${e.sql} is not offloaded")
   }
 }

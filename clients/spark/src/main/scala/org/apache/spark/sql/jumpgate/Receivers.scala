@@ -2,49 +2,70 @@ package org.apache.spark.sql.jumpgate
 
 import io.jumpgate.JumpgateException
 import io.jumpgate.ntf.MemoryAccount
-import io.jumpgate.spark.exec.Results
+import io.jumpgate.spark.exec.{FrameCopy, Results}
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.SparkEnv
 import org.apache.spark.memory.MemoryMode
 import org.apache.spark.rpc._
 import org.apache.spark.storage.TempLocalBlockId
-import scala.concurrent.Future
+import org.apache.spark.util.Utils
 import scala.concurrent.duration._
+import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters._
 
 /** What an executor tells the driver when it starts: how to reach its receiver. */
 final case class Register(executor: String, host: String, receiver: RpcEndpointRef)
 
-/** The driver's requests to a receiver. `result` names what is received. */
-sealed trait ReceiverRequest extends Serializable
+/** The driver's requests to a receiver, and the type of the answer. `result` names what is received. */
+sealed trait ReceiverRequest[Answer] extends Serializable
 
 /** Opens an endpoint for each partition; the answer is their addresses. */
-final case class Open(result: String, partitions: Seq[Int]) extends ReceiverRequest
+final case class Open(result: String, partitions: Seq[Int]) extends ReceiverRequest[Seq[String]]
 
-/** Lets the job's producers in; the answer, rows and bytes, comes when all partitions are complete. */
+/** Lets the job's producers in; the answer comes when all partitions are complete. */
 final case class Receive(result: String, job: String, edge: String, token: String, format: String, producers: Int)
-    extends ReceiverRequest
+    extends ReceiverRequest[Received]
+
+/** What an executor has received. `copies`: of all frames by partition, if they are small; then it keeps none itself. */
+final case class Received(rows: Long, bytes: Long, copies: Map[Int, Seq[FrameCopy]])
+
+/** A frame of a complete partition, for a task that runs elsewhere; none after the last. */
+final case class Fetch(result: String, partition: Int, frame: Int) extends ReceiverRequest[Option[FrameCopy]]
 
 /** Nobody waits for it any longer: what is open is closed, what was received is dropped. */
-final case class Drop(result: String) extends ReceiverRequest
+final case class Drop(result: String) extends ReceiverRequest[Unit]
 
 /** The query has ended: what was read is dropped, the rest once it has been read. */
-final case class Ended(result: String) extends ReceiverRequest
+final case class Ended(result: String) extends ReceiverRequest[Unit]
 
-/** Answers the driver's requests on an executor. */
+/**
+ * Answers the driver's requests on an executor. Both sides send bytes: Spark's own deserialiser there does not know the classes of
+ * a plugin.
+ */
 final class Receiver(override val rpcEnv: RpcEnv, results: Results) extends IsolatedThreadSafeRpcEndpoint {
-  override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
-    case Open(result, partitions) => answer(context)(results.open(result, partitions))
-    case r: Receive =>
-      results.receive(r.result, r.job, r.edge, r.token, r.format, r.producers)(context.reply)(context.sendFailure)
-    case Drop(result) => answer(context)(results.drop(result))
-    case Ended(result) => answer(context)(results.ended(result))
+  override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = { case bytes: Array[Byte] =>
+    Message.read[ReceiverRequest[_]](bytes) match {
+      case Open(result, partitions) => answer(context)(results.open(result, partitions))
+      case r: Receive =>
+        results.receive(r.result, r.job, r.edge, r.token, r.format, r.producers) {
+          case Right(received) => answer(context)(received)
+          case Left(error) => answer(context)(throw error)
+        }
+      case Fetch(result, partition, frame) => answer(context)(results.copyOf(result, partition, frame))
+      case Drop(result) => answer(context)(results.drop(result))
+      case Ended(result) => answer(context)(results.ended(result))
+    }
   }
 
   private def answer(context: RpcCallContext)(value: => Any): Unit =
-    try context.reply(value)
-    catch { case e: JumpgateException => context.sendFailure(e) }
+    context.reply(Message.write(try Right(value) catch { case e: JumpgateException => Left(e) }))
+}
+
+private object Message {
+  def write(value: Any): Array[Byte] = Utils.serialize(value)
+
+  def read[T](bytes: Array[Byte]): T = Utils.deserialize[T](bytes, getClass.getClassLoader)
 }
 
 /** The driver's view of the receivers of all executors. */
@@ -59,21 +80,50 @@ object Receivers {
 
   def remove(executor: String): Unit = known.remove(executor)
 
+  def clear(): Unit = known.clear()
+
   /** In a stable order. */
   def all: Seq[Register] = known.values.asScala.toSeq.sortBy(_.executor)
 
-  def ask(receiver: Register, open: Open): Seq[String] = receiver.receiver.askSync[Seq[String]](open, Soon)
+  /** Waits for an answer. Raises JumpgateException. */
+  def ask[Answer](receiver: Register, request: ReceiverRequest[Answer]): Answer =
+    try answer(receiver.receiver.askSync[Array[Byte]](Message.write(request), Soon))
+    catch {
+      case e: JumpgateException => throw e
+      case e: Exception => throw lost(receiver.executor, e)
+    }
 
-  def ask(receiver: Register, receive: Receive): Future[(Long, Long)] = receiver.receiver.ask[(Long, Long)](receive, Forever)
+  /** The answer comes when all has been received. Fails by JumpgateException. */
+  def start(receiver: Register, request: Receive): Future[Received] =
+    receiver.receiver
+      .ask[Array[Byte]](Message.write(request), Forever)
+      .map(answer[Received](_))(ExecutionContext.parasitic)
+      .recover {
+        case e: JumpgateException => throw e
+        case e: Exception => throw lost(receiver.executor, e)
+      }(ExecutionContext.parasitic)
 
   /** An executor that is gone has dropped everything. */
-  def tell(receiver: Register, message: ReceiverRequest): Unit = receiver.receiver.ask[Any](message, Soon)
+  def tell(receiver: Register, request: ReceiverRequest[Unit]): Unit =
+    receiver.receiver.ask[Array[Byte]](Message.write(request), Soon)
+
+  /** For a task on another executor than the one that received the partition. */
+  def fetch(executor: String, request: Fetch): Option[FrameCopy] =
+    ask(Option(known.get(executor)).getOrElse(throw lost(executor, null)), request)
 
   /** On an executor: starts to answer. */
-  def start(executor: String, host: String, results: Results): Register = {
+  def serve(executor: String, host: String, results: Results): Register = {
     val env = SparkEnv.get.rpcEnv
     Register(executor, host, env.setupEndpoint("jumpgate-receiver", new Receiver(env, results)))
   }
+
+  private def answer[Answer](bytes: Array[Byte]): Answer =
+    Message.read[Either[JumpgateException, Answer]](bytes).fold(throw _, identity)
+
+  private def lost(executor: String, cause: Exception): JumpgateException =
+    new JumpgateException(
+      JumpgateException.UNREACHABLE,
+      s"executor $executor, which receives a result, is lost" + Option(cause).fold("")(e => s": ${e.getMessage}"))
 }
 
 /** Received frames count as Spark's storage memory, for which cached tables make room. */

@@ -24,6 +24,10 @@ object Sessions {
   def description(context: SparkContext): String =
     Option(context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)).getOrElse("")
 
+  /** Whether somebody may cancel the session's jobs by a group or a tag. */
+  def isCancellable(session: SparkSession): Boolean =
+    session.sparkContext.getLocalProperty(SparkContext.SPARK_JOB_GROUP_ID) != null || session.getTags().nonEmpty
+
   /** Whether a division by zero is an error, and not NULL. */
   def failsByZero(e: Expression): Boolean = e match {
     case d: Divide => d.evalContext.evalMode == EvalMode.ANSI

@@ -1,0 +1,99 @@
+package io.jumpgate.spark.exec
+
+import io.jumpgate.JumpgateException
+import io.jumpgate.client.{Job, JumpgateClient}
+import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
+import io.jumpgate.spark.plan.Dialects
+import io.jumpgate.v1.SubmitRequest
+import java.util.UUID
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.jumpgate._
+import scala.concurrent.duration._
+import scala.concurrent.{Await, ExecutionContext, Promise}
+import scala.jdk.CollectionConverters._
+import scala.util.{Failure, Success}
+
+/** One job, from its endpoints to its end. */
+private final class Submission(client: JumpgateClient, session: SparkSession, plan: LogicalPlan, root: Operator, partitions: Int) {
+  private val context = session.sparkContext
+  private val name = UUID.randomUUID().toString
+  private val text = Sessions.description(context)
+  private val started = System.nanoTime()
+
+  /** On a thread of its own: Spark's cancelling and interrupts end the wait at once, wherever the job is. */
+  def run(): Result = {
+    val result = Promise[Result]()
+    val cancellable = Sessions.isCancellable(session)
+    if (cancellable) StandIn.begin(context, name)(result.tryFailure(_))
+    val work = Submission.threads.submit[Any] { () =>
+      val outcome = try Success(attempt()) catch { case e: Throwable => Failure(e) }
+      if (!result.tryComplete(outcome)) drop()
+    }
+    try Await.result(result.future, Duration.Inf)
+    catch {
+      case e: Throwable =>
+        result.tryFailure(e) // what may come now is dropped
+        work.cancel(true)
+        throw e
+    } finally if (cancellable) StandIn.end(name)
+  }
+
+  private def attempt(): Result = {
+    val receivers = Receivers.all
+    if (receivers.isEmpty) throw new JumpgateException(JumpgateException.UNREACHABLE, "no executor can receive a result yet")
+    val used = (0 until partitions).map(i => receivers(i % receivers.size))
+    try {
+      val addresses = used.distinct.flatMap { receiver =>
+        val mine = used.indices.filter(used(_) == receiver)
+        mine.zip(Receivers.ask(receiver, Open(name, mine)))
+      }.toMap
+      execute(client.submit(request(used.indices.map(addresses))), used)
+    } catch {
+      case e: Throwable =>
+        drop()
+        throw e
+    }
+  }
+
+  private def execute(job: Job, used: Seq[Register]): Result = {
+    val ready = System.nanoTime()
+    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers)
+    val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
+    val running = client.execute(job.id, _ => ())
+    try {
+      incoming.values.foreach(_.failed.foreach(_ => running.cancel())(ExecutionContext.parasitic))
+      running.await()
+      val received = incoming.map { case (receiver, all) => receiver -> Await.result(all, Submission.LastFrames) }
+      val done = System.nanoTime()
+      val places = used.zipWithIndex.map { case (r, i) =>
+        received(r).copies.get(i).fold[Place](Held(r.executor, s"executor_${r.host}_${r.executor}"))(Copied)
+      }
+      Result(
+        name, job.descriptor.text, places, received.values.map(_.bytes).sum,
+        setupMs = (ready - started) / 1000000, executionMs = (done - ready) / 1000000)
+    } catch {
+      // what failed first explains why the job was cancelled
+      case e: JumpgateException if e.code == JumpgateException.CANCELLED =>
+        throw incoming.values.flatMap(_.value).flatMap(_.failed.toOption).collectFirst { case r: JumpgateException => r }.getOrElse(e)
+      case _: java.util.concurrent.TimeoutException =>
+        throw new JumpgateException(
+          JumpgateException.TIMED_OUT, s"the last rows did not come within ${Submission.LastFrames.toSeconds} s after the job's end")
+    } finally running.cancel()
+  }
+
+  private def drop(): Unit = Receivers.all.foreach(Receivers.tell(_, Drop(name)))
+
+  private def request(addresses: Seq[String]): SubmitRequest = {
+    val spread = if (addresses.size == 1) Partitioning.SINGLE else Partitioning.roundRobin(addresses.size)
+    val dataflow = root.send(addresses.asJava, spread, Layout.COLUMNAR).request(Dialects.of(plan))
+    SubmitRequest.newBuilder().setDataflow(dataflow).setText(text).build()
+  }
+}
+
+private object Submission {
+  /** What is still on its way when the job has ended. */
+  val LastFrames: Duration = 60.seconds
+
+  private val threads = Threads.named("jumpgate-job")
+}

@@ -1,0 +1,125 @@
+"""Who may use the service, and for what: its own user everything, clients of the configuration what that says."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import grpc
+
+from jumpgate.dataflow.operators import Operator, Read
+from jumpgate.errors import Forbidden, NotFound, Unauthenticated
+from jumpgate.hosts.config import ClientConfig
+from jumpgate.orchestrator.record import JobRecord
+from jumpgate.trust import tokens
+from jumpgate.v1 import service_pb2 as pb
+
+
+class Client:
+    """One who was let in; None in place of a configuration: the service's own user, or anybody in a trusted network."""
+
+    def __init__(self, config: ClientConfig | None = None) -> None:
+        self._config = config
+        self.name = "" if config is None else config.name
+        self._roots = [] if config is None else [os.path.realpath(root) for root in config.roots]
+
+    def check_size(self, message: Any) -> None:
+        """Raises Forbidden for a request that is larger than the client's may be."""
+        most = 0 if self._config is None else self._config.request_bytes
+        if most and (size := message.ByteSize()) > most:
+            raise self._no(f"send a request of {size} bytes; its requests may have {most}")
+
+    def check_jobs(self, jobs: Iterable[JobRecord]) -> None:
+        """Raises Forbidden where as many as the client may have are waiting or running."""
+        most = 0 if self._config is None else self._config.jobs
+        if most and sum(job.client == self.name and not job.ended_ns for job in jobs) >= most:
+            raise self._no(f"submit another job; it may have {most} at once")
+
+    def check_files(self, root: Operator) -> None:
+        """Raises Forbidden unless every file that is read is, links followed, below one of the client's roots."""
+        if self._config is None:
+            return
+        for file in {file for node in root.walk() if isinstance(node, Read) for file in node.files}:
+            path = os.path.realpath(urlsplit(file).path if file.startswith("file:") else file)
+            if not any(os.path.commonpath((path, root)) == root for root in self._roots):
+                raise self._no(f"read {file}; roots in the service's jumpgate.toml says where it may read", file=file)
+
+    def limit(self, options: pb.Options) -> None:
+        """Lowers what a request asks for to what the client may have."""
+        most = 0 if self._config is None else self._config.memory_limit_bytes
+        if most:
+            options.memory_limit_bytes = min(options.memory_limit_bytes or most, most)
+
+    def sees(self, job: JobRecord) -> bool:
+        return self._config is None or self._config.administers or job.client == self.name
+
+    def check_job(self, job: JobRecord) -> JobRecord:
+        """The job. Raises NotFound for those of others, as if there were none: their ids are nobody else's."""
+        if not self.sees(job):
+            raise NotFound(f"no job '{job.job}': it was never submitted here, or it has expired", job=job.job)
+        return job
+
+    def _no(self, what: str, **fields: object) -> Forbidden:
+        return Forbidden(f"client '{self.name}' may not {what}", client=self.name, **fields)
+
+
+class Guard:
+    """Knows the tokens. `admit` adds one; `open_to_all` lets everybody in, for networks that are trusted."""
+
+    def __init__(self, clients: Iterable[ClientConfig], address: str) -> None:
+        """Raises ConfigError where a token cannot be read."""
+        self.address = address
+        self.open_to_all = False
+        self._clients = {
+            _digest(tokens.read(config.token_file, f"client '{config.name}'")): Client(config) for config in clients
+        }
+
+    def admit(self, token: str, client: Client) -> None:
+        self._clients[_digest(token)] = client
+
+    def client(self, metadata: Any) -> Client:
+        """Who makes a call with that metadata. Raises Unauthenticated."""
+        token = tokens.shown(metadata)
+        found = self._clients.get(_digest(token))  # of a digest, time tells nothing
+        if found is not None:
+            return found
+        if self.open_to_all:
+            return Client()
+        what = "does not know this token" if token else "wants a token"
+        raise Unauthenticated(
+            f"the service at {self.address} {what}: connect as the user who started it, or with token_file (or "
+            "JUMPGATE_TOKEN_FILE), a file with the token of a [[client]] in the service's jumpgate.toml",
+            address=self.address,
+        )
+
+
+class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]
+    """Turns strangers away before their message is read. `refuse` ends a call with an error."""
+
+    def __init__(self, guard: Guard, refuse: Callable[[Any, Exception], Awaitable[Exception]]) -> None:
+        self._guard, self._refuse = guard, refuse
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:
+        handler = await continuation(details)
+        try:
+            self._guard.client(details.invocation_metadata)
+        except Unauthenticated as error:
+            if handler is not None:
+                return self._refusal(handler, error)
+        return handler
+
+    def _refusal(self, handler: Any, error: Unauthenticated) -> Any:
+        async def refused(request: Any, context: Any) -> None:
+            await self._refuse(context, error)
+
+        make = (
+            grpc.unary_stream_rpc_method_handler if handler.response_streaming else grpc.unary_unary_rpc_method_handler
+        )
+        return make(refused)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

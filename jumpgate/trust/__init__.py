@@ -1,0 +1,1 @@
+"""Secrets of this user, proofs that somebody knows one, certificates, and seals of what is executed."""

@@ -1,0 +1,46 @@
+"""Spark on two executors with the plugin: whatever is lost in whatever phase of a job, the answer is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import spark_faults
+from tests.support.spark import Spark, equal, own
+from tests.support.spark_faults import FAULTS, Fault, Trial
+
+
+@pytest.fixture(scope="module")
+def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    spark = Spark(one_host, tmp_path_factory.mktemp("warehouse"), master="local-cluster[2,1,1024]")
+    yield spark
+    spark.close()
+
+
+@pytest.fixture(scope="module")
+def trial(spark: Spark, tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    return Trial(spark, tmp_path_factory.mktemp("tables"))
+
+
+@pytest.mark.parametrize("query", [spark_faults.STREAM, spark_faults.AGGREGATE], ids=["stream", "aggregate"])
+def test_results_come_to_both_executors(spark: Spark, trial: Trial, query: str) -> None:
+    before = spark.fallbacks
+    frame = spark.session.sql(query)
+    assert equal(frame.collect(), own(spark.session, query))
+    assert spark.coverage(frame)[0] > 0
+    assert spark.fallbacks == before
+
+
+def test_a_task_reads_what_another_executor_received(spark: Spark, trial: Trial) -> None:
+    before = spark.fallbacks
+    one = spark.session.table("faults").coalesce(1).selectExpr("k", "length(s) n", "rand() r").where("r >= 0")
+    assert one.rdd.getNumPartitions() == 1
+    found = one.selectExpr("count(*)", "sum(k)", "sum(n)").collect()
+    assert equal(found, own(spark.session, spark_faults.STREAM))
+    assert spark.fallbacks == before
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_the_answer_is_right_whatever_is_lost(trial: Trial, fault: Fault) -> None:
+    assert trial.survived(fault)
