@@ -78,6 +78,18 @@ def equal(a: str, b: str, type: DataType) -> str:
     return f"(({a}) == ({b}))"
 
 
+def ordered_bits(value: str, type: DataType) -> tuple[str, int]:
+    """The C++ expression of an unsigned number, and its bits, that orders as non-NULL values do. Texts only begin so:
+    they may differ though their numbers are equal."""
+    if type.is_text:
+        return f"jg_first_bytes({value})", 64
+    if type.is_float:
+        return f"jg_ordered_int(jg_number_key({value}))", 64
+    if type.width == 16:
+        return f"jg_ordered_wide({value})", 128
+    return (f"jg_ordered_int({value})", 64) if type.width == 8 else (f"jg_ordered_int32({value})", 32)
+
+
 def compare(a: str, b: str, type: DataType) -> str:
     """The C++ expression that orders two non-NULL values: negative, zero, positive."""
     if type.is_text:

@@ -13,7 +13,7 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of
+from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of, ordered_bits
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -244,6 +244,9 @@ class PipelineRenderer:
         table = self.program.tables[step.table]
         keys = [writer.write(k) for k in step.keys]
         types = [k.type for k in step.keys]
+        null = any_null(*keys)
+        hash_ = hash_keys(keys, types)
+        ahead = bool(keys) and not writer.lines
         fields = table.key_fields
         match_ = (
             " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
@@ -268,9 +271,10 @@ class PipelineRenderer:
             keyed=bool(step.keys),
             join=step.type,
             passes="nothing" if step.notes else step.type.output.value,
-            hash=hash_keys(keys, types),
+            hash=f"({null}) ? 0 : {hash_}" if null and ahead else hash_,
+            ahead=ahead,
             match=match_,
-            null=any_null(*keys),
+            null=null,
             residual=residual,
             residual_lines=residual_lines,
             pointer=step.pointer,
@@ -294,32 +298,33 @@ class PipelineRenderer:
                     for i, e in enumerate(sink.values):
                         writer.lines.extend(_store(table, i, writer.write(e), e.type, keep=False))
                     writer.lines.append(f"jg_offer(t, {table.id}, &row->head);")
-                    return self._loop("rows", live, live, writer, groups=-1)
+                    return self._loop("rows", live, live, writer)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
                 row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
                 for i, e in enumerate(sink.values):
                     writer.lines.extend(_store(table, i, writer.write(e), e.type))
-                return self._loop("rows", live, live, writer, groups=-1)
+                return self._loop("rows", live, live, writer)
             case GroupSink():
-                self._group(sink, writer)
-                return self._loop("rows", live, live, writer, groups=sink.table)
+                return self._group(sink, live, writer)
             case EmitSink():
                 return self._emit(sink, live, writer)
 
-    def _group(self, sink: GroupSink, writer: ExpressionWriter) -> None:
+    def _group(self, sink: GroupSink, live: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[sink.table]
         name = f"T{table.id}"
         keys = [writer.write(k) for k in sink.keys]
         lines = writer.lines
-        if not sink.keys:
+        hash_ = hash_group(keys, [k.type for k in sink.keys]) if keys else ""
+        ahead = bool(keys) and not lines
+        if not keys:
             lines.append(f"{name}* row = ({name}*)g{table.id}->single;")
         else:
-            hash_ = hash_group(keys, [k.type for k in sink.keys])
             same = " && ".join(
                 _same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))
             )
-            lines.append(f"const uint64_t h = {hash_};")
+            if not ahead:
+                lines.append(f"const uint64_t h = {hash_};")
             lines.append(f"{name}* row = ({name}*)jg_lookup(&g{table.id}->directory, h);")
             lines.append(f"while (row && !(row->head.hash == h && {same})) row = ({name}*)row->head.next;")
             lines.append(f"if (JG_UNLIKELY(!row)) {{ row = ({name}*)jg_new_group(t, {table.id}, h);")
@@ -332,6 +337,7 @@ class PipelineRenderer:
             values = [writer.write(a) for a in arguments]
             update = state.merge_columns if merging else state.update
             lines.append("{ " + " ".join(update(held, values, table.id)) + " }")
+        return self._loop("groups", live, live, writer, table=table.id, hash=hash_, ahead=ahead)
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
         columns = []
@@ -399,6 +405,7 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "kind": table.kind,
         "tracks": table.tracks_matches,
         "order": _order(table.order, table.fields),
+        "prefix": _prefix(table),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
@@ -424,6 +431,31 @@ def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[st
             }
         )
     return order
+
+
+PREFIX_BITS = 128
+NULL_BITS = 8  # whole bytes, so that few of them differ between rows
+
+
+def _prefix(table: Table) -> list[dict[str, Any]]:
+    """The numbers whose first 128 bits order rows a as its keys do, each with its bits; the last may be cut."""
+    parts: list[dict[str, Any]] = []
+    left = PREFIX_BITS
+    for s in table.order:
+        type, null = table.fields[s.field], f"a->n{s.field}"
+        number, bits = ordered_bits(f"a->f{s.field}", type)
+        number = f"~{number}" if s.descending else number
+        if type.nullable:
+            parts.append({"text": f"{'!' if s.nulls_first else ''}{null}", "bits": min(NULL_BITS, left), "cut": 0})
+            left -= parts[-1]["bits"]
+            number = f"({null} ? 0 : {number})"
+        if left <= 0:
+            break
+        parts.append({"text": number, "bits": min(bits, left), "cut": max(0, bits - left)})
+        left -= parts[-1]["bits"]
+        if left <= 0 or type.is_text:  # what follows a text counts only where the texts are equal
+            break
+    return parts
 
 
 def _list(table: Table, number: int) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from jumpgate import debug
 from jumpgate.codegen import cache
 from jumpgate.errors import BuildError
+from jumpgate.machine import memory_bytes
 from jumpgate.trust import seal
 
 #: names of runtime builds, with what each adds to the compiler's command line for generated programs
@@ -268,7 +269,7 @@ def _build_runtime(variant: str) -> Path:
         f"-DJG_SIMDJSON={_package('simdjson')}", f"-DJG_CONVERTERS={_package('jumpgate.converters')}",
         f"-DJG_SANITIZE={SANITIZERS if variant == 'asan' else ''}",
     ]  # fmt: skip
-    jobs = min(os.cpu_count() or 1, max(1, _memory_bytes() >> 30))
+    jobs = min(os.cpu_count() or 1, max(1, memory_bytes() >> 30))
     compile_ = [str(Path(ninja.BIN_DIR) / "ninja"), "-C", str(build), "-j", str(jobs)]
     with cache.scratch() as work, cache.explained():
         with log.open("w") as sink:
@@ -327,10 +328,6 @@ def _run(command: list[str], sink: object, work: Path, log: Path, title: str) ->
     if process.returncode != 0:
         sink.flush()  # type: ignore[attr-defined]
         raise _failure("the runtime library", log.read_text(errors="replace"), log)
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _evict_runtimes(keep: Path) -> None:

@@ -3,7 +3,8 @@
 
 namespace {
 
-enum { N = JG_BATCH_ROWS, PAIRS = 1 << 20 };  // rows of a chunk; pairs between two looks at whether to go on
+// rows of a chunk; rows whose keys are looked up together; pairs between two looks at whether to go on
+enum { N = JG_BATCH_ROWS, BLOCK = 64, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {
@@ -22,6 +23,16 @@ int compare0(const JgRow* x, const JgRow* y) {
     return c;
   }
   return 0;
+}
+void prefix0(const JgRow* x, uint64_t* out) {
+  const T0* a = (const T0*)x;
+  unsigned __int128 k = 0;
+  k = (a->n0);
+  k = k << 120 | ((a->n0 ? 0 : ~jg_ordered_wide(a->f0))) >> 8;
+  k <<= 0;
+  out[0] = (uint64_t)(k >> 64);
+  out[1] = (uint64_t)k;
+  (void)a;
 }
 const uint32_t texts0[] = {
     0};
@@ -151,10 +162,20 @@ int p1_1(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
   const JgJoin* join = t->joins[2];
   int k = 0;
+  uint64_t hashes[BLOCK];
   for (int i = 0; i < n; i++) {
+    if (i % BLOCK == 0) {
+      const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
+      for (int i = from; i < to; i++) {
+    [[maybe_unused]] const int x = s[i];
+        hashes[i - from] = ((v1 && !v1[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c1[x]));
+      }
+      jg_prefetch(&join->directory, hashes, to - from, sizeof(T2));
+    }
+    const uint64_t h = hashes[i % BLOCK];
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
-    if (!null_key) for (T2* row = (T2*)jg_lookup(&join->directory, jg_hash_int((uint64_t)(int64_t)(c1[x]))); row; row = (T2*)row->head.next) {
+    if (!null_key) for (T2* row = (T2*)jg_lookup(&join->directory, h); row; row = (T2*)row->head.next) {
         if (!(((c1[x]) == (row->f0)))) continue;
         w->s2[k] = x;
         if (++k == N) {
@@ -185,9 +206,18 @@ int p1_2(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const uint8_t* __restrict v2 = t->cols[2].valid;
   [[maybe_unused]] const int32_t* __restrict s = w->s2;
   JgGroups* const g1 = t->groups[1];
+  uint64_t hashes[BLOCK];
   for (int i = 0; i < n; i++) {
+    if (i % BLOCK == 0) {
+      const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
+      for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
-    const uint64_t h = ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_int((uint64_t)(int64_t)(c1[x])));
+        hashes[i - from] = ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_int((uint64_t)(int64_t)(c1[x])));
+      }
+      jg_prefetch(&g1->directory, hashes, to - from, sizeof(T1));
+    }
+    const uint64_t h = hashes[i % BLOCK];
+    [[maybe_unused]] const int x = s[i];
     T1* row = (T1*)jg_lookup(&g1->directory, h);
     while (row && !(row->head.hash == h && (row->n0 == (uint8_t)((v1 && !v1[x])) && (row->n0 || ((c1[x]) == (row->f0)))))) row = (T1*)row->head.next;
     if (JG_UNLIKELY(!row)) { row = (T1*)jg_new_group(t, 1, h);
@@ -291,10 +321,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, texts0, 0, nullptr, nullptr, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, prefix0, texts0, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -272,6 +272,23 @@ JG_INLINE JgRow* jg_lookup(const JgDirectory* d, uint64_t hash) {
   return (slot & jg_tag(hash)) ? (JgRow*)(slot & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
 }
 
+// Brings the slots and the first rows of n hashes into the cache, all at once: one after the other, a large table would
+// have each row wait for them. A small one is there already.
+JG_INLINE void jg_prefetch(const JgDirectory* d, const uint64_t* hashes, int n, int row_size) {
+  if (d->shift > 64 - 13) return;
+  for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
+  for (int i = 0; i < n; i++) {
+    const JgRow* row = jg_lookup(d, hashes[i]);
+    __builtin_prefetch(row);
+    __builtin_prefetch((const char*)row + row_size - 1);
+  }
+}
+
+// Of rows that are visited in turn, one that will be soon.
+JG_INLINE void jg_prefetch_row(JgRow* const* rows, int64_t at, int64_t n) {
+  if (at + 16 < n) __builtin_prefetch(rows[at + 16]);
+}
+
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
 JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
@@ -330,6 +347,18 @@ JG_INLINE int64_t jg_number_key(double v) {
   if (v != v) return INT64_MAX;
   memcpy(&bits, &v, 8);
   return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
+}
+// Numbers without sign that order as the values do.
+JG_INLINE uint32_t jg_ordered_int32(int32_t v) { return (uint32_t)v ^ (1u << 31); }
+JG_INLINE uint64_t jg_ordered_int(int64_t v) { return (uint64_t)v ^ (1ull << 63); }
+JG_INLINE unsigned __int128 jg_ordered_wide(jg_i128 v) { return (unsigned __int128)v ^ ((unsigned __int128)1 << 127); }
+JG_INLINE uint64_t jg_first_bytes(JgStr s) {
+  uint64_t v = 0;
+  if (s.size >= 8)
+    memcpy(&v, s.data, 8);
+  else if (s.size)
+    memcpy(&v, s.data, s.size);
+  return __builtin_bswap64(v);
 }
 JG_INLINE double jg_key_number(int64_t key) {
   double v;
@@ -400,9 +429,11 @@ struct JgTableInfo {
   int (*equal)(const JgRow*, const JgRow*);           // groups: same keys
   void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // groups: adds the second's states to the first's
   int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
-  const uint32_t* texts;                              // sort buffers: offsets of the string fields
+  void (*prefix)(const JgRow*, uint64_t*);  // sort buffers: two numbers that order as rows do, as far as they differ
+  const uint32_t* texts;                    // sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
+  int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
   int64_t (*skyline)(JgRow** rows, int64_t n);              // sort buffers: moves the rows that stay to the front
   void (*complete)(JgTask*, JgMemory*, JgRow*);             // groups that hold values: what is made of them
 };
@@ -424,4 +455,4 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 6
+#define JG_ABI 7

@@ -1,5 +1,7 @@
 // Memory of state tables: bump arenas that count against the instance's budget.
 #pragma once
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -44,6 +46,30 @@ class Budget {
  private:
   std::atomic<int64_t> next_look_{kStep};
   std::atomic<bool> scarce_{false};
+};
+
+// Memory that is visited at random: large blocks are in huge pages, where the system has them, so that a visit misses
+// the cache at most and not the page tables, too. To be freed with std::free. Throws std::bad_alloc.
+inline void* random_access_memory(size_t size) {
+  constexpr size_t kHugePage = 2 << 20, kLine = 64;
+  const size_t alignment = size >= kHugePage ? kHugePage : kLine;
+  size = (size + alignment - 1) & ~(alignment - 1);
+  void* p = std::aligned_alloc(alignment, size);
+  if (!p) throw std::bad_alloc();
+  if (alignment == kHugePage) madvise(p, size, MADV_HUGEPAGE);  // advice: without it everything works
+  return p;
+}
+
+// For containers.
+template <class T>
+struct RandomAccess {
+  using value_type = T;
+  RandomAccess() = default;
+  template <class U>
+  RandomAccess(const RandomAccess<U>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(random_access_memory(n * sizeof(T))); }
+  void deallocate(T* p, size_t) { std::free(p); }
+  bool operator==(const RandomAccess&) const { return true; }
 };
 
 // Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.
@@ -111,8 +137,7 @@ class Arena {
     add(size);
   }
   void add(int64_t size) {
-    char* p = static_cast<char*>(std::aligned_alloc(64, (size + 63) & ~int64_t{63}));
-    if (!p) throw std::bad_alloc();
+    char* p = static_cast<char*>(random_access_memory(size));
     chunks_.push_back(p);
     at_ = p;
     end_ = p + size;

@@ -46,7 +46,8 @@ struct Work {
   virtual ~Work() = default;
   virtual Status run(int thread) = 0;
   virtual Status finish() = 0;
-  virtual int64_t more() = 0;  // would another thread find something to do?
+  virtual bool again() { return false; }  // after finish(): another round follows
+  virtual int64_t more() = 0;             // would another thread find something to do?
   std::vector<Work*> next;
   int stage = 1, waiting = 0, active = 0;
   bool exclusive = false, exhausted = false, done = false;
@@ -72,6 +73,7 @@ struct TableWork : Work {
   TableWork(Executor* executor, int id) : executor(executor), id(id) {}
   Status run(int thread) override;
   Status finish() override;
+  bool again() override;
   int64_t more() override { return prepared ? table_tasks - claimed.load() : 1; }
 
   Executor* executor;
@@ -235,6 +237,7 @@ Status PipelineWork::process(int thread) {
       if (at >= all.size()) break;
       n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
       task.rows = const_cast<JgRow**>(all.data()) + at;
+      table->prefetch(task.rows, n);
       if (chooses) {
         int kept = 0;
         for (int i = 0; i < n; i++) {
@@ -290,6 +293,12 @@ Status TableWork::finish() {
   JgTask task{};
   executor->tables[id]->finish(&task);
   return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
+}
+
+bool TableWork::again() {
+  table_tasks = executor->tables[id]->tasks();
+  claimed = 0;
+  return table_tasks > 0;
 }
 
 // ---- verbs ----
@@ -438,8 +447,12 @@ void Executor::worker(int thread) {
         status = {"memory", "the instance is out of memory"};
       }
       lock.lock();
-      remaining_--;
-      for (Work* n : w->next) n->waiting--;
+      if (status.ok() && w->again()) {
+        w->done = w->exhausted = false;
+      } else {
+        remaining_--;
+        for (Work* n : w->next) n->waiting--;
+      }
     }
     if (!status.ok() && (error_.ok() || error_.error().code == "cancelled")) {
       error_ = status;

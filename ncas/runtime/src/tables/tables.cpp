@@ -10,12 +10,22 @@ constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
+constexpr int kRanges = 64;                    // tasks of a sort at most, so that threads end together
+constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
+constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
 uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
 
 void link(uint64_t* slot, JgRow* row) {
   row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
   *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+}
+
+void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, uint32_t shift) {
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[rows[i + kAhead]->hash >> shift]);
+    link(&slots[rows[i]->hash >> shift], rows[i]);
+  }
 }
 
 }  // namespace
@@ -29,6 +39,7 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
+      sorter_(info, budget),
       gathered_(budget) {}
 
 Part* Table::part(int thread) {
@@ -58,24 +69,19 @@ JgRow* Table::new_group(Part* part, uint64_t hash) {
   auto* row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
   row->hash = hash;
   link(&part->slots[hash >> part->groups.directory.shift], row);
+  part->rows.push_back(row);
   part->groups.count++;
   return row;
 }
 
 void Table::grow(Part* part) {
-  std::vector<uint64_t> old(part->slots.size() * 4, 0);
-  old.swap(part->slots);
-  budget_->held += static_cast<int64_t>((part->slots.size() - old.size()) * sizeof(uint64_t));
+  const size_t old = part->slots.size();
+  part->slots = Slots(old * 4, 0);
+  budget_->held += static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t));
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
   g.directory = {part->slots.data(), static_cast<uint32_t>(64 - std::countr_zero(part->slots.size()))};
-  for (uint64_t slot : old) {
-    for (auto* row = reinterpret_cast<JgRow*>(slot & kPointer); row;) {
-      JgRow* next = row->next;
-      link(&part->slots[row->hash >> g.directory.shift], row);
-      row = next;
-    }
-  }
+  link_all(part->rows, part->slots.data(), g.directory.shift);
 }
 
 JgRow* Table::copy_row(Arena* arena, const JgRow* row) {
@@ -144,6 +150,7 @@ void Table::prepare() {
       break;
     }
     case Kind::kSort:
+      sorter_.start(parts_.size());
       tasks_ = static_cast<int>(parts_.size());
       break;
   }
@@ -152,13 +159,16 @@ void Table::prepare() {
 void Table::task(int i, JgTask* task) {
   switch (kind_) {
     case Kind::kJoin: {
-      const bool alone = parts_.size() == 1;
-      for (JgRow* row : parts_[i]->rows) {
-        uint64_t* slot = &slots_[row->hash >> join_.directory.shift];
-        if (alone) {
-          link(slot, row);
-          continue;
-        }
+      const auto& rows = parts_[i]->rows;
+      const uint32_t shift = join_.directory.shift;
+      if (parts_.size() == 1) {
+        link_all(rows, slots_.data(), shift);
+        break;
+      }
+      for (size_t r = 0; r < rows.size(); r++) {
+        if (r + kAhead < rows.size()) __builtin_prefetch(&slots_[rows[r + kAhead]->hash >> shift]);
+        JgRow* row = rows[r];
+        uint64_t* slot = &slots_[row->hash >> shift];
         uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
         do {
           row->next = reinterpret_cast<JgRow*>(old & kPointer);
@@ -171,13 +181,56 @@ void Table::task(int i, JgTask* task) {
       merge_partition(i, task);
       if (info_.complete) complete(merged_[i], task);
       break;
-    case Kind::kSort: {
-      auto& rows = parts_[i]->rows;
-      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
-      std::sort(rows.begin(), rows.end(), less);
-      break;
-    }
+    case Kind::kSort:
+      switch (round_) {
+        case Round::kSort:
+          return sorter_.sort(i, parts_[i]->rows);
+        case Round::kMerge:
+          return sorter_.merge(i, rows_.data());
+        case Round::kWindows:
+          return info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
+      }
   }
+}
+
+// After each round: what is small is done here, by one thread.
+void Table::finish_sort(JgTask* task) {
+  if (round_ == Round::kSort) {
+    rows_.resize(sorter_.size());
+    tasks_ = sorter_.split(kRanges);
+    round_ = Round::kMerge;
+    if (tasks_ > 1) return;
+    sorter_.merge(0, rows_.data());
+  }
+  tasks_ = 0;
+  if (round_ == Round::kWindows) return;
+  sorter_.clear();
+  const auto size = static_cast<int64_t>(rows_.size());
+  const int64_t first = std::min(size, offset_);
+  const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
+  if (last - first < size) rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
+  if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), last - first)));
+  if (!info_.windows) return;
+  round_ = Round::kWindows;
+  tasks_ = split_windows();
+  if (tasks_ > 1) return;
+  tasks_ = 0;
+  info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+}
+
+// Ranges of whole partitions.
+int Table::split_windows() {
+  const auto size = static_cast<int64_t>(rows_.size());
+  const int64_t ranges = std::clamp<int64_t>(size / kWindowRows, 1, kRanges);
+  window_bounds_.assign(1, 0);
+  for (int64_t r = 1; r < ranges; r++) {
+    int64_t at = std::max(size * r / ranges, window_bounds_.back() + 1);
+    while (at < size && info_.together(rows_[at - 1], rows_[at])) at++;
+    if (at >= size) break;
+    window_bounds_.push_back(at);
+  }
+  window_bounds_.push_back(size);
+  return static_cast<int>(window_bounds_.size()) - 1;
 }
 
 // What is made of the values of groups whose rows are all there.
@@ -204,7 +257,7 @@ void Table::merge_partition(int p, JgTask* task) {
   int64_t rows = 0;
   for (auto& part : parts_) rows += part->groups.count;
   const int parts = 1 << partition_bits_;
-  std::vector<uint64_t> slots;
+  Slots slots;
   JgDirectory directory{};
   if (parts_.size() > 1) {
     slots.assign(slots_for(rows / parts + 1), 0);
@@ -213,7 +266,9 @@ void Table::merge_partition(int p, JgTask* task) {
   result.reserve(rows / parts + 1);
   for (auto& part : parts_) {
     const size_t width = part->slots.size() / parts;
-    for (size_t s = p * width; s < (p + 1) * width; s++) {
+    const size_t last = (p + 1) * width;
+    for (size_t s = p * width; s < last; s++) {
+      if (s + kAhead < last) __builtin_prefetch(reinterpret_cast<void*>(part->slots[s + kAhead] & kPointer));
       for (auto* row = reinterpret_cast<JgRow*>(part->slots[s] & kPointer); row;) {
         JgRow* next = row->next;
         if (parts_.size() > 1) {
@@ -272,22 +327,10 @@ void Table::finish(JgTask* task) {
       }
       merged_.clear();
       break;
-    case Kind::kSort: {
-      auto less = [this](const JgRow* a, const JgRow* b) { return info_.compare(a, b) < 0; };
-      for (auto& p : parts_) {
-        const auto middle = static_cast<std::ptrdiff_t>(rows_.size());
-        rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
-        std::inplace_merge(rows_.begin(), rows_.begin() + middle, rows_.end(), less);
-      }
-      const auto size = static_cast<int64_t>(rows_.size());
-      const int64_t first = std::min(size, offset_);
-      const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
-      rows_ = std::vector<JgRow*>(rows_.begin() + first, rows_.begin() + last);
-      if (info_.skyline) rows_.resize(static_cast<size_t>(info_.skyline(rows_.data(), size)));
-      if (info_.windows) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
-      break;
-    }
+    case Kind::kSort:
+      return finish_sort(task);
   }
+  tasks_ = 0;
 }
 
 }  // namespace jg

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "jg/kernel.h"
+#include "tables/sorter.h"
 #include "tables/values.h"
 
 namespace jg {
@@ -21,13 +22,15 @@ struct TableConfig {
 // A longer chunk at the end of the list.
 JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
+using Slots = std::vector<uint64_t, RandomAccess<uint64_t>>;
+
 // One thread's part of a table.
 struct Part {
   explicit Part(Budget* budget) : arena(budget) {}
   Arena arena;
   JgGroups groups{};
-  std::vector<uint64_t> slots;          // of the groups' directory
-  std::vector<JgRow*> rows, null_rows;  // join builds and sort buffers
+  Slots slots;                          // of the groups' directory
+  std::vector<JgRow*> rows, null_rows;  // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
 };
@@ -43,6 +46,7 @@ class Table {
   void offer(Part* part, const JgRow* row);
 
   // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
+  // As long as that leaves tasks(), another round of them follows.
   void prepare();
   int tasks() const { return tasks_; }
   void task(int i, JgTask* task);
@@ -51,6 +55,13 @@ class Table {
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }
   const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
+  // Brings rows into the cache, all at once.
+  void prefetch(JgRow* const* rows, int n) const {
+    for (int i = 0; i < n; i++) {
+      __builtin_prefetch(rows[i]);
+      __builtin_prefetch(reinterpret_cast<const char*>(rows[i]) + info_.row_size - 1);
+    }
+  }
   bool matched(const JgRow* row) const { return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0; }
 
  private:
@@ -58,6 +69,8 @@ class Table {
   void shrink_to_limit(Part* part);
   JgRow* copy_row(Arena* arena, const JgRow* row);
   void merge_partition(int p, JgTask* task);
+  void finish_sort(JgTask* task);
+  int split_windows();
   void gather_chains();
   void complete(std::vector<JgRow*>& groups, JgTask* task);
 
@@ -71,7 +84,10 @@ class Table {
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<JgRow*> rows_, null_rows_;
-  std::vector<uint64_t> slots_;
+  Slots slots_;
+  Sorter sorter_;
+  enum class Round { kSort, kMerge, kWindows } round_ = Round::kSort;
+  std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
   Arena gathered_;                                    // join: rows in the order of their chains
   std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them

@@ -1,0 +1,117 @@
+"""Groups, joins, sorts and windows over tables larger than a core's cache, by several threads: DuckDB's answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import jumpgate
+from jumpgate.client.sql.connection import Connection
+
+ROWS = 300_000
+
+
+def facts() -> pa.Table:
+    """Keys of few and of many values, skewed, in long runs, NULL; texts that their first 8 bytes do not tell apart."""
+    random = np.random.default_rng(5)
+    many, few = random.integers(0, ROWS // 2, ROWS), random.integers(0, 40, ROWS)
+    skewed = np.where(random.random(ROWS) < 0.9, 7, many)
+    floats = random.choice([0.0, -0.0, math.inf, -math.inf, math.nan, 1.5, -1e300, 5e-324], ROWS) + 0.0
+    wide = [10**15 * Decimal(n) for n in random.integers(-(10**12), 10**12, ROWS).tolist()]
+    text = pc.binary_join_element_wise("a common prefix ", pa.array(many % 5000).cast(pa.string()), "")
+    short = pc.binary_join_element_wise("", pa.array(few - 20).cast(pa.string()), "")
+    nothing = random.random(ROWS) < 0.05
+    return pa.table(
+        {
+            "id": pa.array(np.arange(ROWS)),
+            "many": pa.array(many, mask=nothing),
+            "few": pa.array(few.astype(np.int32), mask=random.random(ROWS) < 0.1),
+            "skewed": pa.array(skewed),
+            "float": pa.array(floats, mask=random.random(ROWS) < 0.05),
+            "wide": pa.array(wide, pa.decimal128(38)),
+            "text": pc.if_else(pa.array(nothing), None, text),
+            "short": short,
+            "day": pa.array(many % 3000, pa.int32()).cast(pa.date32()),
+            "v": pa.array(random.integers(-1000, 1000, ROWS)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def engines(
+    tmp_path_factory: pytest.TempPathFactory, one_host: str
+) -> Iterator[tuple[Connection, duckdb.DuckDBPyConnection]]:
+    file = tmp_path_factory.mktemp("large") / "facts.parquet"
+    pq.write_table(facts(), file, row_group_size=20_000)
+    with jumpgate.connect(one_host, offload="always") as connection, duckdb.connect() as duck:
+        connection.register("facts", file)
+        duck.execute(f"CREATE VIEW facts AS FROM '{file}'")
+        yield connection, duck
+
+
+#: answers have few rows, which depend on all of the facts; orders are total
+QUERIES = {
+    "many groups": "SELECT sum(s), count(*), sum(many), max(n) FROM"
+    " (SELECT many, sum(v) AS s, count(*) AS n FROM facts GROUP BY many)",
+    "groups by text": "SELECT text, sum(v) AS s, count(DISTINCT few) AS d FROM facts GROUP BY text"
+    " ORDER BY s DESC, text LIMIT 50",
+    "groups by text and number": "SELECT sum(s), count(*), min(text), max(few) FROM"
+    " (SELECT text, few, sum(v) AS s FROM facts GROUP BY text, few)",
+    "skewed groups": "SELECT skewed, count(*) AS n, sum(v) AS s FROM facts GROUP BY skewed"
+    " ORDER BY n DESC, skewed LIMIT 20",
+    "groups by a computed key": "SELECT many % 100000 AS k, count(*) AS n FROM facts GROUP BY k"
+    " ORDER BY n DESC, k LIMIT 20",
+    "join": "SELECT count(*), sum(a.v), sum(b.v) FROM facts AS a JOIN facts AS b ON a.many = b.id",
+    "join by text": "SELECT count(*), sum(b.few) FROM facts AS a"
+    " JOIN (SELECT text, min(few) AS few FROM facts GROUP BY text) AS b ON a.text = b.text",
+    "left join of a join": "SELECT count(*), count(c.v), sum(c.v) FROM facts AS a LEFT JOIN facts AS b ON a.many = b.id"
+    " LEFT JOIN facts AS c ON b.many = c.id",
+    "semi and anti": "SELECT count(*), sum(v) FROM facts WHERE many IN (SELECT id FROM facts WHERE v > 500)"
+    " AND NOT EXISTS (SELECT 1 FROM facts AS b WHERE b.id = facts.many AND b.few = 3)",
+    "full join": "SELECT count(*), count(a.id), count(b.id), sum(a.v - b.v) FROM"
+    " (SELECT * FROM facts WHERE few < 20) AS a FULL JOIN (SELECT * FROM facts WHERE few > 10) AS b ON a.id = b.many",
+    **{
+        f"rank by {order}": f"SELECT sum(r * (id % 1000)), max(r) FROM"
+        f" (SELECT id, row_number() OVER (PARTITION BY {by} ORDER BY {order}, id) AS r FROM facts)"
+        for by, order in (
+            ("few", "float DESC NULLS FIRST"), ("few", "float NULLS LAST"), ("skewed", "wide DESC"), ("text", "v DESC"),
+            ("day", "text DESC NULLS LAST, short"), ("short", "text NULLS FIRST, few DESC"),
+            ("many", "day, short DESC"),
+        )
+    },
+    "ranks with ties": "SELECT sum(r), sum(d), count(*) FROM (SELECT rank() OVER (PARTITION BY few ORDER BY v) AS r,"
+    " dense_rank() OVER (PARTITION BY few ORDER BY v) AS d FROM facts)",
+    "one partition": "SELECT sum(r * (id % 77)) FROM"
+    " (SELECT id, row_number() OVER (ORDER BY text, wide, id) AS r FROM facts)",
+    "sums over partitions": "SELECT sum(s), min(m), max(m) FROM"
+    " (SELECT sum(v) OVER (PARTITION BY many ORDER BY id) AS s, max(v) OVER (PARTITION BY text) AS m FROM facts)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_answers_are_duckdb_s(engines: tuple[Connection, duckdb.DuckDBPyConnection], query: str) -> None:
+    connection, duck = engines
+    with connection.sql(QUERIES[query]) as answer:
+        found = answer.to_arrow()
+        assert answer.jobs
+    assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(QUERIES[query]).fetchall()
+
+
+@pytest.mark.parametrize(
+    "order",
+    ("float DESC NULLS LAST, id", "wide, id DESC", "text NULLS FIRST, short DESC, id", "short, id", "few DESC, v, id"),
+)
+def test_a_whole_sort_is_duckdb_s(engines: tuple[Connection, duckdb.DuckDBPyConnection], order: str) -> None:
+    connection, duck = engines
+    text = f"SELECT id FROM facts ORDER BY {order}"
+    found = connection.sql(text).to_arrow().column(0)
+    expected = duck.execute(text).to_arrow_table().column(0)
+    assert found.combine_chunks().equals(expected.combine_chunks())
