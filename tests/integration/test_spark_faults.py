@@ -10,6 +10,8 @@ from tests.support import spark_faults
 from tests.support.spark import Spark, equal, own
 from tests.support.spark_faults import FAULTS, Fault, Trial
 
+pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
+
 
 @pytest.fixture(scope="module")
 def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
@@ -35,9 +37,8 @@ def test_results_come_to_both_executors(spark: Spark, trial: Trial, query: str) 
 def test_a_task_reads_what_another_executor_received(spark: Spark, trial: Trial) -> None:
     before = spark.fallbacks
     one = spark.session.table("faults").coalesce(1).selectExpr("k", "length(s) n", "rand() r").where("r >= 0")
-    assert one.rdd.getNumPartitions() == 1
     found = one.selectExpr("count(*)", "sum(k)", "sum(n)").collect()
-    assert equal(found, own(spark.session, spark_faults.STREAM))
+    assert equal(found, own(spark.session, "select count(*), sum(k), sum(length(s)) from faults"))
     assert spark.fallbacks == before
 
 

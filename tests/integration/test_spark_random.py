@@ -13,6 +13,8 @@ QUERIES = 60
 #: of those that have an answer
 OFFLOADED_MIN = 0.6
 
+pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
+
 
 @pytest.fixture(scope="module")
 def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:

@@ -19,6 +19,8 @@ from tests.support.spark_tpcds import FORMATS, Outcome, comparing
 QUERIES = range(1, 100)
 OFFLOADED_MIN = 0.95
 
+pytestmark = pytest.mark.timeout(900)  # a JVM starts, and much is compiled
+
 
 @pytest.fixture(scope="module")
 def outcomes(

@@ -41,6 +41,11 @@ def unlike(found: pa.Table, expected: pa.Table, ordered: bool = False, types: bo
     return _bags(ours, theirs)
 
 
+def strange(found: pa.Table, expected: pa.Table) -> str:
+    """Which rows of `found` are not among those expected, in words; empty if all are."""
+    return _bags(rows(plain(found)), rows(plain(expected)))
+
+
 def rows(table: pa.Table) -> list[Row]:
     """Rows as tuples of Python values; zero columns give empty tuples."""
     columns = [_values(column) for column in table.columns]

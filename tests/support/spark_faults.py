@@ -26,9 +26,12 @@ EXECUTORS = 2
 #: for an executor to be there again
 RESTART_TIMEOUT_S = 60.0
 #: enough to be interrupted amid them
-ROWS = 600_000
+ROWS = 300_000
 #: rand() stays with Spark, to which all rows are sent
-STREAM = "select count(*), sum(k), sum(length(s)) from (select k, s, rand() r from faults) where r >= 0"
+STREAM = (
+    "select count(*), sum(k), sum(length(s)) from (select k, s, rand() r from "
+    "(select k, s from faults union all select k + 1, s from faults)) where r >= 0"
+)
 #: a small result
 AGGREGATE = "select k % 7, count(*), max(s) from faults group by 1"
 

@@ -137,6 +137,13 @@ def test_constants_that_are_compared_have_one_zero(frontend: Frontend, condition
     assert not planned.as_text
 
 
+def test_names_of_aggregates_stay(frontend: Frontend) -> None:
+    text = "SELECT k, max(CASE f WHEN 1e0 THEN k WHEN -0e0 THEN 3 END) FROM t GROUP BY k HAVING count(*) > 1"
+    planned = frontend.plan(text, (), TABLES)
+    assert planned.schema.names[1] == "max(CASE t.f WHEN Float64(1) THEN t.k WHEN Float64(-0) THEN Int64(3) END)"
+    assert "Float64(0)" in planned.shown and not planned.as_text
+
+
 @pytest.mark.parametrize(
     "text",
     [

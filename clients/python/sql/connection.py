@@ -106,10 +106,9 @@ class Connection:
         ):
             table = file_table(name, source, format, schema, options)
             if table.read is not None and not table.is_converted:
-                if has_encrypted_columns(table.read.files):
-                    table = replace(table, closed=True)
-                else:
-                    table = replace(table, schema=local.parquet_schema(self.local, table.read))
+                closed = has_encrypted_columns(table.read.files)
+                known = table.schema if closed else local.parquet_schema(self.local, table.read)
+                table = replace(table, schema=known, closed=closed)
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 

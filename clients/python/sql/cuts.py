@@ -225,8 +225,9 @@ def _stand_in(place: pb.Plan, node: Node, number: int, schema: pa.Schema) -> Non
 
 
 def _numbered(schema: pa.Schema) -> pa.Schema:
-    """The schema with names that do not repeat: its own, which `arrow_field` tells, or numbers."""
-    if len(set(schema.names)) == len(schema):
+    """The schema with names that do not repeat: its own, which `arrow_field` tells, or numbers where these repeat or
+    are to be changed."""
+    if len(set(schema.names)) == len(schema) and not any(common.GIVEN in name for name in schema.names):
         return pa.schema([pa.field(field.name, field.type) for field in schema])
     return pa.schema([pa.field(f"c{i}", f.type) for i, f in enumerate(schema)])
 

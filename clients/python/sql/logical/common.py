@@ -10,7 +10,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.mending import within
 from jumpgate.client.sql.logical.nodes import below
 
-_GIVEN, _KEPT = "__common_expr_", "__planned_expr_"
+GIVEN, _KEPT = "__common_expr_", "__planned_expr_"
 #: operators of which the encoding here does not have all names
 _UNKNOWN = frozenset((None, "unnest", "distinct_on", "repartition", "view"))
 
@@ -22,5 +22,5 @@ def rename(plan: pb.Plan) -> None:
         return
     for node in plans:
         for message in within(getattr(node, node.WhichOneof("kind") or "")):
-            if isinstance(message, pb.Column | pb.Alias) and _GIVEN in message.name:
-                message.name = message.name.replace(_GIVEN, _KEPT)
+            if isinstance(message, pb.Column | pb.Alias) and GIVEN in message.name:
+                message.name = message.name.replace(GIVEN, _KEPT)

@@ -76,14 +76,20 @@ def mended(node: Node) -> LogicalPlan | None:
         return False
 
     mend(node, plan, note)
-    odd = [constant for constant, value in zip(found, _values(node, found), strict=True) if constant.is_odd(value)]
-    if all(constant.compared for constant in odd):
-        changed = [floats.canonical(constant.expr, constant.type) for constant in odd]
+    odd = [constant.is_odd(value) for constant, value in zip(found, _values(node, found), strict=True)]
+    if all(constant.compared for constant, is_odd in zip(found, odd, strict=True) if is_odd):
+        following = iter(odd)
+
+        def change(message: Message, types: Types, _: bool) -> bool:
+            these = [constant for constant in _constants(message, types) if next(following)]
+            for constant in these:
+                floats.canonical(constant.expr, constant.type)
+            return bool(these)
+
+        changed = mend(node, plan, change)
     else:
-        changed = [floats.normalise(node, plan)]
-    if not any(changed):
-        return None
-    return LogicalPlan.from_bytes(node.context, plan.SerializeToString())
+        changed = floats.normalise(node, plan)
+    return LogicalPlan.from_bytes(node.context, plan.SerializeToString()) if changed else None
 
 
 def _constants(outer: Message, types: Types) -> Iterator[_Constant]:

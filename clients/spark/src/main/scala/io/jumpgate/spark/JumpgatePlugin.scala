@@ -43,8 +43,9 @@ private object JumpgateDriver {
 private final class JumpgateExecutor extends ExecutorPlugin {
   override def init(context: PluginContext, extra: JavaMap[String, String]): Unit = {
     JumpgateExecutor.driver = context
-    JumpgateExecutor.results = new Results(context.hostname, StorageMemory)
-    context.ask(Receivers.serve(context.executorID, context.hostname, JumpgateExecutor.results))
+    val host = Receivers.host
+    JumpgateExecutor.results = new Results(host, StorageMemory)
+    context.ask(Receivers.serve(context.executorID, host, JumpgateExecutor.results))
   }
 
   override def shutdown(): Unit = if (JumpgateExecutor.results != null) JumpgateExecutor.results.close()
@@ -60,7 +61,7 @@ object JumpgateExecutor {
   @volatile private var driver: PluginContext = _
 
   private[spark] def fetch(executor: String, frame: Fetch): Option[FrameCopy] =
-    driver.ask(FetchFrom(executor, frame)).asInstanceOf[Option[FrameCopy]]
+    Receivers.fetched(driver.ask(FetchFrom(executor, frame)))
 
   private[spark] def isRunning(job: String): Boolean = driver.ask(IsRunning(job)).asInstanceOf[Boolean]
 }

@@ -59,11 +59,13 @@ final class Receiver(override val rpcEnv: RpcEnv, results: Results) extends Isol
   }
 
   private def answer(context: RpcCallContext)(value: => Any): Unit =
-    context.reply(Message.write(try Right(value) catch { case e: JumpgateException => Left(e) }))
+    context.reply(Message.answer(value))
 }
 
 private object Message {
   def write(value: Any): Array[Byte] = Utils.serialize(value)
+
+  def answer(value: => Any): Array[Byte] = write(try Right(value) catch { case e: JumpgateException => Left(e) })
 
   def read[T](bytes: Array[Byte]): T = Utils.deserialize[T](bytes, getClass.getClassLoader)
 }
@@ -107,9 +109,19 @@ object Receivers {
   def tell(receiver: Register, request: ReceiverRequest[Unit]): Unit =
     receiver.receiver.ask[Array[Byte]](Message.write(request), Soon)
 
-  /** For a task on another executor than the one that received the partition. */
-  def fetch(executor: String, request: Fetch): Option[FrameCopy] =
+  /** For a task on another executor than the one that received the partition: the answer as bytes. */
+  def fetch(executor: String, request: Fetch): Array[Byte] = Message.answer {
     ask(Option(known.get(executor)).getOrElse(throw lost(executor, null)), request)
+  }
+
+  /** On an executor: what [[fetch]] answered. Raises JumpgateException. */
+  def fetched(bytes: AnyRef): Option[FrameCopy] = answer(bytes.asInstanceOf[Array[Byte]])
+
+  /** By which an executor is reached; one that is not the driver listens to no requests of others, so its blocks say it. */
+  def host: String = {
+    val env = SparkEnv.get
+    Option(env.rpcEnv.address).fold(env.blockManager.blockManagerId.host)(_.host)
+  }
 
   /** On an executor: starts to answer. */
   def serve(executor: String, host: String, results: Results): Register = {
