@@ -53,7 +53,7 @@ class TlsSocket(socket.socket):
         view, got = memoryview(memory), 0
         while got < len(view):
             try:
-                got += self._tls.read(len(view) - got, view[got:])  # type: ignore[arg-type, operator]
+                got += self._tls.read(len(view) - got, view[got:])  # type: ignore[operator]
             except ssl.SSLWantReadError:
                 if not self._take():
                     break
