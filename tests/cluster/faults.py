@@ -1,0 +1,204 @@
+"""Rounds of one fault each, at a moment of a job's life that the seed chooses: what its client gets, and what follows.
+
+A round is survived if the job gives the right answer, or within BOUND_S of the fault one typed error that names the
+host; if the same dataflow, run again with retries, is right at once without that host; and if the host is used again
+once the fault is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.cluster.lab import QUERIES, RIGHT, Lab, Service, agents_of, line
+from tests.cluster.sshd import Server
+
+#: from a fault to the error, and what a busy machine adds
+BOUND_S, BUSY_S = 5.0, 3.0
+RECOVERY_S = 60.0
+CACHE_BYTES = 64 << 20
+#: errors that say what happened to a host
+CODES = {"instance_failed", "unreachable", "timed_out", "build"}
+
+
+class Round(NamedTuple):
+    """What happened in one round; `wrong` is empty if it was survived."""
+
+    seed: int
+    fault: str
+    host: str
+    delay_s: float
+    seconds: float
+    outcome: str
+    wrong: str
+
+
+class Faults:
+    """A service and workers, of which one has a fault at a time."""
+
+    def __init__(self, lab: Lab, workers: int = 3) -> None:
+        self._lab = lab
+        self.workers: dict[str, Server] = {}
+        for number in range(1, workers + 1):
+            name = f"worker{number}"
+            cache = lab.folder / name / "cache"
+            cache.mkdir(parents=True)
+            _run("mount", "-t", "tmpfs", "-o", f"size={CACHE_BYTES}", "tmpfs", cache)
+            self.workers[name] = lab.worker(name)
+        self._service: Service = lab.serve(lab.config(*self.workers))
+        self._client = lab.here.start(
+            sys.executable, QUERIES, self._service.address, lab.folder, "0", "-", stdin=subprocess.PIPE
+        )
+        self._shapes = 1
+        self._kinds = {
+            "agent killed": self._kill_agent,
+            "zygote killed": self._kill_zygote,
+            "instance killed": self._kill_instance,
+            "host stopped": self._stop,
+            "host cut off": self._cut_off,
+            "disk full": self._fill_disk,
+        }
+        for _ in range(2):  # everything is started and compiled
+            assert self._ask("medium", 0)["rows"] == RIGHT
+        self._usual_s = self._ask("medium", 0)["seconds"]
+
+    def close(self) -> None:
+        assert self._client.stdin is not None
+        self._client.stdin.close()
+        for server in self.workers.values():
+            for pid in server.machine.pids():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+        self._service.end()
+        for server in self.workers.values():
+            for pid in server.left():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            _run("umount", "--lazy", server.cache)
+
+    def round(self, seed: int) -> Round:
+        """One fault."""
+        chance = random.Random(seed)
+        name, host = chance.choice(list(self._kinds)), chance.choice(list(self.workers))
+        delay_s = chance.uniform(0.0, 1.2 * self._usual_s)
+        if name == "disk full":  # which only a new program needs
+            self._shapes += 1
+        flow = f"new{self._shapes}" if name == "disk full" else "medium"
+        happened: list[float] = []
+        fault = self._kinds[name](self.workers[host])
+
+        def strike() -> None:
+            with contextlib.suppress(StopIteration):
+                next(fault)
+            happened.append(time.monotonic())
+
+        timer = threading.Timer(delay_s, strike)
+        timer.start()
+        found = self._ask(flow, 0)
+        ended = time.monotonic()
+        timer.join()
+        seconds = max(0.0, ended - happened[0])
+        wrong = _judge(found, host, seconds)
+        if not wrong and name != "disk full":
+            again = self._ask("medium", 2)
+            wrong = "" if again.get("rows") == RIGHT else f"run again: {again}"
+        for _ in fault:  # it goes away
+            pass
+        wrong = wrong or self._recover()
+        return Round(seed, name, host, delay_s, seconds, found.get("error", "right"), wrong)
+
+    def _recover(self) -> str:
+        deadline = time.monotonic() + RECOVERY_S
+        while time.monotonic() < deadline:
+            found = self._ask("short", 2)
+            if found.get("rows") != RIGHT:
+                return f"afterwards: {found}"
+            if found["hosts"] == sorted(self.workers):
+                return ""
+            time.sleep(0.2)
+        return f"not used again after {RECOVERY_S:g} s: {sorted(set(self.workers) - set(found['hosts']))}"
+
+    def _ask(self, flow: str, retries: int) -> dict[str, Any]:
+        assert self._client.stdin is not None
+        self._client.stdin.write(f"{flow} {retries}\n")
+        self._client.stdin.flush()
+        first = json.loads(line(self._client))
+        return dict(json.loads(line(self._client))) if "started" in first else first
+
+    # ---- faults: what happens, and after `yield` how it ends ----
+
+    def _kill_agent(self, server: Server) -> Iterator[None]:
+        _kill(agents_of(server.machine))
+        yield
+
+    def _kill_zygote(self, server: Server) -> Iterator[None]:
+        _kill(_named(server, "jghost"))
+        yield
+
+    def _kill_instance(self, server: Server) -> Iterator[None]:
+        """As the system does for lack of memory."""
+        _kill(_named(server, "jg "))
+        yield
+
+    def _stop(self, server: Server) -> Iterator[None]:
+        stopped = server.machine.pids()
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        yield
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+    def _cut_off(self, server: Server) -> Iterator[None]:
+        server.machine.cut_off()
+        yield
+        server.machine.reconnect()
+
+    def _fill_disk(self, server: Server) -> Iterator[None]:
+        filler = server.cache / "filler"
+        with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+            while file.write(b"\0" * 65536):
+                pass
+        yield
+        filler.unlink()
+
+
+def _judge(found: dict[str, Any], host: str, seconds: float) -> str:
+    if "error" not in found:
+        return "" if found["rows"] == RIGHT else f"a wrong answer: {found['rows']}"
+    if found["error"] not in CODES:
+        return f"an unclear error: {found}"
+    if host not in (found["host"] or "") and f"'{host}'" not in found["message"]:
+        return f"the error does not name {host}: {found}"
+    return "" if seconds <= BOUND_S + BUSY_S else f"took {seconds:.1f} s: {found}"
+
+
+def _named(server: Server, prefix: str) -> list[int]:
+    found = []
+    for pid in server.machine.pids():
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().startswith(prefix):
+                found.append(pid)
+    return found
+
+
+def _kill(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stderr}"

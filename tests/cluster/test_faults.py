@@ -1,0 +1,47 @@
+"""A few rounds of faults, by seed (`./dev bench hosts` runs hundreds)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jumpgate.codegen import toolchain
+from jumpgate.testing.leaks import wait_until
+from tests.cluster.faults import Faults
+from tests.cluster.lab import Lab
+from tests.cluster.network import Network, permitted
+from tests.cluster.sshd import installed
+
+pytestmark = [
+    pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2"),
+    pytest.mark.skipif(not installed(), reason="sshd is not installed (openssh-server)"),
+    pytest.mark.timeout(900),
+]
+ROUNDS = 8
+#: JUMPGATE_FAULT_SEED=N runs other rounds
+SEED = int(os.environ.get("JUMPGATE_FAULT_SEED", "0"))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[Lab]:
+    toolchain.runtime()  # before anybody's time is limited
+    network = Network()
+    try:
+        yield Lab(network, tmp_path)
+    finally:
+        network.close()
+
+
+def test_faults_are_survived(lab: Lab) -> None:
+    faults = Faults(lab)
+    try:
+        rounds = [faults.round(seed) for seed in range(SEED, SEED + ROUNDS)]
+    finally:
+        faults.close()
+    assert not [r for r in rounds if r.wrong]
+    assert len({r.fault for r in rounds}) > 2
+    for server in faults.workers.values():
+        assert wait_until(lambda s=server: not s.left(), 30)
