@@ -105,9 +105,10 @@ class Connection:
             isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
         ):
             table = file_table(name, source, format, schema, options)
-            if table.read is not None and not table.is_converted:
-                closed = has_encrypted_columns(table.read.files)
-                known = table.schema if closed else local.parquet_schema(self.local, table.read)
+            files = table.read
+            if files is not None and not table.is_converted:
+                closed = has_encrypted_columns(files.files)
+                known = table.schema if closed else local.parquet_schema(self.local, files)
                 table = replace(table, schema=known, closed=closed)
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
