@@ -26,8 +26,8 @@ public final class ColumnarFrame implements Frame {
   }
 
   /**
-   * A frame of bytes that were copied from another one's buffer, in memory of its own. Raises {@code protocol} where they
-   * are no such columns.
+   * A frame of bytes that were copied from another one's buffer, in memory of its own. Raises {@code protocol} where
+   * they are no such columns.
    */
   public static ColumnarFrame of(Descriptor descriptor, byte[] payload, int rows) {
     BufferPool pool = new BufferPool(MemoryAccount.UNLIMITED);
