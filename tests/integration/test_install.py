@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from jumpgate import spark
 from jumpgate.codegen import toolchain
-from tests.support import jvm
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK_JARS = Path("clients/spark/python/jars")
@@ -47,8 +47,8 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         if (ROOT / name).is_file():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             (source / name).write_bytes((ROOT / name).read_bytes())
-    jvm.maven("package", "-DskipTests")
-    shutil.copytree(ROOT / SPARK_JARS, source / SPARK_JARS)
+    (source / SPARK_JARS).mkdir(parents=True)
+    shutil.copy(spark.jar(), source / SPARK_JARS)  # which `./dev jvm` has built
     subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
     return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
 

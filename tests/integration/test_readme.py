@@ -59,7 +59,7 @@ def test_spark_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Jumpgate [" in done.stdout and "operators (100 %) offloaded" in done.stdout
-    assert len(re.findall(r"^\w+ #\d+\t\d+\.\d\d$", done.stdout, re.MULTILINE)) == 5, done.stdout
+    assert len(re.findall(r"^[\w ]+ #\d+\t\d+\.\d\d$", done.stdout, re.MULTILINE)) == 5, done.stdout
     assert "Spark computes what Jumpgate should have" not in done.stderr
 
 
