@@ -42,13 +42,14 @@ class Range:
 @dataclass(frozen=True)
 class Footer:
     """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told. Of a file
-    with `encrypted` columns nothing but the schema and the rows is known."""
+    with `encrypted` columns nothing but the schema and the rows is known. int96: some timestamps have 96 bits."""
 
     path: str
     schema: Schema
     rows: int
     column_bytes: dict[str, int] = field(compare=False)
     encrypted: bool = field(default=False, kw_only=True)
+    int96: bool = field(default=False, kw_only=True)
     _range: Callable[[str], Range] = field(compare=False, repr=False)
     _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
 
@@ -168,7 +169,10 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
     sizes = {f.name: sum(g.column(i).total_compressed_size for g in groups for i in leaves) for f, leaves in columns}
     known = {f.name: (leaves.start, f.type) for f, leaves in columns}
-    return Footer(path, schema, metadata.num_rows, sizes, lambda name: _parquet_range(groups, *known[name]))
+    int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
+    return Footer(
+        path, schema, metadata.num_rows, sizes, lambda name: _parquet_range(groups, *known[name]), int96=int96
+    )
 
 
 def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:

@@ -102,9 +102,10 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
     )
 
 
-def has_encrypted_columns(files: tuple[str, ...]) -> bool:
-    """Of Parquet files. Raises FileUnreadable, MalformedData."""
-    return bool(_answers.to(_Question("encrypted", files, tuple(map(file_state, files)), ())))
+def closed_to_datafusion(files: tuple[str, ...]) -> bool:
+    """Whether DataFusion would read these Parquet files otherwise, or not at all: columns are encrypted, or timestamps
+    have 96 bits, which it takes for other moments where they do not fit 64. Raises FileUnreadable, MalformedData."""
+    return bool(_answers.to(_Question("closed", files, tuple(map(file_state, files)), ())))
 
 
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:

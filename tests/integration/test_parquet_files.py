@@ -129,8 +129,14 @@ def test_int96_far_from_today(tmp_path: Path) -> None:
         found = connection.sql("SELECT arrow_cast(x, 'Int64') AS x FROM t", offload="never").to_arrow()
     assert found["x"].to_pylist() == expected
     late = int96(tmp_path / "late.parquet", (2_440_588 + 106_751_991, 14_454_775_808_000))
-    with pytest.raises(Overflow, match=r"column 'x': a timestamp does not fit 64 bits in microseconds"):
+    fits_not = r"column 'x': a timestamp does not fit 64 bits in microseconds"
+    with pytest.raises(Overflow, match=fits_not):
         scan(late, x=t.timestamp)
+    with jumpgate.connect() as connection:
+        connection.register("late", late)
+        for offload in ("always", "auto", "never"):
+            with pytest.raises(Overflow, match=fits_not):
+                connection.sql("SELECT max(x) FROM late", offload=offload).to_arrow()
 
 
 def test_unsigned_integers_of_64_bits_are_decimals(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.relations import Reader
 from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
-from jumpgate.converters.probe import check_pages, has_encrypted_columns, infer_schema
+from jumpgate.converters.probe import check_pages, closed_to_datafusion, infer_schema
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
@@ -107,7 +107,7 @@ class Connection:
             table = file_table(name, source, format, schema, options)
             files = table.read
             if files is not None and not table.is_converted:
-                closed = has_encrypted_columns(files.files)
+                closed = closed_to_datafusion(files.files)
                 known = table.schema if closed else local.parquet_schema(self.local, files)
                 table = replace(table, schema=known, closed=closed)
             return self.tables.add(table)
