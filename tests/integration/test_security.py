@@ -123,6 +123,7 @@ def test_every_call_wants_the_token() -> None:
     calls = {
         "Submit": pb.SubmitRequest(), "Execute": pb.ExecuteRequest(), "Cancel": pb.CancelRequest(),
         "Describe": pb.DescribeRequest(job_id="latest"), "List": pb.ListRequest(), "Explain": pb.ExplainRequest(),
+        "Look": pb.LookRequest(),
     }  # fmt: skip
     try:
         assert {m.name for m in pb.DESCRIPTOR.services_by_name["Jumpgate"].methods} == set(calls)
