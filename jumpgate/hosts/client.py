@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import ssl
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +55,8 @@ class Instance:
             try:
                 await asyncio.wait((asking, self.ended), return_when=asyncio.FIRST_COMPLETED)
                 if not self.ended.done():
-                    asking.result()
+                    with contextlib.suppress(InstanceFailed, NotFound):  # it died just now, as `ended` is about to say
+                        asking.result()
                 await asyncio.wait((self.ended,))
             finally:
                 asking.cancel()

@@ -116,10 +116,10 @@ def sabotaged(fault: Fault, executors: Any) -> Iterator[tuple[str, list[Fault]]]
             await asyncio.to_thread(strike)
         return await prepare(*arguments)
 
-    async def executed(id: str) -> AsyncGenerator[Event, None]:
+    async def executed(id: str, client: str = "") -> AsyncGenerator[Event, None]:
         if fault.phase == "execute" and fault.victim != "instance":
             await asyncio.to_thread(strike)
-        async with contextlib.aclosing(execute(id)) as events:
+        async with contextlib.aclosing(execute(id, client)) as events:
             async for event in events:
                 at = {"configuring": "execute", "running": "stream", "done": "commit"}.get(event.state)
                 if at == fault.phase:
