@@ -51,9 +51,9 @@ FIGURES: dict[str, tuple[float, dict[str, str]]] = {
     "join_vs_best": (
         1.1,
         {
-            "small": "SELECT name, sum(v) s FROM facts JOIN small ON k100 = id GROUP BY name",
-            "medium": "SELECT grade, sum(v) s FROM facts JOIN medium ON k1e5 = id GROUP BY grade",
-            "large": "SELECT grade, sum(v) s FROM facts JOIN large ON k5e6 = id GROUP BY grade",
+            "small": "SELECT name, sum(v) s FROM facts JOIN small ON k100 = small.id GROUP BY name",
+            "medium": "SELECT grade, sum(v) s FROM facts JOIN medium ON k1e5 = medium.id GROUP BY grade",
+            "large": "SELECT grade, sum(v) s FROM facts JOIN large ON k5e6 = large.id GROUP BY grade",
             "semi": "SELECT k100, sum(v) s FROM facts"
             " WHERE k5e6 IN (SELECT id FROM large WHERE grade < 3) GROUP BY k100",
             "string key": "SELECT grade, sum(v) s FROM facts JOIN large ON s5e6 = code GROUP BY grade",
