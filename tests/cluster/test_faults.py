@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from jumpgate.codegen import toolchain
 from jumpgate.testing.leaks import wait_until
 from tests.cluster.faults import Faults
 from tests.cluster.lab import Lab
-from tests.cluster.network import Network, permitted
+from tests.cluster.network import permitted
 from tests.cluster.sshd import installed
 
 pytestmark = [
@@ -23,16 +20,6 @@ pytestmark = [
 ROUNDS = 8
 #: JUMPGATE_FAULT_SEED=N runs other rounds
 SEED = int(os.environ.get("JUMPGATE_FAULT_SEED", "0"))
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    toolchain.runtime()  # before anybody's time is limited
-    network = Network()
-    try:
-        yield Lab(network, tmp_path)
-    finally:
-        network.close()
 
 
 def test_faults_are_survived(lab: Lab) -> None:

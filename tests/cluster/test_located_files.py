@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jumpgate.codegen import toolchain
 from tests.cluster.lab import Lab, Service, line
-from tests.cluster.network import Network, permitted
+from tests.cluster.network import permitted
 from tests.cluster.sshd import installed
 
 pytestmark = [
@@ -34,16 +31,6 @@ with connect(sys.argv[1]) as session:
         except JumpgateError as error:
             print(json.dumps({"error": error.code, "message": error.message}))
 """
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    toolchain.runtime()  # before anybody's time is limited
-    network = Network()
-    try:
-        yield Lab(network, tmp_path)
-    finally:
-        network.close()
 
 
 def ask(lab: Lab, service: Service, *expressions: str) -> list[Any]:

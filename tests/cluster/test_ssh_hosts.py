@@ -9,7 +9,6 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,23 +17,13 @@ import pytest
 from jumpgate.codegen import cache, toolchain
 from jumpgate.testing.leaks import wait_until
 from tests.cluster.lab import RIGHT, Lab, agents_of, line
-from tests.cluster.network import Network, permitted
+from tests.cluster.network import permitted
 from tests.cluster.sshd import Client, installed
 
 pytestmark = [
     pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2"),
     pytest.mark.skipif(not installed(), reason="sshd is not installed (openssh-server)"),
 ]
-
-
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    toolchain.runtime()  # before anybody's time is limited
-    network = Network()
-    try:
-        yield Lab(network, tmp_path)
-    finally:
-        network.close()
 
 
 def test_two_hosts_share_a_query_and_nothing_is_left_of_it(lab: Lab) -> None:

@@ -206,7 +206,6 @@ def _fact(rows: int) -> pa.Table:
     unique = pc.sort_indices(pc.random(rows, initializer=3)).cast(pa.int64())
     notes = pc.binary_join_element_wise("note ", _numbers(4, rows, 100_003).cast(pa.string()), "")
     few = pc.subtract(keys, pc.multiply(pc.divide(keys, 100), 100))
-    # a number of cents is the decimal's own representation
     price = pc.multiply(prices.cast(pa.decimal128(19)), pa.scalar(Decimal("0.01"))).cast(pa.decimal128(7, 2))
     return pa.table({"k": keys, "q": few, "u": unique, "note": notes, "price": price})
 

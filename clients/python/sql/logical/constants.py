@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.mending import project
-from jumpgate.client.sql.logical.nodes import Name, Node, inputs, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Name, Node, placed
 from jumpgate.dataflow.aggregates import COMOMENTS
 
 #: aggregate → its arguments, y and x, of which a constant makes it NULL
@@ -28,10 +28,7 @@ class Varying:
 
 def find(node: Node, plan: pb.Plan) -> Iterator[Varying]:
     """Aggregations with such calls in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    places = [*inputs(plan)]
-    if node.nests:
-        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
-    for child, place in zip((*node.children, *node.subqueries), places, strict=True):
+    for child, place in placed(node, plan):
         yield from find(child, place)
     if node.kind == "aggregate":
         calls = {i: call for i, expr in enumerate(plan.aggregate.measures) if (call := _call(expr)).name in _VARYING}

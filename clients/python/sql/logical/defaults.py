@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.mending import project
-from jumpgate.client.sql.logical.nodes import Name, Node, inputs, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Name, Node, placed
 from jumpgate.client.sql.logical.types import write_schema
 
 _OFFSETS = ("lag", "lead")
@@ -31,10 +31,7 @@ class Defaulted:
 
 def find(node: Node, plan: pb.Plan) -> Iterator[Defaulted]:
     """Windows with such functions in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    places = [*inputs(plan)]
-    if node.nests:
-        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
-    for child, place in zip((*node.children, *node.subqueries), places, strict=True):
+    for child, place in placed(node, plan):
         yield from find(child, place)
     if node.kind == "window":
         calls = {i: call for i, expr in enumerate(plan.window.exprs) if _has_default(call := _call(expr))}

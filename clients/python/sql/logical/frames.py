@@ -15,7 +15,7 @@ from jumpgate.client.sql import moving
 from jumpgate.client.sql.errors import InvalidSql
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.mending import Types, project
-from jumpgate.client.sql.logical.nodes import Name, Node, inputs, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Name, Node, placed
 
 #: counts of rows in a partition: up to a row, up to the end of its frame, in the frame
 POSITIONS = ("at", "end", "rows")
@@ -36,10 +36,7 @@ class Moving:
 
 def find(node: Node, plan: pb.Plan) -> Iterator[Moving]:
     """Windows with such functions in `plan`, which is the node's encoding or a copy of it; inner ones first."""
-    places = [*inputs(plan)]
-    if node.nests:
-        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
-    for child, place in zip((*node.children, *node.subqueries), places, strict=True):
+    for child, place in placed(node, plan):
         yield from find(child, place)
     if node.kind == "window":
         types = Types(node)

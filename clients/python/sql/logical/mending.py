@@ -8,7 +8,7 @@ import pyarrow as pa
 from google.protobuf.message import Message
 
 from jumpgate.client.sql.logical import plan_pb2 as pb
-from jumpgate.client.sql.logical.nodes import Name, Node, flat_name, inputs, qualify, subquery_exprs
+from jumpgate.client.sql.logical.nodes import Name, Node, flat_name, placed, qualify
 
 _ARITHMETIC = frozenset(("Plus", "Minus", "Multiply", "Divide", "Modulo"))
 
@@ -79,10 +79,7 @@ def mend(node: Node, plan: pb.Plan, change: Change) -> bool:
                 changed = True
                 if position is not None and isinstance(outer, pb.Expr):
                     _named(outer, node.names[position])
-    places = [*inputs(plan)]
-    if node.nests:
-        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
-    for child, place in zip((*node.children, *node.subqueries), places, strict=True):
+    for child, place in placed(node, plan):
         changed |= mend(child, place, change)
     return changed
 

@@ -158,6 +158,14 @@ def subquery_exprs(plan: Plan) -> Iterator[Expr]:
             stack.extend(v for v in (value if field.is_repeated else (value,)) if not isinstance(v, Plan))
 
 
+def placed(node: Node, plan: Plan) -> Iterator[tuple[Node, Plan]]:
+    """The node's children and subqueries, each with its place in `plan`, the node's encoding or a copy of it."""
+    places = [*inputs(plan)]
+    if node.nests:
+        places += [expr.subquery.plan.plan for expr in subquery_exprs(plan)]
+    yield from zip((*node.children, *node.subqueries), places, strict=True)
+
+
 def below(plan: Plan) -> Iterator[Plan]:
     """The plan and all plans below it, subqueries included; inner ones first."""
     for inner in inputs(plan):
