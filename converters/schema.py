@@ -213,7 +213,7 @@ def _add_json(column: _Column, value: Any, depth: int = 0) -> None:
 
 
 def _of_csv(files: Sequence[str], options: Mapping[str, str]) -> dict[str, _Column]:
-    header = options.get("header", "true") == "true"
+    header = options.get("header") != "false"
     skip = options.get("on_error") == "skip"
     ragged = options.get("ragged") == "null"
     null = options.get("null", "")

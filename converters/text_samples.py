@@ -121,7 +121,7 @@ def _csv_columns(file: str, pieces: list[str], options: dict[str, str]) -> dict[
     records = [r for line in lines if (r := _record(file, line + end, options)) is not None]
     if not records:
         return {}
-    header = options.get("header", "true") == "true"
+    header = options.get("header") != "false"
     names = [f.text if header else f"column{i}" for i, f in enumerate(records[0])]
     rows = [r for r in records[header:] if len(r) == len(names)]
     return {name: [None if r[i].text == null else r[i].text for r in rows] for i, name in enumerate(names)}

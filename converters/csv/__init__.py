@@ -8,7 +8,7 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.schema import csv_schema
-from jumpgate.converters.text import ENCODING, ON_ERROR
+from jumpgate.converters.text import ENCODING, ON_ERROR, VALUES
 from jumpgate.converters.text_samples import csv_row_count, csv_sample
 from jumpgate.dataflow.formats import Format, Option, Speeds
 
@@ -45,7 +45,7 @@ def _duckdb(files: str, columns: str, options: Mapping[str, str]) -> str:
     skip = ", ignore_errors = true" if options.get("on_error") == "skip" else ""
     return (
         f"read_csv({files}, columns = {columns}, auto_detect = false, allow_quoted_nulls = false, "
-        f"header = {options.get('header', 'true')}, "
+        f"header = {options.get('header') != 'false'}, "
         f"delim = {quoted('delimiter', ',')}, quote = {quoted('quote', chr(34))}, nullstr = {quoted('null', '')}{skip})"
     )
 
@@ -59,11 +59,12 @@ CSV = Format(
     options=(
         Option("delimiter", ",", problem=_no_letter),
         Option("quote", '"', problem=_no_letter),
-        Option("header", "true", ("true", "false")),
+        Option("header", "true", ("true", "false", "skip")),
         Option("null", ""),
         Option("ragged", "error", ("error", "null")),
         ENCODING,
         ON_ERROR,
+        VALUES,
     ),
     self_describing=False,
     columnar=False,

@@ -3,7 +3,9 @@
 // converted for the rows that survived.
 //
 // Values: unquoted text that equals the option `null` (empty if not given) is NULL; quoted text never is, except that
-// nothing between quotes is NULL in a column that is not text. Numbers and dates may have blanks around them.
+// nothing between quotes is NULL in a column that is not text. Numbers and dates may have blanks around them. If values
+// are to be exact, each has its type's one notation, blank lines are no rows, quotes hold neither nothing, nor quotes,
+// backslashes or line ends, of which readers make different things, and lines hold no carriage returns.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -12,6 +14,7 @@
 #include "common/column_room.h"
 #include "csv/layout.h"
 #include "csv/records.h"
+#include "text/exact.h"
 #include "text/line_chunks.h"
 #include "text/values.h"
 
@@ -43,7 +46,8 @@ class CsvSource : public Source {
 
 class CsvWorker : public SourceWorker {
  public:
-  explicit CsvWorker(CsvSource* source) : source_(source), ragged_(source->dialect.ragged) {
+  explicit CsvWorker(CsvSource* source)
+      : source_(source), ragged_(source->dialect.ragged), exact_(source->dialect.exact) {
     for (const ColumnSpec& c : source->options.columns) rooms_.push_back(columnar::make_room(c.type));
     cols_.resize(rooms_.size());
     rows_.reserve(JG_BATCH_ROWS);
@@ -141,6 +145,7 @@ class CsvWorker : public SourceWorker {
   // Rows of the piece, until the batch is full.
   Status take_rows() {
     for (; record_ < count_ && rows() < JG_BATCH_ROWS; record_++) {
+      if (exact_ && csv::is_blank(text_of(record_))) continue;
       if (records_.fields(record_) != layout_->fields) [[unlikely]] {
         if (is_blank(records_, record_)) continue;
         if (!has_fields(records_, record_)) {
@@ -148,6 +153,11 @@ class CsvWorker : public SourceWorker {
           records_.skipped++;
           continue;
         }
+      }
+      if (exact_ && !is_unambiguous(record_)) {
+        return input_->at_line("malformed", records_.offset() + records_.ends()[records_.first(record_)] + 1,
+                               "a quoted field holds a quote, a backslash or the end of a line, or there is a carriage "
+                               "return within the line, and values are to be exact");
       }
       rows_.push_back(records_.first(record_));
       if (ragged_) widths_[rows() - 1] = records_.fields(record_);
@@ -157,6 +167,32 @@ class CsvWorker : public SourceWorker {
       }
     }
     return {};
+  }
+
+  // Of a record of the piece, all of its fields.
+  std::string_view text_of(int record) const {
+    const int32_t* ends = records_.ends() + records_.first(record);
+    const char* start = records_.data() + ends[0] + 1;
+    return {start, static_cast<size_t>(ends[records_.fields(record)] - ends[0] - 1)};
+  }
+
+  // Whether all readers of CSV find the same fields in a record.
+  bool is_unambiguous(int record) const {
+    std::string_view text = text_of(record);
+    if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
+    if (text.find('\r') != text.npos) return false;
+    const char quote = source_->dialect.quote;
+    if (text.find(quote) == text.npos) return true;
+    const int32_t* ends = records_.ends() + records_.first(record);
+    for (int k = 0; k < records_.fields(record); k++) {
+      const char* start = records_.data() + ends[k] + 1;
+      std::string_view v(start, ends[k + 1] - ends[k] - 1);
+      if (v.empty() || v[0] != quote) continue;
+      if (v.back() == '\r') v.remove_suffix(1);
+      v = v.substr(1, v.size() - 2);
+      if (v.find(quote) != v.npos || v.find_first_of("\\\n") != v.npos) return false;
+    }
+    return true;
   }
 
   // Whether a record has as many fields as it should.
@@ -207,7 +243,7 @@ class CsvWorker : public SourceWorker {
       const int i = sel ? sel[k] : k;
       int64_t number;
       if (numbers && source_->dialect.null.empty() && text::short_decimal(field(c, i), spec.scale, &number) &&
-          number < limit && number > -limit) {
+          number < limit && number > -limit && (!exact_ || text::is_exact(spec, field(c, i)))) {
         out[i] = number;
         valid[i] = 1;
         continue;
@@ -234,12 +270,14 @@ class CsvWorker : public SourceWorker {
                       : quoted || is_text ? !quoted && v == source_->dialect.null
                                           : v.empty() || v == source_->dialect.null;
     rooms_[c].valid[i] = 1;
+    if (exact_ && quoted && v.empty()) return Parse::kWrong;
     if (null || (v.empty() && !is_text)) {
       rooms_[c].valid[i] = 0;
       if (is_text) reinterpret_cast<JgStr*>(rooms_[c].data)[i] = {"", 0};
       return spec.nullable ? Parse::kOk : Parse::kWrong;
     }
     if (spec.type == JG_STRING && !is_utf8(v)) return Parse::kWrong;
+    if (exact_ && !text::is_exact(spec, v)) return Parse::kWrong;
     return text::store(spec, v, rooms_[c].data, i);
   }
 
@@ -269,7 +307,7 @@ class CsvWorker : public SourceWorker {
   }
 
   CsvSource* source_;
-  const bool ragged_;
+  const bool ragged_, exact_;
   Records records_;
   const Layout* layout_ = nullptr;
   std::unique_ptr<text::Input> input_;

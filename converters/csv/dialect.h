@@ -9,8 +9,10 @@ namespace jg::csv {
 struct Dialect {
   char delimiter = ',', quote = '"';
   bool header = true;        // the first record has the columns' names
+  bool named = true;         // and columns are found by these
   bool skip_errors = false;  // malformed rows are counted and left out
   bool ragged = false;       // fields that a record lacks at its end are NULL
+  bool exact = false;        // what other readers take for other fields or values is an error
   std::string null;          // unquoted text that means NULL
   char line_end = '\n';      // of one file: '\r' where no LF follows them
 
@@ -18,9 +20,10 @@ struct Dialect {
     for (const auto& [name, value] : options) {
       if (name == "delimiter" && !value.empty()) delimiter = value[0];
       if (name == "quote" && !value.empty()) quote = value[0];
-      if (name == "header") header = value == "true";
+      if (name == "header") header = value != "false", named = value == "true";
       if (name == "on_error") skip_errors = value == "skip";
       if (name == "ragged") ragged = value == "null";
+      if (name == "values") exact = value == "exact";
       if (name == "null") null = value;
     }
   }

@@ -94,7 +94,17 @@ char line_end_of(std::string_view text, char quote, bool to_file_end) {
   return to_file_end ? '\n' : 0;
 }
 
+// Whether whoever reads lines finds the record in one, and does not pass it over.
+bool is_line(std::string_view record) {
+  if (!record.empty() && record.back() == '\r') record.remove_suffix(1);
+  return !is_blank(record) && record.find_first_of("\r\n") == record.npos;
+}
+
 }  // namespace
+
+bool is_blank(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) <= ' '; });
+}
 
 std::string_view unquoted(std::string_view text, char quote, std::string* room) {
   if (text.size() < 2 || text[0] != quote) return text;
@@ -148,7 +158,14 @@ Status Layouts::read_header(text::Input* input, Layout* out) {
     }
     if (size > text::kLineBytesMax) return too_long(*input, mark);
   }
-  if (!dialect_->header || found.records.empty()) {
+  std::string_view header;
+  if (dialect_->header && !found.records.empty()) {
+    header = {text.data() + mark, static_cast<size_t>(found.ends[found.records[0]])};
+    out->data_begin = std::min(out->size, mark + static_cast<int64_t>(header.size()) + 1);
+    if (dialect_->exact && !is_line(header))
+      return input->at_line("malformed", mark, "the first line is empty, or the header goes on behind it");
+  }
+  if (!dialect_->named || header.data() == nullptr) {
     out->fields = static_cast<int>(options_->file_columns.size());
     out->places = options_->positions;
     return {};
@@ -161,7 +178,6 @@ Status Layouts::read_header(text::Input* input, Layout* out) {
     if (k + 1 == found.records[0] && !name.empty() && name.back() == '\r') name.remove_suffix(1);
     names.emplace_back(unquoted(name, dialect_->quote, &room));
   }
-  out->data_begin = std::min(out->size, mark + found.ends[found.records[0]] + 1);
   return place_columns(input->path(), names, out);
 }
 

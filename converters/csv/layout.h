@@ -55,6 +55,9 @@ class Layouts {
   std::vector<File> files_;
 };
 
+// Whether a line has blanks and control characters alone.
+bool is_blank(std::string_view line);
+
 // A field's text without its quotes: `text` itself, or `room`, where quotes inside it are unescaped.
 std::string_view unquoted(std::string_view text, char quote, std::string* room);
 

@@ -12,12 +12,9 @@ from typing import Any
 
 from jumpgate.converters import writing
 from jumpgate.converters.schema import json_schema
-from jumpgate.converters.text import ENCODING, ON_ERROR
+from jumpgate.converters.text import ENCODING, ON_ERROR, VALUES
 from jumpgate.converters.text_samples import json_row_count, json_sample
-from jumpgate.dataflow.formats import Format, Option, Speeds
-
-#: `exact`: only text, dates and times are in quotes, and an integer has no point and no exponent
-VALUES = Option("values", "convert", ("convert", "exact"))
+from jumpgate.dataflow.formats import Format, Speeds
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "simdjson.h"
+#include "text/exact.h"
 #include "text/values.h"
 
 namespace jg::json {
@@ -44,9 +45,10 @@ class Unescaper {
   simdjson::dom::parser parser_;
 };
 
-// Whether a number is written as one of the column's type: 3.0 is no integer.
+// Whether a scalar without quotes is written as one of the column's type: 3.0 is no integer, 12 no text.
 inline bool is_exact(const ColumnSpec& spec, std::string_view v) {
-  return spec.type == JG_BOOL || spec.type > JG_I64 || v.find_first_of(".eE") == std::string_view::npos;
+  if (spec.type >= JG_I8 && spec.type <= JG_I64) return v.find_first_of(".eE") == std::string_view::npos;
+  return spec.type == JG_F32 ? text::is_exact_float(v) : spec.type < JG_DATE;
 }
 
 // Writes the scalar with raw text `v`, not null, into row `i` of `data`. unescape(&text) puts what the raw text of a
@@ -63,6 +65,7 @@ Parse store_token(const ColumnSpec& spec, std::string_view v, void* data, int i,
   if (exact && spec.type < JG_DATE) return Parse::kWrong;
   v = v.substr(1, v.size() - 2);
   if (v.find('\\') != std::string_view::npos && !unescape(&v)) return Parse::kWrong;
+  if (exact && !text::is_exact(spec, v)) return Parse::kWrong;
   return text::store(spec, v, data, i);
 }
 

@@ -8,8 +8,8 @@ from jumpgate import spark
 
 
 @click.command("spark-jar")
-@click.option("--spark", "version", type=click.Choice(spark.VERSIONS), default=spark.VERSIONS[0], show_default=True,
-              help="The version of Spark and of Scala.")  # fmt: skip
+@click.option("--spark", "version", type=click.Choice(spark.VERSIONS), default="",
+              help="The version of Spark and of Scala; that of the installed PySpark, else the newest.")  # fmt: skip
 def command(version: str) -> None:
     """Print the path of the plugin's jar, for spark-sql, spark-submit and pyspark.
 

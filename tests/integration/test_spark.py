@@ -22,7 +22,7 @@ from jumpgate.tpcds.data import generate
 from tests.support.spark import Spark, equal, own, tpcds_table
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
-FORMATS = ("parquet", "orc", "json")
+FORMATS = ("parquet", "orc", "json", "csv")
 
 #: name → text
 QUERIES = {
@@ -85,6 +85,39 @@ def test_what_spark_reads_otherwise_is_left_to_spark(spark: Spark, session: Spar
     before = spark.fallbacks
     assert [r[0] for r in session.sql("select a from odd").collect()] == [1, None, None, None]
     assert spark.fallbacks == before + 1
+
+
+def test_csv_as_spark_reads_it(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
+    """By position, whatever the header says; what Spark may read otherwise is left to it."""
+    plain = "x|y\n1|'a|b'\n \n2|\n|c\n"
+    for name, text, fallbacks in [
+        ("plain", plain, 0), ("escaped", plain + "3|'a\\'b'\n", 1), ("doubled", plain + "3|'a''b'\n", 1),
+        ("empty", plain + "3|''\n", 1), ("short", plain + "3\n", 1), ("wide", plain + "3|d|e\n", 1),
+        ("number", plain + "3.0|d\n", 1), ("lines", plain + "3|'d\ne'\n", 1),
+    ]:  # fmt: skip
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.csv").write_text(text)
+        table = (
+            session.read.schema("a int, b string").options(header="true", sep="|", quote="'").csv(str(tmp_path / name))
+        )
+        table.createOrReplaceTempView("t")
+        before = spark.fallbacks
+        assert equal(session.sql("select a, b from t").collect(), own(session, "select a, b from t")), name
+        assert spark.fallbacks == before + fallbacks, name
+
+
+def test_options_of_text_files_that_are_spark_s_own(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1,x\n")
+    for option in (
+        {"nullValue": "x"},
+        {"comment": "#"},
+        {"multiLine": "true"},
+        {"dateFormat": "dd.MM.yy"},
+        {"sep": "::"},
+    ):
+        frame = session.read.schema("a int, b string").options(**option).csv(str(tmp_path))
+        plan: Any = frame._jdf.queryExecution().executedPlan()
+        assert "Jumpgate [" not in plan.toString(), option
 
 
 def test_an_error_of_a_query_is_spark_s(session: SparkSession) -> None:

@@ -58,9 +58,9 @@ class Spark:
 
 def tpcds_table(session: SparkSession, folder: Path, table: str, format: str) -> DataFrame:
     reader = session.read.format(format)
-    if format == "json":
+    if format in ("json", "csv"):
         columns = [f"{f.name} {_sql(f.type)}" for f in TPCDS.schema(table)]
-        reader = reader.schema(", ".join(columns))
+        reader = reader.schema(", ".join(columns)).options(**({"header": "true"} if format == "csv" else {}))
     return reader.load(f"{folder}/{format}/{table}.{format}")
 
 

@@ -3,15 +3,15 @@ package io.jumpgate.spark
 import io.jumpgate.explain.Coverage
 import io.jumpgate.spark.exec.JumpgateExec
 import io.jumpgate.spark.plan.{JumpgateStrategy, Summary}
-import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.{ColumnarToRowExec, InputAdapter, SparkPlan, WholeStageCodegenExec}
+import org.apache.spark.sql.jumpgate.Shims
 import scala.jdk.CollectionConverters._
 
 /** Extends EXPLAIN by what is offloaded, and the reasons for the rest. */
-final class JumpgateExplain extends ExtendedExplainGenerator {
+final class JumpgateExplain extends Shims.ExplainGenerator {
   override def title: String = "Jumpgate"
 
   override def generateExtendedInfo(plan: SparkPlan): String = JumpgateExplain.coverage(plan).text

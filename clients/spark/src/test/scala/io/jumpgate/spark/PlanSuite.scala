@@ -4,7 +4,8 @@ import io.jumpgate.dataflow.{Dialect, Operator}
 import io.jumpgate.spark.exec.JumpgateExec
 import io.jumpgate.spark.plan.{Dialects, PlanTranslator}
 import java.nio.file.{Files, Path}
-import org.apache.spark.sql.classic.{DataFrame, SparkSession}
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.jumpgate.Shims.{Dataset, SparkSession}
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 import scala.jdk.CollectionConverters._
@@ -14,7 +15,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
   private var spark: SparkSession = _
 
   override def beforeAll(): Unit = {
-    spark = SparkSession
+    spark = org.apache.spark.sql.SparkSession
       .builder()
       .master("local[1]")
       .config("spark.plugins", classOf[JumpgatePlugin].getName)
@@ -24,6 +25,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
       .config("spark.ui.enabled", "false")
       .config("spark.sql.warehouse.dir", Files.createTempDirectory("warehouse").toString)
       .getOrCreate()
+      .asInstanceOf[SparkSession]
     val folder = Files.createTempDirectory("tables")
     spark
       .sql(
@@ -38,7 +40,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   override def afterAll(): Unit = spark.stop()
 
-  private def query(sql: String): DataFrame = spark.sql(sql).asInstanceOf[DataFrame]
+  private def query(sql: String): Dataset[Row] = spark.sql(sql).asInstanceOf[Dataset[Row]]
 
   /** The dataflow of a whole query. */
   private def offloaded(sql: String): Operator =
@@ -123,9 +125,10 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
   test("a division by zero is what Spark makes of it") {
     val sql = "select i / i from t"
     def dialect = Dialects.of(query(sql).queryExecution.optimizedPlan).divisionByZero
-    assert(dialect == "error")
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try assert(dialect == "null")
+    try Seq("true" -> "error", "false" -> "null").foreach { case (ansi, expected) =>
+      spark.conf.set("spark.sql.ansi.enabled", ansi)
+      assert(dialect == expected)
+    }
     finally spark.conf.unset("spark.sql.ansi.enabled")
   }
 

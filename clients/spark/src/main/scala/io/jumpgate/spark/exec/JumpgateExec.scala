@@ -9,11 +9,11 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition, UnknownPartitioning}
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{
   LeafExecNode, RDDScanExec, RowToColumnarExec, SQLExecution, ScalarSubquery => ExecutedSubquery, SparkPlan}
 import org.apache.spark.sql.jumpgate.Sessions
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import scala.jdk.CollectionConverters._
@@ -115,7 +115,7 @@ case class JumpgateExec(
     val root = new PlanTranslator(classic)(plan).fold(
       refusal => throw new JumpgateException(refusal.reason.code.text, refusal.reason.sentence),
       identity)
-    Submissions.result(classic, plan, root, if (ordered) 1 else partitions)
+    Submissions.result(classic, plan, root, partitions)
   }
 
   /** The plan with the results of its subqueries. */
@@ -141,10 +141,7 @@ case class JumpgateExec(
 
   private def classic: SparkSession = session
 
-  private def partitions: Int = Settings.Partitions(conf) match {
-    case 0 => sparkContext.defaultParallelism.max(1)
-    case n => n
-  }
+  private def partitions: Int = JumpgateExec.partitions(classic, logical)
 }
 
 object JumpgateExec {
@@ -152,6 +149,15 @@ object JumpgateExec {
     val inner = plan.collect { case p => p.expressions.flatMap(ExpressionTranslator.subqueries) }.flatten.distinct
     JumpgateExec(plan.output, plan, inner, isOrdered(plan), whole = plan.isInstanceOf[ReturnAnswer])
   }
+
+  /** Into how many a plan's result is received. */
+  def partitions(session: SparkSession, plan: LogicalPlan): Int =
+    if (isOrdered(plan)) 1
+    else
+      Settings.Partitions(session.sessionState.conf) match {
+        case 0 => session.sparkContext.defaultParallelism.max(1)
+        case n => n
+      }
 
   /** Whether the order of the result's rows means something, also by columns that it does not have. */
   private def isOrdered(plan: LogicalPlan): Boolean = plan match {

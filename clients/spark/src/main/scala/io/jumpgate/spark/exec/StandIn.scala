@@ -3,8 +3,8 @@ package io.jumpgate.spark.exec
 import io.jumpgate.spark.JumpgateExecutor
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.jumpgate.Shims
 import org.apache.spark.{Partition => SparkPartition, SparkContext, SparkException, TaskContext}
-import scala.concurrent.ExecutionContext
 import scala.util.Failure
 
 /**
@@ -37,9 +37,9 @@ private[spark] object StandIn {
     val action =
       context.submitJob[Unit, Unit, Unit](new StandInRDD(context, job), _ => (), Seq(0), (_, _) => (), ())
     action.onComplete {
-      case Failure(e: SparkException) if e.getCondition == Cancelled => cancelled(e)
+      case Failure(e: SparkException) if Shims.condition(e) == Cancelled => cancelled(e)
       case _ =>
-    }(ExecutionContext.parasitic)
+    }(Threads.same)
   }
 
   def end(job: String): Unit = running.remove(job)

@@ -4,13 +4,13 @@ import io.jumpgate.JumpgateException
 import io.jumpgate.client.{Job, JumpgateClient}
 import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
 import io.jumpgate.spark.plan.Dialects
-import io.jumpgate.v1.SubmitRequest
+import io.jumpgate.v1.{Dataflow, SubmitRequest}
 import java.util.UUID
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.jumpgate._
 import scala.concurrent.duration._
-import scala.concurrent.{Await, ExecutionContext, Promise}
+import scala.concurrent.{Await, Promise}
 import scala.jdk.CollectionConverters._
 import scala.util.{Failure, Success}
 
@@ -62,7 +62,7 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
     val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
     val running = client.execute(job.id, _ => ())
     try {
-      incoming.values.foreach(_.failed.foreach(_ => running.cancel())(ExecutionContext.parasitic))
+      incoming.values.foreach(_.failed.foreach(_ => running.cancel())(Threads.same))
       running.await()
       val received = incoming.map { case (receiver, all) => receiver -> Await.result(all, Submission.LastFrames) }
       val done = System.nanoTime()
@@ -84,16 +84,19 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
 
   private def drop(): Unit = Receivers.all.foreach(Receivers.tell(_, Drop(name)))
 
-  private def request(addresses: Seq[String]): SubmitRequest = {
-    val spread = if (addresses.size == 1) Partitioning.SINGLE else Partitioning.roundRobin(addresses.size)
-    val dataflow = root.send(addresses.asJava, spread, Layout.COLUMNAR).request(Dialects.of(plan))
-    SubmitRequest.newBuilder().setDataflow(dataflow).setText(text).build()
-  }
+  private def request(addresses: Seq[String]): SubmitRequest =
+    SubmitRequest.newBuilder().setDataflow(Submission.dataflow(plan, root, addresses)).setText(text).build()
 }
 
-private object Submission {
+private[spark] object Submission {
   /** What is still on its way when the job has ended. */
   val LastFrames: Duration = 60.seconds
 
   private val threads = Threads.named("jumpgate-job")
+
+  /** `root` is the plan's; a partition of its rows goes to each address. */
+  def dataflow(plan: LogicalPlan, root: Operator, addresses: Seq[String]): Dataflow = {
+    val spread = if (addresses.size == 1) Partitioning.SINGLE else Partitioning.roundRobin(addresses.size)
+    root.send(addresses.asJava, spread, Layout.COLUMNAR).request(Dialects.of(plan))
+  }
 }

@@ -1,19 +1,19 @@
 package io.jumpgate.spark.plan
 
 import io.jumpgate.JumpgateException
-import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
+import io.jumpgate.dataflow.Operator
 import io.jumpgate.explain.{Code, Reason}
 import io.jumpgate.spark.Settings
-import io.jumpgate.spark.exec.Submissions
+import io.jumpgate.spark.exec.{JumpgateExec, Submission, Submissions}
 import io.jumpgate.v1.{ExplainRequest, Speeds}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.jdk.CollectionConverters._
 
 /** Whether a part of a query is worth to be offloaded: the service estimates both, with Spark's speeds. */
 private object Decision {
   /** Seconds of a core for a unit of each kind of work (jumpgate/nca/speeds.py), as Spark takes them. */
-  private val Spark: Map[String, java.lang.Double] = Map[String, Double](
+  private val Spark: Map[String, java.lang.Double] = Map(
     "job" -> 0.15, // a query: planning, code generation, the first tasks
     "scan json byte" -> 8e-9,
     "scan csv byte" -> 6e-9,
@@ -33,10 +33,10 @@ private object Decision {
     "group large" -> 300e-9,
     "measure" -> 6e-9,
     "sort" -> 40e-9,
-    "window" -> 150e-9).view.mapValues(Double.box).toMap
+    "window" -> 150e-9).map { case (kind, seconds) => kind -> Double.box(seconds) }
 
   /** Where a dataflow is not sent to: it is only estimated. */
-  private val Nowhere = java.util.List.of("127.0.0.1:1")
+  private val Nowhere = "127.0.0.1:1"
 
   /** Why not, if it is not. */
   def against(session: SparkSession, plan: LogicalPlan, root: Operator): Option[Reason] = {
@@ -45,7 +45,8 @@ private object Decision {
     if (Settings.Offload(conf) == "always") None
     else {
       val speeds = Speeds.newBuilder().putAllSeconds(Spark.asJava).setCores(session.sparkContext.defaultParallelism)
-      val dataflow = root.send(Nowhere, Partitioning.SINGLE, Layout.COLUMNAR).request(Dialects.of(plan))
+      // to as many places as a result, whose plan is remembered
+      val dataflow = Submission.dataflow(plan, root, Seq.fill(JumpgateExec.partitions(session, plan))(Nowhere))
       val request = ExplainRequest.newBuilder().setDataflow(dataflow).setElsewhere(speeds).setEstimateOnly(true).build()
       try {
         val estimate = Submissions.client(conf).explain(request).getEstimate

@@ -6,8 +6,8 @@ import io.jumpgate.spark.exec.JumpgateExec
 import org.apache.spark.sql.catalyst.expressions.{Attribute, NamedExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{ProjectExec, SparkPlan, SparkStrategy}
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 
 /** Plans the largest parts of a query that one request can say. Spark asks it first, for every operator from the root down. */
 final class JumpgateStrategy(session: SparkSession) extends SparkStrategy {

@@ -8,8 +8,8 @@ import java.util.Optional
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 

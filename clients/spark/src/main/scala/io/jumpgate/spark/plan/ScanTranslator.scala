@@ -4,17 +4,18 @@ import io.jumpgate.dataflow.{DataType => JumpgateType, Expression => Request, Fi
 import io.jumpgate.explain.Code
 import java.net.{URLDecoder, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Locale.ROOT
 import java.util.Optional
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
-import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation, LogicalRelation}
-import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
+import org.apache.spark.sql.types.{BinaryType, DataType, TimestampType}
 import scala.jdk.CollectionConverters._
 
 /** Tables of files as reads of these files. */
@@ -25,32 +26,41 @@ private final class ScanTranslator(session: SparkSession) {
   }
 
   private def read(relation: HadoopFsRelation, output: Seq[AttributeReference]): Operator = {
-    val (format, options) = formatOf(relation.fileFormat, CaseInsensitiveMap(relation.options))
+    val (format, options) = formatOf(relation)
     val partitions = relation.partitionSchema.fieldNames.toSeq
     val directories = relation.location.listFiles(Nil, Nil)
     val files = directories.flatMap(_.files.map(_.getPath))
     if (files.isEmpty) NotOffloaded(Code.SOURCE, "the table has no files")
     val paths = files.map(localPath)
     if (partitions.nonEmpty) paths.foreach(requireFolders(_, partitions))
-    val names = relation.dataSchema.fieldNames.toSet ++ partitions
-    output.find(a => !names(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
-    // moments are texts in JSON, and in ORC those of a clock, which Spark's session time zone tells
-    val (known, other) = output.partition(a => Values.hasType(a.dataType) && (a.dataType != TimestampType || format == "parquet"))
-    if (known.isEmpty) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
-    val fields = known.map(a => new Field(a.name, Values.typeOf(a.dataType)))
+    val names = relation.dataSchema.fieldNames.toSeq ++ partitions
+    output.find(a => !names.contains(a.name)).foreach(a => NotOffloaded(Code.COLUMN, s"${a.name} is not in the files"))
+    if (format == "csv" && output.map(_.name) != names) NotOffloaded(Code.COLUMN, "the columns are not in the order of the files")
+    val other = output.filterNot(a => isRead(a.dataType, format))
+    if (other.size == output.size) NotOffloaded(Code.TYPE, "no column has a type with an exact counterpart")
+    // columns of CSV files are counted
+    val read = if (format == "csv") output else output.filterNot(other.contains)
+    val fields = read.map(a => new Field(a.name, if (other.contains(a)) JumpgateType.STRING else Values.typeOf(a.dataType)))
     val folders = if (partitions.isEmpty) Map.empty else Map("partitions" -> partitions.map(encoded).mkString(","))
-    val read = Operator.read(
+    val scan = Operator.read(
       paths.asJava,
       format,
       fields.asJava,
       fields.indices.map(Int.box).asJava,
       (options ++ folders).asJava,
       Optional.empty())
-    if (other.isEmpty) read
+    if (other.isEmpty) scan
     else
       // a column of a type without a counterpart keeps its place; whatever names it is refused
-      Scope.project(read, output.map(a =>
-        a.name -> (if (other.contains(a)) Request.nullOf(JumpgateType.BOOL) else read.column(known.indexOf(a)))))
+      Scope.project(scan, output.map(a =>
+        a.name -> (if (other.contains(a)) Request.nullOf(JumpgateType.BOOL) else scan.column(read.indexOf(a)))))
+  }
+
+  /** Moments are texts in JSON and CSV, and in ORC those of a clock, which Spark's session time zone tells. */
+  private def isRead(dataType: DataType, format: String): Boolean = dataType match {
+    case TimestampType => format == "parquet"
+    case BinaryType => format == "parquet" || format == "orc"
+    case _ => Values.hasType(dataType)
   }
 
   private def localPath(path: Path): String = {
@@ -67,18 +77,19 @@ private final class ScanTranslator(session: SparkSession) {
 
   private def encoded(name: String): String = URLEncoder.encode(name, UTF_8).replace("+", " ")
 
-  private def formatOf(format: FileFormat, options: CaseInsensitiveMap[String]): (String, Map[String, String]) = {
-    def only(name: String, known: Set[String], read: Map[String, String] = Map.empty): (String, Map[String, String]) = {
-      val unknown = options.keySet.map(_.toLowerCase) -- known - "path" - "paths" - "serialization.format" - "inferschema"
+  private def formatOf(relation: HadoopFsRelation): (String, Map[String, String]) = {
+    val options = CaseInsensitiveMap(relation.options)
+    def columnar(name: String): (String, Map[String, String]) = {
+      val unknown = options.keySet.map(_.toLowerCase(ROOT)) -- Set("path", "paths", "serialization.format", "inferschema", "mergeschema")
       if (unknown.nonEmpty) NotOffloaded(Code.OPTION, s"the table's options ${unknown.toSeq.sorted.mkString(", ")} are Spark's own")
-      (name, read)
+      (name, Map.empty)
     }
-    format match {
-      case _: ParquetFileFormat => only("parquet", Set("mergeschema"))
-      case _: OrcFileFormat => only("orc", Set("mergeschema"))
-      // where Spark has NULL for a value of another type, Jumpgate fails, and Spark reads the file
-      case _: JsonFileFormat => only("json", Set.empty, Map("values" -> "exact"))
-      case _: CSVFileFormat => NotOffloaded(Code.FORMAT, "CSV is read by Spark's own rules of quotes and escapes")
+    def text = new TextOptions(options, relation.dataSchema, session.sessionState.conf)
+    relation.fileFormat match {
+      case _: ParquetFileFormat => columnar("parquet")
+      case _: OrcFileFormat => columnar("orc")
+      case _: JsonFileFormat => ("json", text.json)
+      case _: CSVFileFormat => ("csv", text.csv)
       case other => NotOffloaded(Code.FORMAT, s"$other is not read")
     }
   }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.jumpgate
 
 import io.jumpgate.JumpgateException
 import io.jumpgate.ntf.MemoryAccount
-import io.jumpgate.spark.exec.{FrameCopy, Results}
+import io.jumpgate.spark.exec.{FrameCopy, Results, Threads}
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.SparkEnv
@@ -11,7 +11,7 @@ import org.apache.spark.rpc._
 import org.apache.spark.storage.TempLocalBlockId
 import org.apache.spark.util.Utils
 import scala.concurrent.duration._
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.Future
 import scala.jdk.CollectionConverters._
 
 /** What an executor tells the driver when it starts: how to reach its receiver. */
@@ -99,11 +99,11 @@ object Receivers {
   def start(receiver: Register, request: Receive): Future[Received] =
     receiver.receiver
       .ask[Array[Byte]](Message.write(request), Forever)
-      .map(answer[Received](_))(ExecutionContext.parasitic)
+      .map(answer[Received](_))(Threads.same)
       .recover {
         case e: JumpgateException => throw e
         case e: Exception => throw lost(receiver.executor, e)
-      }(ExecutionContext.parasitic)
+      }(Threads.same)
 
   /** An executor that is gone has dropped everything. */
   def tell(receiver: Register, request: ReceiverRequest[Unit]): Unit =

@@ -1,10 +1,9 @@
 package org.apache.spark.sql.jumpgate
 
-import org.apache.spark.sql.catalyst.expressions.{Divide, EvalMode, Expression, IntegralDivide, Remainder}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.{SparkConf, SparkContext}
 
 /** What the plugin needs of Spark's sessions that is not public. */
@@ -26,13 +25,5 @@ object Sessions {
 
   /** Whether somebody may cancel the session's jobs by a group or a tag. */
   def isCancellable(session: SparkSession): Boolean =
-    session.sparkContext.getLocalProperty(SparkContext.SPARK_JOB_GROUP_ID) != null || session.getTags().nonEmpty
-
-  /** Whether a division by zero is an error, and not NULL. */
-  def failsByZero(e: Expression): Boolean = e match {
-    case d: Divide => d.evalContext.evalMode == EvalMode.ANSI
-    case d: IntegralDivide => d.evalContext.evalMode == EvalMode.ANSI
-    case d: Remainder => d.evalContext.evalMode == EvalMode.ANSI
-    case _ => false
-  }
+    session.sparkContext.getLocalProperty(SparkContext.SPARK_JOB_GROUP_ID) != null || Shims.tags(session).nonEmpty
 }
