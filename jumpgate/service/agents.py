@@ -185,7 +185,7 @@ async def _reached(host: HostConfig, config: Config) -> AgentHost:
     name = host.device.name
     token = tokens.read(host.token_file or "", f"host '{name}'")
     identity = config.identity
-    encryption = identity and identity.context(server=False)
+    encryption = None if identity is None else identity.context(server=False)
     try:
         return await AgentHost.connect(
             host.device, host_of(host.agent), int(host.agent.rpartition(":")[2]), token, encryption

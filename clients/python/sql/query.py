@@ -20,9 +20,11 @@ from jumpgate.client.sql.cuts import CUT, DATA, Cut, Split, scans
 from jumpgate.client.sql.explain import Timings, explain_text
 from jumpgate.client.sql.frontend import Parameters, Planned
 from jumpgate.client.sql.logical import plan_pb2 as pb
+from jumpgate.converters import probe
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import check_unchanged, file_states
+from jumpgate.dataflow.operators import Read
 from jumpgate.errors import Cancelled, CannotPlace, InvalidCast, InvalidDataflow, JumpgateError
 
 if TYPE_CHECKING:
@@ -165,6 +167,12 @@ class Query:
     def session(self) -> Session:
         """The session in which its jobs run."""
         return self._connection.session
+
+    def read_bytes(self) -> float:
+        """Bytes of the rows that its jobs read, as columns in memory, as far as the files tell."""
+        reads = [node for cut in self.split.cuts for node in cut.operator.walk() if isinstance(node, Read)]
+        sizes = (probe.estimate(read.files, read.format, read.options).rows or 0.0 for read in reads)
+        return sum(rows * sum(t.width for t in read.schema.types) for rows, read in zip(sizes, reads, strict=True))
 
     def close(self) -> None:
         """Cancels what still runs; may be called twice."""
