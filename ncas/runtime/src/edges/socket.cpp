@@ -19,8 +19,8 @@
 namespace jg::net {
 namespace {
 
-// A peer whose system does not answer any more is lost after five seconds, whether we wait for it or send: one more than
-// its agent takes, whose error names the host (jumpgate/ntf/liveness.py).
+// A peer whose system does not answer any more is lost after five seconds, whether we wait for it or send: one more
+// than its agent takes, whose error names the host (jumpgate/ntf/liveness.py).
 constexpr int KEEPALIVE_IDLE_S = 3, KEEPALIVE_INTERVAL_S = 1, KEEPALIVE_PROBES = 2;
 constexpr unsigned UNANSWERED_MS = 5000;
 constexpr int REPEATS_MIN = 3;  // by when it is not one packet that was lost
