@@ -39,8 +39,8 @@ class Reference:
     """Answers queries over Arrow tables."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._tables = dict(tables)
-        self._context = _context(self._tables)
+        self.tables = dict(tables)
+        self._context = _context(self.tables)
 
     def answer(self, text: str) -> Answer:
         """Raises whatever DataFusion raises, of any class."""
@@ -81,8 +81,8 @@ class Reference:
 
     def _again(self, text: str) -> Iterator[pa.Table | None]:
         """The answers of another moment, and to rows in another order; None for an error."""
-        turned = {name: reversed_rows(table) for name, table in self._tables.items()}
-        for tables in (self._tables, turned):
+        turned = {name: reversed_rows(table) for name, table in self.tables.items()}
+        for tables in (self.tables, turned):
             other = _context(tables, partitions=1)
             try:
                 yield _result(other.sql(text))
