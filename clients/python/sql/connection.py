@@ -112,9 +112,8 @@ class Connection:
             table = file_table(name, source, format, schema, options)
             files = table.read
             if files is not None and not table.is_converted:
-                closed = closed_to_datafusion(files.files)
-                known = table.schema if closed else local.parquet_schema(self.local, files)
-                table = replace(table, schema=known, closed=closed)
+                known = None if closed_to_datafusion(files.files) else local.parquet_schema(self.local, files)
+                table = replace(table, schema=known or table.schema, closed=known is None)
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
 
