@@ -42,14 +42,15 @@ class Range:
 @dataclass(frozen=True)
 class Footer:
     """One file's footer. `column_bytes` are stored (compressed) bytes by column name, empty where not told. Of a file
-    with `encrypted` columns nothing but the schema and the rows is known. int96: some timestamps have 96 bits."""
+    with `encrypted` columns nothing but the schema and the rows is known. misread: DataFusion would read other rows or
+    values than there are, as some timestamps have 96 bits, or the file counts other rows than its row groups."""
 
     path: str
     schema: Schema
     rows: int
     column_bytes: dict[str, int] = field(compare=False)
     encrypted: bool = field(default=False, kw_only=True)
-    int96: bool = field(default=False, kw_only=True)
+    misread: bool = field(default=False, kw_only=True)
     _range: Callable[[str], Range] = field(compare=False, repr=False)
     _ranges: dict[str, Range] = field(default_factory=dict, compare=False, repr=False)
 
@@ -169,10 +170,10 @@ def _read_parquet(path: str, _mtime_ns: int, _size: int) -> Footer:
     groups = [metadata.row_group(g) for g in range(metadata.num_row_groups)]
     sizes = {f.name: sum(g.column(i).total_compressed_size for g in groups for i in leaves) for f, leaves in columns}
     known = {f.name: (leaves.start, f.type) for f, leaves in columns}
+    rows = sum(group.num_rows for group in groups)
     int96 = any(metadata.schema.column(i).physical_type == "INT96" for i in range(metadata.num_columns))
-    return Footer(
-        path, schema, metadata.num_rows, sizes, lambda name: _parquet_range(groups, *known[name]), int96=int96
-    )
+    misread = int96 or rows != metadata.num_rows
+    return Footer(path, schema, rows, sizes, lambda name: _parquet_range(groups, *known[name]), misread=misread)
 
 
 def columns_of(schema: Any, arrow: Any) -> list[tuple[Field, range]]:

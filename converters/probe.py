@@ -104,7 +104,8 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
 
 def closed_to_datafusion(files: tuple[str, ...]) -> bool:
     """Whether DataFusion would read these Parquet files otherwise, or not at all: columns are encrypted, or timestamps
-    have 96 bits, which it takes for other moments where they do not fit 64. Raises FileUnreadable, MalformedData."""
+    have 96 bits, which it takes for other moments where they do not fit 64, or there are more rows than a file says.
+    Raises FileUnreadable, MalformedData."""
     return bool(_answers.to(_Question("closed", files, tuple(map(file_state, files)), ())))
 
 

@@ -34,7 +34,7 @@ VERBS: Mapping[str, Callable[..., Any]] = {
     "estimate": statistics.estimate,
     "column": statistics.column,
     "selection": selection.selection,
-    "closed": lambda files: any((footer := parquet_footer(file)).encrypted or footer.int96 for file in files),
+    "closed": lambda files: any((footer := parquet_footer(file)).encrypted or footer.misread for file in files),
     "with_checksums": pages.with_checksums,
     "pages": pages.check,
 }

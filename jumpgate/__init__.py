@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 #: gRPC's handlers would start its threads again in a forked child, which ends some of those that then close their
 #: descriptors (subprocess with preexec_fn, as PySpark starts its JVM). Nothing in Jumpgate calls gRPC after a fork.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+#: its errors are ours to tell
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def connect(address: str | None = None, *, offload: str = "auto", **options: Any) -> Connection:

@@ -23,6 +23,7 @@ class LeafCursor {
     open(std::move(file), place);
     at_ = count_ = 0;
     refill();
+    if (repetition() != 0) malformed("its first entry continues a list that has not begun");
   }
   // No entry is left. Then the repetition level is 0.
   bool ended() const { return count_ == 0; }

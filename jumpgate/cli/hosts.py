@@ -19,6 +19,7 @@ from jumpgate.words import size
 if TYPE_CHECKING:
     from jumpgate.hosts.config import Config, HostConfig
     from jumpgate.hosts.remote import Found, Remote
+    from jumpgate.trust.tls import Identity
 
 T = TypeVar("T")
 
@@ -83,8 +84,12 @@ def check(context: click.Context, names: Sequence[str], config: Path | None, as_
 def start(names: Sequence[str], config: Path | None, as_json: bool) -> None:
     """Bring what is missing to hosts with `ssh`, and start agents there that stay up between services."""
 
+    from jumpgate.hosts.config import load
+
+    identity = load(config).identity
+
     def start(host: HostConfig) -> str:
-        return _over_ssh(host, lambda remote: remote.start(remote.look()))
+        return _over_ssh(host, lambda remote: remote.start(remote.look()), identity)
 
     started = _on_each(_with_ssh(names, config), start)
     _tell(as_json, [{"host": h.device.name, "address": a} for h, a in started], "agent runs at {address}")
@@ -149,10 +154,10 @@ def _on_each(hosts: Sequence[HostConfig], verb: Callable[[HostConfig], T]) -> li
         return list(zip(hosts, threads.map(verb, hosts), strict=True))
 
 
-def _over_ssh(host: HostConfig, verb: Callable[[Remote], T]) -> T:
+def _over_ssh(host: HostConfig, verb: Callable[[Remote], T], identity: Identity | None = None) -> T:
     from jumpgate.hosts.remote import Remote
 
-    remote = Remote.connect(host)
+    remote = Remote.connect(host, identity)
     try:
         return verb(remote)
     finally:

@@ -61,7 +61,6 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits: 0 done, 1 an error, 2 wrong usage, 130 interrupted."""
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # its errors are ours to tell
     words = sys.argv[1:] if arguments is None else arguments
     try:
         status: Any = cli.main(words, prog_name="jumpgate", standalone_mode=False)

@@ -139,9 +139,13 @@ def _options(given: tuple[str, ...]) -> dict[str, str]:
 
 
 def _register(connection: Any, name: str, path: str, format: str | None, options: dict[str, str]) -> None:
-    """With those of the options that the table's format has."""
+    """With those of the options that the table's format has; of files on hosts, which know it, with all."""
+    from jumpgate.dataflow import located
     from jumpgate.dataflow.files import list_files
 
+    if located.split(path)[0]:
+        connection.register(name, path, format=format, **options)
+        return
     kind = list_files(path, format)[1]
     known = [option.name for option in formats()[kind].all_options]
     connection.register(name, path, format=kind, **{n: v for n, v in options.items() if n in known})

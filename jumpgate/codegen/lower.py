@@ -35,10 +35,12 @@ from jumpgate.codegen.program import (
     Step,
     Table,
     Windows,
+    sink_expressions,
     source_columns,
     step_expressions,
 )
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import (
     Aggregate,
     Distinct,
@@ -151,9 +153,15 @@ class Lowering:
                     yield JoinFilter(key.index, step.table, field_)
 
     def _mark_early(self, pipeline: Pipeline) -> None:
-        """Columns that are needed before any row is dropped are early; the others are loaded for the survivors."""
+        """Columns that are needed before any row is dropped are early; the others are loaded for the survivors. Where
+        nobody needs any, a columnar file's rows are counted without reading one."""
         source = self.program.sources[pipeline.source[1]]
         assert isinstance(source, FileSource)
+        expressions = [*map(step_expressions, pipeline.steps), *map(sink_expressions, pipeline.sinks)]
+        if formats()[source.format].columnar and not source.bounds and not any(map(source_columns, expressions)):
+            pipeline.columns = ()
+            self.program.sources[pipeline.source[1]] = replace(source, positions=(), early=())
+            return
         first = pipeline.steps[0] if pipeline.steps else None
         used = source_columns(step_expressions(first)) if first is not None else frozenset(range(len(source.positions)))
         if isinstance(first, LimitStep) or not used:

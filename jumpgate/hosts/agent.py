@@ -322,7 +322,7 @@ async def _serve(
     try:
         port = await _unless(stop, _start(agent, listen, encryption))
         if port is not None:
-            with _registered(listen, port, token_file) if token_file or alone_s else contextlib.nullcontext():
+            with _registered(listen, port, token_file, tls) if token_file or alone_s else contextlib.nullcontext():
                 print(json.dumps({"port": port}), flush=True)
                 await _unless(stop, _alone(agent, alone_s))
     finally:
@@ -350,13 +350,14 @@ async def _alone(agent: Agent, seconds: float | None) -> None:
 
 
 @contextlib.contextmanager
-def _registered(listen: str, port: int, token_file: str | None) -> Iterator[None]:
+def _registered(listen: str, port: int, token_file: str | None, tls: str | None) -> Iterator[None]:
     """A file in the cache says, as long as this runs, where the agent is (jumpgate/hosts/far_end.py reads it)."""
     facts = {
         "pid": os.getpid(),
         "address": joined(host_of(listen), port),
         "version": jumpgate.__version__,
         "token_file": token_file and os.path.abspath(token_file),
+        "tls": tls and os.path.abspath(tls),
     }
     file = cache.folder("agents") / f"{os.getpid()}.json"
     with cache.explained():

@@ -8,7 +8,7 @@ import importlib.metadata
 import io
 import tarfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jumpgate
@@ -35,6 +35,11 @@ def folder(path: Path) -> bytes:
     """All files of a folder, without its seal, symbolic links, and what is behind them."""
     found = [p for p in sorted(path.rglob("*")) if p.is_file() and not p.is_symlink() and p.name != seal.SUFFIX]
     return _archive((str(p.relative_to(path)), p.read_bytes(), p.stat().st_mode & 0o755) for p in found)
+
+
+def secrets(files: Mapping[str, bytes]) -> bytes:
+    """Files that only their user may read."""
+    return _archive((name, content, 0o600) for name, content in files.items())
 
 
 def _files() -> Iterator[tuple[str, Path]]:

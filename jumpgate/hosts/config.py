@@ -62,6 +62,7 @@ from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
 from jumpgate.ntf.addresses import LOOPBACK, facing, host_of
+from jumpgate.trust.tls import Identity
 
 #: table → key → type
 _KEYS: dict[str, dict[str, type]] = {
@@ -168,6 +169,11 @@ class Config:
     tls: TlsConfig | None = None
     host_program: Path | None = None
 
+    @property
+    def identity(self) -> Identity | None:
+        """What this machine shows to others; None: connections are not encrypted. Raises ConfigError."""
+        return None if self.tls is None else Identity.load(self.tls.folder)
+
 
 def this_machine(name: str = "local", cores: int = 0) -> HostConfig:
     return HostConfig(Device(name, "host", cores or len(os.sched_getaffinity(0)), memory_bytes()))
@@ -211,13 +217,6 @@ def parse(data: dict[str, Any], where: str = "jumpgate.toml") -> Config:
     _differ([c.name for c in clients], "clients", where)
     for host in hosts:
         _check_agent(host, where)
-        if tls is not None and host.ssh is not None:
-            raise ConfigError(
-                f"{where}: host '{host.device.name}' has `ssh`, and agents that are started so have no certificates "
-                "yet: with [tls], start its agent by hand and name it as `agent`",
-                file=where,
-                host=host.device.name,
-            )
     hosts = reachable(hosts)
     return Config(
         hosts or local_hosts(1).hosts, devices, paths["nca"], paths["device_kind"], service, clients=clients, tls=tls

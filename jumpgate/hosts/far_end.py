@@ -152,7 +152,15 @@ def agents() -> list[dict[str, Any]]:
                 found.append(agent)
             else:
                 os.unlink(path)
+                forget(agent)
     return found
+
+
+def forget(agent: dict[str, Any]) -> None:
+    """Removes the certificate of an agent that has ended, if it was brought here."""
+    folder = agent.get("tls")
+    if folder and os.path.dirname(folder) == os.path.join(cache(), "agents"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def is_agent(pid: int) -> bool:
@@ -208,6 +216,7 @@ def stop(*pids: str) -> dict[str, Any]:
         if is_agent(agent["pid"]):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(agent["pid"], signal.SIGKILL)
+        forget(agent)
     agents()  # without the files of those
     return {"stopped": [agent["pid"] for agent in running]}
 

@@ -12,9 +12,10 @@ import json
 import platform
 import secrets
 import shlex
+import ssl
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,8 @@ from jumpgate.hosts.config import HostConfig
 from jumpgate.hosts.local import START_TIMEOUT_S
 from jumpgate.hosts.ssh import Shell
 from jumpgate.ntf.addresses import host_of, joined
+from jumpgate.trust import tls
+from jumpgate.trust.tls import Identity
 
 if TYPE_CHECKING:
     import paramiko
@@ -112,15 +115,16 @@ class Found:
 class Remote:
     """One host, over one SSH connection."""
 
-    def __init__(self, config: HostConfig, shell: Shell) -> None:
-        self.config, self.shell = config, shell
+    def __init__(self, config: HostConfig, shell: Shell, identity: Identity | None) -> None:
+        self.config, self.shell, self.identity = config, shell, identity
         self.name = config.device.name
 
     @staticmethod
-    def connect(config: HostConfig) -> Remote:
-        """Raises what Shell.connect does."""
+    def connect(config: HostConfig, identity: Identity | None) -> Remote:
+        """identity: what we show to agents there, and they to us; None: connections to them are not encrypted. Raises
+        what Shell.connect does."""
         assert config.ssh is not None
-        return Remote(config, Shell.connect(config.device.name, config.ssh))
+        return Remote(config, Shell.connect(config.device.name, config.ssh), identity)
 
     def ask(
         self,
@@ -207,13 +211,40 @@ class Remote:
         if running := self.agents(found):
             return str(running[0]["address"])
         variables = self.prepare(found)
-        started = self.ask("start", *self.command(found), variables=variables, timeout_s=START_TIMEOUT_S)
+        command = self.command(found, self.certify(found))
+        started = self.ask("start", *command, variables=variables, timeout_s=START_TIMEOUT_S)
         return joined(self.address(found), int(started["port"]))
 
-    def command(self, found: Found) -> list[str]:
+    def command(self, found: Found, tls: str | None) -> list[str]:
         """An agent that listens where the file says, else by which address SSH reached the host."""
         bind = self._said("data_bind") or str(found.facts["address"])
-        return [self.config.python, "-m", "jumpgate.hosts.agent", "--listen", joined(bind, 0)]
+        words = [self.config.python, "-m", "jumpgate.hosts.agent", "--listen", joined(bind, 0)]
+        return [*words, "--tls", tls] if tls else words
+
+    def certify(self, found: Found) -> str | None:
+        """The folder of a new certificate there, which believes whoever signed ours; None if nothing is encrypted."""
+        if self.identity is None:
+            return None
+        from jumpgate.trust import certificates  # of the extra `tls`
+
+        certificate, key = certificates.for_agent(self.address(found))
+        folder = f"{found.facts['cache']}/agents/tls-{secrets.token_hex(8)}"
+        files = {tls.CA: self.identity.ca, tls.CERTIFICATE: certificate, tls.KEY: key}
+        self.ask("unpack", folder, stdin=bundle.secrets(files))
+        return folder
+
+    def context(self, folder: str | None) -> ssl.SSLContext | None:
+        """For connections to the agent that has the certificate in that folder, which SSH vouches for."""
+        if self.identity is None or folder is None:
+            return None
+        return replace(self.identity, ca=self._text(f"{folder}/{tls.CERTIFICATE}")).context(server=False)
+
+    def token(self, agent: Mapping[str, Any]) -> str:
+        """The secret of an agent that runs there."""
+        return self._text(agent["token_file"]).decode().strip()
+
+    def _text(self, file: str) -> bytes:
+        return self.shell.run(f"cat {shlex.quote(file)}").out
 
     def address(self, found: Found) -> str:
         """Where we reach it."""
@@ -237,20 +268,30 @@ class SshAgent:
         self._remote, self._channel, self.host = remote, channel, host
 
     @staticmethod
-    async def start(config: HostConfig) -> SshAgent:
-        """Raises what keeps an agent from being used there: Unreachable, ConfigError, BuildError, NotInstalled."""
-        remote = await _aside(Remote.connect, config)
+    async def start(config: HostConfig, identity: Identity | None) -> SshAgent:
+        """identity: as Remote's. Raises what keeps an agent from being used there: Unreachable, ConfigError, BuildError
+        and NotInstalled."""
+        remote = await _aside(Remote.connect, config, identity)
         channel = None
         try:
             found = await _aside(remote.look)
             if running := await _aside(remote.agents, found):
-                address = joined(remote.address(found), int(running[0]["address"].rpartition(":")[2]))
-                shown = await _aside(remote.shell.run, f"cat {shlex.quote(running[0]['token_file'])}")
-                token = shown.out.decode().strip()
+                agent = running[0]
+                if (identity is None) != (agent.get("tls") is None):
+                    other = (
+                        "does not encrypt, and [tls] wants it" if identity else "encrypts, and there is no [tls] here"
+                    )
+                    raise ConfigError(
+                        f"host '{remote.name}': the agent that runs there {other}: `jumpgate hosts stop` ends it",
+                        host=remote.name,
+                    )
+                address = joined(remote.address(found), int(agent["address"].rpartition(":")[2]))
+                token = await _aside(remote.token, agent)
+                context = await _aside(remote.context, agent.get("tls"))
             else:
                 token = secrets.token_hex(16)
-                channel, address = await _aside(_start_ours, remote, found, token)
-            host = await _connect(config, address, token)
+                channel, address, context = await _aside(_start_ours, remote, found, token)
+            host = await _connect(config, address, token, context)
         except BaseException:
             _close(remote, channel)
             raise
@@ -271,10 +312,22 @@ class SshAgent:
         _close(self._remote, self._channel)
 
 
-def _start_ours(remote: Remote, found: Found, token: str) -> tuple[paramiko.Channel, str]:
-    """An agent whose standard input is ours."""
+def _start_ours(remote: Remote, found: Found, token: str) -> tuple[paramiko.Channel, str, ssl.SSLContext | None]:
+    """An agent whose standard input is ours, and how to connect to it. It keeps its certificate in memory."""
     variables = remote.prepare(found)
-    agent = _command([*remote.command(found), "--alone-s", str(ALONE_S)], variables)
+    certified = remote.certify(found)
+    try:
+        channel, address = _run_ours(remote, found, token, remote.command(found, certified), variables)
+        return channel, address, remote.context(certified)
+    finally:
+        if certified:
+            remote.shell.run(f"rm -rf {shlex.quote(certified)}")
+
+
+def _run_ours(
+    remote: Remote, found: Found, token: str, command: list[str], variables: Mapping[str, str]
+) -> tuple[paramiko.Channel, str]:
+    agent = _command([*command, "--alone-s", str(ALONE_S)], variables)
     folder = shlex.quote(f"{found.facts['cache']}/agents")
     script = f"mkdir -p -m 700 {folder}; exec {agent} 2>>{folder}/log"
     channel = remote.shell.start(f"exec sh -c {shlex.quote(script)}", START_TIMEOUT_S)
@@ -293,9 +346,10 @@ def _start_ours(remote: Remote, found: Found, token: str) -> tuple[paramiko.Chan
     return channel, joined(remote.address(found), int(answer["port"]))
 
 
-async def _connect(config: HostConfig, address: str, token: str) -> AgentHost:
+async def _connect(config: HostConfig, address: str, token: str, encryption: ssl.SSLContext | None) -> AgentHost:
+    port = int(address.rpartition(":")[2])
     try:
-        return await AgentHost.connect(config.device, host_of(address), int(address.rpartition(":")[2]), token)
+        return await AgentHost.connect(config.device, host_of(address), port, token, encryption)
     except Unreachable as error:
         name = config.device.name
         raise Unreachable(

@@ -21,7 +21,6 @@ from jumpgate.nca.interface import Device, Host
 from jumpgate.ntf.addresses import host_of
 from jumpgate.orchestrator.record import Phase
 from jumpgate.trust import tokens
-from jumpgate.trust.tls import Identity
 from jumpgate.v1 import dataflow_pb2
 
 #: between two attempts to reach a host that does not answer
@@ -142,7 +141,7 @@ class Agents:
     async def _connect(self, host: HostConfig) -> AgentHost:
         name = host.device.name
         if host.ssh is not None:
-            self.own[name] = await SshAgent.start(host)
+            self.own[name] = await SshAgent.start(host, self._config.identity)
             return self.own[name].host
         if host.agent is None:
             self.own[name] = await LocalAgent.start(host.device, self._config.host_program)
@@ -185,7 +184,8 @@ async def _reached(host: HostConfig, config: Config) -> AgentHost:
     assert host.agent is not None
     name = host.device.name
     token = tokens.read(host.token_file or "", f"host '{name}'")
-    encryption = None if config.tls is None else Identity.load(config.tls.folder).context(server=False)
+    identity = config.identity
+    encryption = None if identity is None else identity.context(server=False)
     try:
         return await AgentHost.connect(
             host.device, host_of(host.agent), int(host.agent.rpartition(":")[2]), token, encryption

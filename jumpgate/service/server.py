@@ -254,10 +254,11 @@ async def serve(
     )
     service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine, guard), server)  # type: ignore[no-untyped-call]
     try:
-        if local or config.tls is None:
+        identity = None if local else config.identity
+        if identity is None:
             bound = server.add_insecure_port(joined(host, port))
         else:
-            bound = server.add_secure_port(joined(host, port), _credentials(Identity.load(config.tls.folder)))
+            bound = server.add_secure_port(joined(host, port), _credentials(identity))
     except RuntimeError:
         bound = 0
     if bound == 0:

@@ -1,4 +1,5 @@
-"""Makes certificates: an authority of one's own, those of machines, and the passing one of each job."""
+"""Makes certificates: an authority of one's own, those of machines, and those that nobody signs: the passing one of
+each job, and that of an agent which is started over SSH."""
 
 from __future__ import annotations
 
@@ -72,10 +73,23 @@ def issue(authority: Path, name: str, hosts: Sequence[str], days: int = DAYS) ->
 
 def for_job() -> JobCertificate:
     """A new one; it outlives the longest job."""
+    certificate, key = _unsigned("Jumpgate job", [], days=30)
+    return JobCertificate(certificate.decode(), key.decode())
+
+
+def for_agent(host: str) -> tuple[bytes, bytes]:
+    """The certificate of an agent that is reached at this name or address, and its key; whoever is to believe it has to
+    know the certificate itself."""
+    return _unsigned("Jumpgate agent", [host], DAYS)
+
+
+def _unsigned(text: str, hosts: Sequence[str], days: int) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name("Jumpgate job")
-    certificate = _builder(name, name, key.public_key(), days=30).sign(key, hashes.SHA256())
-    return JobCertificate(certificate.public_bytes(serialization.Encoding.PEM).decode(), _pem(key).decode())
+    name = _name(text)
+    builder = _builder(name, name, key.public_key(), days)
+    if hosts:
+        builder = builder.add_extension(x509.SubjectAlternativeName(list(map(_host, hosts))), critical=False)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), _pem(key)
 
 
 def _builder(

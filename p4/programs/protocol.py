@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from jumpgate.errors import Unreachable
 
-#: a packet that was sent so often without an answer ends the job, if for some time nothing else was answered either
-SENDS_MAX, SILENCE_MAX_S = 30, 5.0
+#: a packet that was sent so often while nothing at all was answered ends the job
+SENDS_MAX = 30
 #: the least is what it may take until a host's thread gets the processor
 TIMEOUT_FIRST_S, TIMEOUT_MIN_S, TIMEOUT_MAX_S = 0.2, 0.01, 0.5
 #: the congestion window at first, and at least
@@ -32,6 +32,7 @@ class _Sent:
     sent_at: float
     timeout_at: float
     sends: int = 1
+    unanswered: int = 1  # sends since the receiver was last heard
     timeouts: int = 0  # in which the time-out doubled
 
 
@@ -50,13 +51,12 @@ class Sender:
         self.deviation = 0.0
         self.timeout = TIMEOUT_FIRST_S
         self.newest = -math.inf  # when the latest sent of the acknowledged packets was sent
-        self.heard_at: float | None = None
+        self.heard_at = -math.inf  # when the receiver last answered, if only that it has no room
         self.is_busy = False  # the receiver
         self.ended = False
 
     def due(self, now: float) -> list[int]:
         """Numbers to send now: lost ones first, then new ones as far as the windows allow; 0 is END."""
-        self.heard_at = now if self.heard_at is None else self.heard_at
         waiting = (self.oldest, 0) if self.is_busy else self.on_the_way
         out = [n for n, sent in self.on_the_way.items() if self._lost_at(sent) <= now and n in waiting]
         for number in out:
@@ -96,12 +96,13 @@ class Sender:
         self.congestion = min(self.congestion, float(self.window))
         self.oldest = min((n for n in self.on_the_way if n), default=self.next)
 
-    def busy(self) -> None:
+    def busy(self, now: float) -> None:
         """The receiver has no room: until it acknowledges something, only the oldest packet (or END) is repeated, and
         however often."""
         self.is_busy = True
+        self.heard_at = now
         for sent in self.on_the_way.values():
-            sent.sends, sent.timeouts = min(sent.sends, 2), min(sent.timeouts, 1)
+            sent.timeouts = min(sent.timeouts, 1)
 
     def _lost_at(self, sent: _Sent) -> float:
         """When the packet is taken for lost. Nothing overtakes packets while the receiver has no room."""
@@ -111,8 +112,9 @@ class Sender:
 
     def _repeat(self, number: int, now: float) -> None:
         sent = self.on_the_way[number]
-        assert self.heard_at is not None
-        if sent.sends >= SENDS_MAX and now - self.heard_at >= SILENCE_MAX_S:
+        if sent.sent_at <= self.heard_at:
+            sent.unanswered = 0
+        if sent.unanswered >= SENDS_MAX:
             what = "its end" if number == 0 else f"packet {number}"
             raise Unreachable(
                 f"flow {self.flow}: {what} was sent at least {SENDS_MAX} times without an answer. Did the switch "
@@ -126,6 +128,7 @@ class Sender:
         sent.timeouts += sent.timeout_at <= now
         sent.sent_at, sent.timeout_at = now, now + min(timeout * 2.0 ** max(sent.timeouts - 1, 0), TIMEOUT_MAX_S)
         sent.sends += 1
+        sent.unanswered += 1
 
     def _measure(self, trip: float) -> None:
         if self.mean is None:

@@ -57,20 +57,22 @@ class Lab:
         said = process.communicate(timeout=120)[0]
         return process.returncode, json.loads(said)
 
-    def serve(self, config: Path) -> Service:
-        return Service(self, config)
+    def serve(self, config: Path, shown: Mapping[str, str] | None = None) -> Service:
+        """shown: credentials of clients in their environment; without any, the service trusts the network."""
+        return Service(self, config, shown)
 
 
 class Service:
-    def __init__(self, lab: Lab, config: Path) -> None:
-        self._lab = lab
-        self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config, "--trusted-network",
+    def __init__(self, lab: Lab, config: Path, shown: Mapping[str, str] | None) -> None:
+        self._lab, self._shown = lab, shown
+        trust = () if shown else ("--trusted-network",)
+        self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config, *trust,
                                           env=lab.client.variables)  # fmt: skip
         line(self._process)
         self.address = f"{lab.here.address}:7411"
 
     def ask(self, name: str, retries: int = 0) -> subprocess.Popen[str]:
-        return self._lab.here.python(QUERIES, self.address, self._lab.folder, str(retries), name)
+        return self._lab.here.python(QUERIES, self.address, self._lab.folder, str(retries), name, env=self._shown)
 
     def answer(self, name: str, retries: int = 0) -> dict[str, Any]:
         process = self.ask(name, retries)

@@ -21,8 +21,15 @@ pytestmark = [
 #: with what a client's machine does: `sales` of both hosts joined with `items` of one
 CLIENT = """
 import json, sys
+import jumpgate
 from jumpgate.client import col, connect, count, sum_
 from jumpgate.errors import JumpgateError
+
+def sql(text, offload, tables, **options):
+    with jumpgate.connect(sys.argv[1], offload=offload) as connection:
+        for name, paths in tables.items():
+            connection.register(name, paths, **options)
+        return connection.sql(text).to_pylist()
 
 with connect(sys.argv[1]) as session:
     for expression in sys.argv[2:]:
@@ -69,4 +76,17 @@ def test_files_of_single_hosts(lab: Lab) -> None:
     assert nobody["error"] == "not_found" and "worker1, worker2" in nobody["message"]
     assert missing["error"] == "io" and "on host 'worker2'" in missing["message"]
     assert fewer["error"] == "cannot_place" and "worker2" in fewer["message"]
+    tables = {
+        "sales": [f"file://{name}{data}/sales*" for name in names],
+        "items": f"file://worker1{data}/items.parquet",
+    }
+    text = "SELECT name, sum(x) AS s, initcap(name) AS t FROM sales JOIN items USING (k) GROUP BY name ORDER BY name"
+    *answers, given = ask(
+        lab,
+        service,
+        *(f"sql({text!r}, {mode!r}, {tables!r})" for mode in ("always", "never", "auto")),
+        f"sql('SELECT 1', 'auto', {tables!r}, schema={{'k': 'int64'}})",
+    )
+    assert answers == [{"ok": [{"name": "a", "s": 1, "t": "A"}, {"name": "b", "s": 2, "t": "B"}]}] * 3
+    assert given["error"] == "invalid_dataflow" and "leave `schema` out" in given["message"]
     service.end()

@@ -16,9 +16,10 @@ import pytest
 
 from jumpgate.codegen import cache, toolchain
 from jumpgate.testing.leaks import wait_until
+from jumpgate.trust import certificates, tokens
 from tests.cluster.lab import RIGHT, Lab, agents_of, line
 from tests.cluster.network import permitted
-from tests.cluster.sshd import Client, installed
+from tests.cluster.sshd import Client, Server, installed
 
 pytestmark = [
     pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2"),
@@ -103,6 +104,47 @@ def test_agents_that_stay_up(lab: Lab) -> None:
     assert lab.hosts("stop")[1] == {"hosts": [{"host": "worker1", "stopped": 1}]}
     assert wait_until(lambda: not worker.left(), 30)
     assert lab.hosts("logs")[0] == 0
+
+
+def test_agents_get_certificates_over_ssh(lab: Lab) -> None:
+    """Those of a service, of which none is left, and one that stays up, which goes with it."""
+    workers = [lab.worker("worker1"), lab.worker("worker2")]
+    authority, token = lab.folder / "certs", lab.folder / "token"
+    certificates.init(authority)
+    for name in ("service", "client"):
+        certificates.issue(authority, name, [lab.here.address])
+    token.write_text(tokens.new())
+    plain = lab.config("worker1", "worker2").read_text()
+    config = lab.folder / "jumpgate.toml"
+    config.write_text(
+        f'{plain}\n[tls]\nfolder = "{authority}/service"\n'
+        f'[[client]]\nname = "c"\ntoken_file = "{token}"\nroots = ["{lab.folder}"]\n'
+    )
+    shown = {"JUMPGATE_TOKEN_FILE": str(token), "JUMPGATE_TLS": f"{authority}/client"}
+
+    def certified(worker: Server) -> list[bool]:
+        return [b"--tls" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid in agents_of(worker.machine)]
+
+    def answered() -> None:
+        service = lab.serve(config, shown)
+        answer = service.answer("short")
+        assert (answer.get("rows"), answer.get("hosts")) == (RIGHT, ["worker1", "worker2"]), answer
+        assert [certified(worker) for worker in workers] == [[True], [True]]
+        service.end()
+
+    answered()
+    assert wait_until(lambda: not any(worker.left() for worker in workers), 30)
+    assert not any([*worker.cache.glob("agents/tls-*")] for worker in workers)
+
+    assert lab.hosts("start")[0] == 0
+    answered()
+    config.write_text(plain)
+    service = lab.serve(config)
+    refused = service.answer("short")
+    service.end()
+    assert refused["error"] == "config" and "encrypts, and there is no [tls] here" in refused["message"], refused
+    assert lab.hosts("stop")[0] == 0
+    assert not any([*worker.cache.glob("agents/tls-*")] for worker in workers)
 
 
 def test_what_is_missing_is_said_with_the_remedy(lab: Lab) -> None:

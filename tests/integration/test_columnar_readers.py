@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import jumpgate
 from jumpgate import client
 from jumpgate.client import col, run
 from jumpgate.converters import footers
@@ -364,6 +365,25 @@ def test_many_files_shares_and_threads(tmp_path: Path, suffix: str) -> None:
 def test_no_columns_count_rows(tmp_path: Path, suffix: str) -> None:
     path = write(tmp_path / f"t.{suffix}", table(ROWS, names=("int64",)))
     assert probe.scan(suffix, [path], Schema(())).rows == ROWS
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc"])
+def test_rows_are_counted_although_the_narrowest_column_is_damaged(tmp_path: Path, suffix: str) -> None:
+    data = pa.table({"n": pa.array(range(100), pa.int8()), "s": [f"row {i}" for i in range(100)]})
+    path = Path(write(tmp_path / f"t.{suffix}", data, compression="uncompressed" if suffix == "orc" else "none"))
+    data_at = path.read_bytes().index(bytes(range(100))) - 1 if suffix == "orc" else len("PAR1")
+    with path.open("r+b") as file:  # the run that holds the values, or the page's header
+        file.seek(data_at)
+        file.write(b"\xff" * 101)
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        for offload in ("never", "auto", "always"):
+            assert connection.sql("SELECT count(*) AS n FROM t", offload=offload).to_pylist() == [{"n": 100}]
+            assert connection.sql("SELECT count(s) AS n FROM t", offload=offload).to_pylist() == [{"n": 100}]
+            with pytest.raises(DataError), connection.sql("SELECT sum(n) AS n FROM t", offload=offload) as query:
+                query.to_arrow()
+            pairs = connection.sql("SELECT count(*) AS n FROM t a, t b WHERE a.s > 'row 5'", offload=offload)
+            assert pairs.to_pylist() == [{"n": 5400}]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "orc"])

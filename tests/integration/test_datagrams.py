@@ -175,6 +175,7 @@ class Run:
             relay.start()
         receiver.start(*arriving)
         answers = [sender.answer() for sender in senders]
+        assert not any(failed := [answer.message for answer in answers if answer.code]), failed
         answer = receiver.answer()
         for relay in self.relays:
             relay.close()
@@ -357,7 +358,7 @@ def test_the_sender_is_the_reference(peers: Peers) -> None:
             on_the_way += [n for n in due if r.random() > 0.2 and seed % 4 < 3]
             now += r.choice([0.0, 0.0004, 0.003])
             if busy and r.random() < 0.05:
-                sender.busy()
+                sender.busy(now)
                 lines.append(f"busy {now!r}")
             for number in r.sample(on_the_way, min(len(on_the_way), r.randrange(6))):
                 on_the_way.remove(number)

@@ -25,7 +25,7 @@ from tests.support import probe
 from tests.support.thrift import rewrite_footer
 
 EPOCH = datetime.datetime(1970, 1, 1)
-BINARY, I32, STRUCT = 8, 5, 12
+BINARY, I16, I32, I64, LIST, STRUCT = 8, 4, 5, 6, 9, 12
 
 
 def write(path: Path, data: dict[str, Any] | pa.Table, **options: Any) -> str:
@@ -310,6 +310,48 @@ def test_lzo_is_refused_by_name(tmp_path: Path) -> None:
     rewrite_footer(path, to_lzo)
     message = f"cannot read Parquet file '{path}': column 'x': it is compressed with LZO"
     with pytest.raises(FileUnreadable, match=message):
+        run(client.read(str(path))).to_arrow()
+
+
+def test_jumpgate_reads_what_datafusion_does_not_open(tmp_path: Path) -> None:
+    path = Path(write(tmp_path / "t.parquet", {"x": [1, 2]}))
+
+    def empty_histogram(metadata: dict[int, Any]) -> None:
+        """An empty list, of another type than its field has."""
+        metadata[4][1][1][0][1][1][1][0][3][1][16] = (STRUCT, {2: (LIST, (I16, []))})
+
+    rewrite_footer(path, empty_histogram)
+    with jumpgate.connect() as connection:
+        assert connection.register("t", path).closed
+        for offload in ("never", "auto", "always"):
+            assert connection.sql("SELECT sum(x) AS x FROM t", offload=offload).to_pylist() == [{"x": 3}]
+
+
+def test_rows_are_those_of_the_row_groups(tmp_path: Path) -> None:
+    """Some writers leave the file's own number of rows at zero; then DataFusion reads nothing."""
+    path = Path(write(tmp_path / "t.parquet", {"x": [1, 2, 3]}))
+    rewrite_footer(path, lambda metadata: metadata.update({3: (I64, 0)}))
+    assert pq.ParquetFile(path).metadata.num_rows == 0 and footers.parquet_footer(str(path)).rows == 3
+    with jumpgate.connect() as connection:
+        connection.register("t", path)
+        for offload in ("never", "auto", "always"):
+            found = connection.sql("SELECT count(*) AS n, sum(x) AS x FROM t", offload=offload)
+            assert found.to_pylist() == [{"n": 3, "x": 6}]
+            assert connection.sql("SELECT x FROM t ORDER BY x", offload=offload).to_arrow()["x"].to_pylist() == [
+                1,
+                2,
+                3,
+            ]
+
+
+def test_a_list_that_nobody_began_is_damage(tmp_path: Path) -> None:
+    data = pa.table({"x": [[1, 2], [3]]})
+    path = Path(write(tmp_path / "t.parquet", data, use_dictionary=False, compression="none"))
+    levels = struct.pack("<IBB", 2, 3, 0b010)  # how deep each value continues a list
+    damaged = path.read_bytes()
+    assert damaged.count(levels) == 1
+    path.write_bytes(damaged.replace(levels, struct.pack("<IBB", 2, 3, 0b011)))
+    with pytest.raises(MalformedData, match="its first entry continues a list that has not begun"):
         run(client.read(str(path))).to_arrow()
 
 

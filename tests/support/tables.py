@@ -51,8 +51,15 @@ def plain(table: pa.Table) -> pa.Table:
     for index, column in enumerate(table.schema):
         wanted = _plain_type(column.type)
         if wanted != column.type:
-            table = table.set_column(index, column.with_type(wanted), table.column(index).cast(wanted))
+            table = table.set_column(index, column.with_type(wanted), _decoded(table.column(index), wanted))
     return table
+
+
+def _decoded(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    """The column as another type; pyarrow itself has no cast from dictionaries of views."""
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(type)
+    return pa.chunked_array([part.dictionary.cast(type).take(part.indices) for part in column.chunks], type)
 
 
 def nullable(table: pa.Table) -> pa.Table:

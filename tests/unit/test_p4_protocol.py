@@ -58,7 +58,7 @@ def run(flows: list[list[Packet]], switch: Switch, network: Network, window_bits
         elif to == "switch":
             network.send("receiver", flow, 0)
         elif to == "sender" and number == BUSY:
-            senders[flow].busy()
+            senders[flow].busy(network.now)
         elif to == "sender":
             senders[flow].acknowledged(number, network.now)
         elif number and network.random.random() < network.busy:
@@ -162,12 +162,29 @@ def test_losses_do_not_fail_a_flow_that_moves() -> None:
     assert network.now < 60
 
 
+def test_a_packet_lost_often_ends_a_flow_only_in_silence() -> None:
+    """Packet 1 never gets through while others do; then nothing does."""
+    sender, now, sends = Sender(5, 1 << 16, window_bits=16), 0.0, 0
+    while sends < 2 * SENDS_MAX:
+        now += 0.001
+        for number in sender.due(now):
+            sends += number == 1
+            if number != 1:
+                sender.acknowledged(number, now + 0.0005)
+    last_heard = now
+    with pytest.raises(Unreachable):
+        while True:
+            now = sender.wake_at() or now
+            sender.due(now)
+    assert 5 < now - last_heard < 20
+
+
 def test_a_busy_receiver_is_waited_for() -> None:
     """Only the oldest packet is repeated, more often than SENDS_MAX, and then the rest at once."""
     sender, now = Sender(5, 9, window_bits=3), 0.0
     assert sender.due(now) == [1, 2, 3, 4, 5, 6, 7, 8]
     for _ in range(2 * SENDS_MAX):
-        sender.busy()
+        sender.busy(now)
         now = sender.wake_at() or now
         assert sender.due(now) == [1]
     sender.acknowledged(1, now)

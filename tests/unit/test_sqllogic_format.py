@@ -120,7 +120,10 @@ def test_what_a_text_leaves_open_is_no_difference() -> None:
         answer = reference.answer(text)
         return reference.difference(pa.table(found, schema=answer.table.schema), answer)
 
-    assert wrong("SELECT a FROM t LIMIT 1", {"a": [3]}) is None
+    assert wrong("SELECT a FROM t LIMIT 1", {"a": [3]}) == ""
+    assert wrong("SELECT a FROM t LIMIT 1 OFFSET 1", {"a": [1]}) == ""
+    assert wrong("SELECT a FROM t LIMIT 1", {"a": [9]}) is None, "another order gives another row"
+    assert wrong("SELECT a FROM (SELECT a FROM t LIMIT 1) t", {"a": [3]}) is None
     assert "2 rows" in (wrong("SELECT a FROM t LIMIT 1", {"a": [3, 1]}) or "")
     assert wrong("SELECT a FROM t ORDER BY b LIMIT 1", {"a": [2]}) is None
     assert wrong("SELECT a, b FROM t ORDER BY b", {"a": [2, 1, 3], "b": ["x", "x", "y"]}) == ""

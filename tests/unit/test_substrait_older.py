@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jumpgate.dataflow.expressions import Literal
-from jumpgate.dataflow.operators import Aggregate, Filter, Join, Limit, Operator, Read, Sort
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Limit, Operator, Project, Read, Sort
 from jumpgate.dataflow.substrait import from_plan, parse
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow
@@ -105,6 +105,33 @@ def test_rows_within_a_plan_are_read_and_refused_by_name() -> None:
     rows = {"baseSchema": {"names": ["a"]}, "virtualTable": {"values": [{"fields": [{"i32": 1}]}]}}
     with pytest.raises(InvalidDataflow, match="a read of virtual table is not known"):
         read({"read": rows})
+
+
+def test_projections_of_older_producers_replace_their_input() -> None:
+    call = {"functionReference": 1, "arguments": [{"value": N}, {"value": N}]}
+    extensions = [{"extensionFunction": {"functionAnchor": 1, "name": "add"}}]
+    project = {"project": {"input": READ, "expressions": [{"scalarFunction": call}, S]}}
+    emit = {"common": {"emit": {"outputMapping": [2, 3]}}}
+    mapped = {"project": {**project["project"], **emit}}
+
+    def types(rel: dict[str, Any], producer: str, minor: int) -> list[str]:
+        found = read(rel, extensions=extensions, version={"producer": producer, "minorNumber": minor})
+        return [field.type.name for field in found.schema]
+
+    appended = ["int64", "string", "int64", "string"]
+    for producer, last in (("DuckDB", 53), ("datafusion", 51)):
+        assert types(project, producer, last) == types(mapped, producer, last) == appended[2:]
+        assert types(project, producer, last + 1) == appended
+        below = {"project": {"input": mapped, "expressions": [N]}}  # of a producer that knows mappings
+        assert types(below, producer, last) == [*appended[2:], "int64"]
+    assert types(project, "", 51) == types(project, "somebody", 51) == appended
+    # not the column of the table at that place, but what is computed there
+    measure = {"functionReference": 2, "arguments": [{"value": N}], "outputType": I64}
+    sums = [*extensions, {"extensionFunction": {"functionAnchor": 2, "name": "sum"}}]
+    rel = {"aggregate": {"input": project, "groupings": [{}], "measures": [{"measure": measure}]}}
+    found = read(rel, extensions=sums, version={"producer": "DuckDB", "minorNumber": 53})
+    assert isinstance(found, Aggregate) and isinstance(found.input, Project)
+    assert str(found.input.expressions[0]) == "add(#0:n, #0:n)"
 
 
 @pytest.mark.parametrize(

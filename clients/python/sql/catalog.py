@@ -12,7 +12,7 @@ import pyarrow as pa
 from jumpgate.client.reading import read
 from jumpgate.dataflow.files import Paths
 from jumpgate.dataflow.formats import PARTITIONS, formats
-from jumpgate.dataflow.operators import Read
+from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.resolve import suggest
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import InvalidDataflow, NotFound
@@ -25,7 +25,7 @@ class Table:
     """One registered table: files to `read`, or `data` as an Arrow table; exactly one of them is there.
 
     schema: its columns as DataFusion has them, which may be of types that Jumpgate does not have. closed: DataFusion
-    does not open its files.
+    does not open its files, as it cannot, or is not to.
     """
 
     name: str
@@ -112,9 +112,13 @@ def file_table(
     options: Mapping[str, Any],
 ) -> Table:
     """A table of files. Raises what `read` does: FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch."""
-    root = read(paths, format=format, schema=schema, **options).root
+    return read_table(name, read(paths, format=format, schema=schema, **options).root)
+
+
+def read_table(name: str, root: Operator, closed: bool = False) -> Table:
+    """A table of what a Read reads."""
     assert isinstance(root, Read)
-    return Table(name, pa.schema([_field(f) for f in root.schema]), read=root)
+    return Table(name, pa.schema([_field(f) for f in root.schema]), read=root, closed=closed)
 
 
 def _field(field: Field) -> pa.Field:

@@ -18,7 +18,7 @@ import datafusion
 from jumpgate.client import notebook
 from jumpgate.client.session import Estimate, Session
 from jumpgate.client.sql import calibrate, commands, cuts, decide, local
-from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table
+from jumpgate.client.sql.catalog import Catalog, Table, arrow_table, file_table, read_table
 from jumpgate.client.sql.cuts import Cut, Split
 from jumpgate.client.sql.data_files import NUMBERS, DataFiles
 from jumpgate.client.sql.experience import Experience
@@ -30,12 +30,13 @@ from jumpgate.client.sql.query import Query
 from jumpgate.codegen import cache
 from jumpgate.converters.probe import check_pages, closed_to_datafusion, infer_schema
 from jumpgate.converters.prober import prober
+from jumpgate.dataflow import located
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import DATAFUSION
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Read
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.errors import ConfigError, JumpgateError, SchemaMismatch
+from jumpgate.errors import ConfigError, InvalidDataflow, JumpgateError, SchemaMismatch
 from jumpgate.service import calibration
 
 OFFLOAD = ("auto", "always", "never")
@@ -99,19 +100,35 @@ class Connection:
 
         format: as in jumpgate.client.read, by the suffix if not given. schema: that of the files, {name: type}; without
         one it is read from files that have one, and sampled from JSON and CSV, where decimals look like floats.
-        options: those of jumpgate.client.read. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
+        options: those of jumpgate.client.read. `file://HOST/path` is a file of a host of the service, which looks into
+        it and reads it. Raises FileUnreadable, InvalidDataflow, MalformedData, SchemaMismatch.
         """
         if isinstance(source, str | os.PathLike) or (
             isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
         ):
+            paths = [os.fspath(s) for s in ([source] if isinstance(source, str | os.PathLike) else source)]
+            if any(located.hosts(paths)):
+                return self.tables.add(self._located(name, paths, format, schema, options))
             table = file_table(name, source, format, schema, options)
             files = table.read
             if files is not None and not table.is_converted:
-                closed = closed_to_datafusion(files.files)
-                known = table.schema if closed else local.parquet_schema(self.local, files)
-                table = replace(table, schema=known, closed=closed)
+                known = None if closed_to_datafusion(files.files) else local.parquet_schema(self.local, files)
+                table = replace(table, schema=known or table.schema, closed=known is None)
             return self.tables.add(table)
         return self.tables.add(arrow_table(name, source))
+
+    def _located(
+        self,
+        name: str,
+        paths: list[str],
+        format: str | None,
+        schema: Schema | Mapping[str, DataType | str] | None,
+        options: Mapping[str, Any],
+    ) -> Table:
+        """A table of files that only hosts of the service have."""
+        if schema is not None:
+            raise InvalidDataflow(f"register: the host of {paths[0]!r} says what its columns are; leave `schema` out")
+        return read_table(name, self.session.read(paths, format=format, **options).root, closed=True)
 
     def deregister(self, name: str) -> None:
         """Forgets a table; raises NotFound."""
@@ -186,9 +203,9 @@ class Connection:
         return self._frontend.frame(context, planned, parameters, list(self.tables))
 
     def files(self, planned: Planned) -> list[str]:
-        """The files of a query's tables."""
+        """The files of a query's tables that are here."""
         reads = (self.tables[name].read for name in planned.tables)
-        return [file for read in reads if read is not None for file in read.files]
+        return [file for read in reads if read is not None for file in read.files if not located.split(file)[0]]
 
     def check_columns(self, planned: Planned, states: FileStates) -> None:
         """Of files that DataFusion reads: those that changed since they were looked into must still have the columns of

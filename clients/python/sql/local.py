@@ -20,13 +20,12 @@ import pyarrow.parquet as pq
 from datafusion.plan import LogicalPlan
 
 from jumpgate.client.sql import functions, installed, moving
-from jumpgate.client.sql.errors import from_datafusion, said_by
+from jumpgate.client.sql.errors import from_datafusion
 from jumpgate.client.sql.logical import plan_pb2 as pb
 from jumpgate.client.sql.logical.types import agree
-from jumpgate.client.sql.messages import plain
 from jumpgate.dataflow.operators import Read
 from jumpgate.dataflow.types import DataType
-from jumpgate.errors import FileUnreadable, JumpgateError, MalformedData
+from jumpgate.errors import FileUnreadable, JumpgateError
 from jumpgate.machine import memory_bytes
 from jumpgate.ntf.codec import arrow_type
 
@@ -131,16 +130,16 @@ def parquet_options() -> pb.Parquet:
     return pb.Plan.FromString(encoded).scan.parquet
 
 
-def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema:
-    """The columns of Parquet files with DataFusion's types, which are more than Jumpgate's. Raises MalformedData."""
+def parquet_schema(context: datafusion.SessionContext, read: Read) -> pa.Schema | None:
+    """The columns of Parquet files with DataFusion's types, which are more than Jumpgate's; None for files that it
+    does not open, though Jumpgate does."""
     theirs: dict[str, pa.DataType] = {}
     opaque = {f.name for f in read.schema if f.type.is_opaque}
     for file in read.files:
         try:
             found = context.read_parquet(Path(file).as_uri(), file_extension=Path(file).suffix).schema()
-        except Exception as error:
-            words = f"Parquet file '{file}' is damaged, or not as DataFusion reads it: {plain(said_by(error))}"
-            raise MalformedData(words, file=file) from error
+        except Exception:  # of Rust
+            return None
         for field in found:
             theirs.setdefault(field.name, field.type)
         if opaque <= theirs.keys():

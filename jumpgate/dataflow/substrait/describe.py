@@ -54,8 +54,9 @@ def page() -> str:
         "# Substrait\n\nWhat a plan of another engine may hold to run on Jumpgate. Whatever is not here is *kept*: it "
         "stays with the client, and `explain` says why.\nPlans in JSON may be of older versions: what has been renamed "
         "or moved since (URIs of extensions, rows of a fetch,\nkeys within grouping sets) is read as what it is today. "
-        "This page is made from the code: `./dev golden "
-        "--update-golden`.",
+        "Projections append\nto their input, and an output mapping says what is left; where DuckDB (up to Substrait "
+        "0.53) and DataFusion (up to 0.51)\nwrite no mapping at all, they replace it. "
+        "This page is made from the code: `./dev golden --update-golden`.",
         _table("Relations", ("relation", "notes"), ((r, _RELATIONS.get(r, "")) for r in reader.RELATIONS)),
         _table("Joins", ("type", "as"), sorted({**joins.TYPES, **joins.SWAPPED}.items())),
         _table("Set operations", ("operation", "result"), sets.OPERATIONS.items()),

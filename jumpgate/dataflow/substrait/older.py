@@ -1,8 +1,8 @@
-"""JSON plans of older versions of Substrait, said as the version that the `substrait` package knows says it.
+"""Plans of older versions of Substrait, and of older producers.
 
-What was renamed or moved since 0.20, by the version that brought the new form: expressions of virtual tables (0.57),
-keys of an aggregation beside its grouping sets (0.60), expressions as the rows of a fetch (0.64), URNs of extensions in
-place of URIs (0.75).
+JSON is said as the version that the `substrait` package knows says it. What was renamed or moved since 0.20, by the
+version that brought the new form: expressions of virtual tables (0.57), keys of an aggregation beside its grouping sets
+(0.60), expressions as the rows of a fetch (0.64), URNs of extensions in place of URIs (0.75).
 """
 
 from __future__ import annotations
@@ -13,10 +13,33 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from google.protobuf.message import Message
+from substrait.algebra_pb2 import ProjectRel
+from substrait.plan_pb2 import Plan
+
 Body: TypeAlias = dict[str, Any]
 
 #: objects and lists on one path; protobuf's own reader of JSON takes fewer
 DEPTH_MAX = 400
+
+#: producers whose projections were once all that is left of a row, and the last minor version that they said then
+_REPLACING = {"datafusion": 51, "DuckDB": 53}
+
+
+def projects_replace(plan: Plan) -> bool:
+    """Whether the plan's projections have only what they compute. In Substrait they append it to their input, and an
+    output mapping says what is left; older DuckDB and DataFusion wrote no mapping at all."""
+    if plan.version.minor_number > _REPLACING.get(plan.version.producer, -1):
+        return False
+    left: list[Message] = [plan]
+    while left:
+        message = left.pop()
+        if isinstance(message, ProjectRel) and message.common.HasField("emit"):
+            return False
+        for field, value in message.ListFields():
+            if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+                left += value if field.is_repeated else (value,)
+    return True
 
 
 def upgraded(text: str) -> Body:

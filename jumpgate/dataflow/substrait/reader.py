@@ -39,6 +39,7 @@ from jumpgate.dataflow.substrait.aggregates import read_aggregate
 from jumpgate.dataflow.substrait.expressions import DATAFUSION, ExpressionReader
 from jumpgate.dataflow.substrait.files import read_files
 from jumpgate.dataflow.substrait.growing import Growing
+from jumpgate.dataflow.substrait.older import projects_replace
 from jumpgate.dataflow.substrait.sets import read_set
 from jumpgate.dataflow.substrait.sorts import read_sorts
 from jumpgate.dataflow.substrait.types import Unmapped, read_schema
@@ -67,6 +68,7 @@ class Reader:
         self._tables = tables
         self.functions = _functions(plan)
         self._datafusion = plan.version.producer == "datafusion"
+        self._replaces = projects_replace(plan)
         if self._datafusion:
             self.functions = {anchor: DATAFUSION.get(name, name) for anchor, name in self.functions.items()}
         self._known: dict[bytes, Operator | Kept] = {}
@@ -160,12 +162,12 @@ class Reader:
         over = Growing(self, self.input(rel.input))
         schema = over.node.schema
         computed = [over.reader.read(e) for e in rel.expressions]
-        columns = [column(schema, i) for i in range(len(schema))]
-        if [*columns, *computed] == [column(over.node.schema, i) for i in range(len(over.node.schema))]:
+        if not self._replaces:
+            computed = [*(column(schema, i) for i in range(len(schema))), *computed]
+        if computed == [column(over.node.schema, i) for i in range(len(over.node.schema))]:
             return over.node  # nothing but the window functions that it grew by
-        names = [f.name for f in schema]
-        names += [e.name if isinstance(e, ColumnRef) else f"c{len(schema) + i}" for i, e in enumerate(computed)]
-        return Project(over.node, (*columns, *computed), tuple(names))
+        names = tuple(e.name if isinstance(e, ColumnRef) else f"c{i}" for i, e in enumerate(computed))
+        return Project(over.node, tuple(computed), names)
 
     def _fetch(self, rel: FetchRel) -> Operator:
         node = self.input(rel.input)

@@ -8,7 +8,6 @@ namespace {
 
 constexpr double TIMEOUT_FIRST_S = 0.2, TIMEOUT_MIN_S = 0.01, TIMEOUT_MAX_S = 0.5, BUSY_S = 0.02;
 constexpr double WINDOW_FIRST = 16;  // and least
-constexpr double SILENCE_MAX_S = 5;
 // A packet is taken for lost after so many round trips, if one that was sent later has arrived (RFC 8985).
 constexpr double OVERTAKEN_TRIPS = 1.25;
 
@@ -22,13 +21,12 @@ FlowSender::FlowSender(int window_bits)
       timeout_(TIMEOUT_FIRST_S) {}
 
 void FlowSender::send(uint32_t number, double now) {
-  cell(number) = {now, now + timeout_, 1, 0};
+  cell(number) = {now, now + timeout_, 1, 1, 0};
   on_the_way_++;
   wake_at_ = std::min(wake_at_, now + timeout_);
 }
 
 bool FlowSender::due(double now, uint32_t packets, bool complete, std::vector<uint32_t>* out) {
-  if (heard_at_ == NEVER) heard_at_ = now;
   if (wake_at_ <= now) {
     wake_at_ = NEVER;
     earliest_ = now;
@@ -86,11 +84,9 @@ bool FlowSender::acknowledged(uint32_t number, double now) {
 
 void FlowSender::busy(double now) {
   busy_ = true;
+  heard_at_ = now;
   wake_at_ = now;  // looked at once more: what is waited for has changed
-  for (Sent& sent : cells_) {
-    sent.sends = std::min(sent.sends, 2);
-    sent.timeouts = std::min(sent.timeouts, 1);
-  }
+  for (Sent& sent : cells_) sent.timeouts = std::min(sent.timeouts, 1);
 }
 
 double FlowSender::overtaken_at(double sent_at) const { return sent_at + OVERTAKEN_TRIPS * mean_; }
@@ -102,7 +98,8 @@ double FlowSender::lost_at(const Sent& sent) const {
 
 bool FlowSender::repeat(uint32_t number, double now) {
   Sent& sent = cell(number);
-  if (sent.sends >= SENDS_MAX && now - heard_at_ >= SILENCE_MAX_S) {
+  if (sent.at <= heard_at_) sent.unanswered = 0;
+  if (sent.unanswered >= SENDS_MAX) {
     given_up_ = number;
     return false;
   }
@@ -115,6 +112,7 @@ bool FlowSender::repeat(uint32_t number, double now) {
   sent.at = now;
   sent.timeout_at = now + std::min(std::ldexp(timeout, std::max(sent.timeouts - 1, 0)), TIMEOUT_MAX_S);
   sent.sends++;
+  sent.unanswered++;
   repeated_++;
   return true;
 }

@@ -7,7 +7,7 @@
 
 namespace jg::datagram {
 
-// A packet that was sent so often without an answer ends the job, if for some time nothing else was answered either.
+// A packet that was sent so often while nothing at all was answered ends the job.
 inline constexpr int SENDS_MAX = 30;
 inline constexpr double NEVER = std::numeric_limits<double>::infinity();
 
@@ -34,8 +34,9 @@ class FlowSender {
  private:
   struct Sent {
     double at = 0, timeout_at = 0;
-    int sends = 0;     // 0: not on its way
-    int timeouts = 0;  // in which the time-out doubled
+    int sends = 0;       // 0: not on its way
+    int unanswered = 0;  // sends since the receiver was last heard
+    int timeouts = 0;    // in which the time-out doubled
   };
 
   Sent& cell(uint32_t number) { return number == 0 ? end_ : cells_[number & mask_]; }
@@ -52,7 +53,7 @@ class FlowSender {
   double congestion_, threshold_, mean_ = -1, deviation_ = 0, timeout_;
   double newest_ = -NEVER;    // when the latest sent of the acknowledged packets was sent
   double earliest_ = -NEVER;  // no packet on its way was sent before
-  double heard_at_ = NEVER;   // NEVER: not yet begun
+  double heard_at_ = -NEVER;  // when the receiver last answered, if only that it has no room
   double wake_at_ = NEVER;
   int64_t repeated_ = 0;
   bool ended_ = false, busy_ = false;

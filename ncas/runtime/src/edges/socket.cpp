@@ -19,7 +19,11 @@
 namespace jg::net {
 namespace {
 
-constexpr int KEEPALIVE_IDLE_S = 15, KEEPALIVE_INTERVAL_S = 5, KEEPALIVE_PROBES = 3;
+// A peer whose system does not answer any more is lost after five seconds, whether we wait for it or send: one more
+// than its agent takes, whose error names the host (jumpgate/ntf/liveness.py).
+constexpr int KEEPALIVE_IDLE_S = 3, KEEPALIVE_INTERVAL_S = 1, KEEPALIVE_PROBES = 2;
+constexpr unsigned UNANSWERED_MS = 5000;
+constexpr int REPEATS_MIN = 3;  // by when it is not one packet that was lost
 constexpr int BACKLOG = 1024;
 constexpr int CANCEL_POLL_MS = 50;  // how soon a connect notices that it was cancelled
 constexpr int COUNT_MS = 100;       // a wait is counted so often while it lasts
@@ -35,6 +39,15 @@ Status resolve(const std::string& host, const std::string& port, int flags, Addr
   if (error) return {"unreachable", "cannot resolve host '" + host + "': " + gai_strerror(error), {{"host", host}}};
   *out = Addresses(found, freeaddrinfo);
   return {};
+}
+
+// Whether the system repeats what was sent, or asks for room, without an answer. Keepalives do not run meanwhile, and
+// TCP_USER_TIMEOUT would also end the connection to a peer that lives, but does not read.
+bool is_lost(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_last_ack_recv >= UNANSWERED_MS &&
+         std::max(info.tcpi_retransmits, info.tcpi_probes) >= REPEATS_MIN;
 }
 
 // 0, or the errno with which the connect ended.
@@ -140,14 +153,18 @@ void wake(int fd) {
   [[maybe_unused]] const ssize_t n = write(fd, &one, sizeof one);  // a full counter is awake already
 }
 
-bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms) {
+Io wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms) {
   const Deadline deadline = deadline_in(std::max(timeout_ms, 0));
   while (true) {
     const WaitTimer timer(wait_ns);
     pollfd p{fd, events, 0};
     const int n = poll(&p, 1, timeout_ms < 0 ? COUNT_MS : left_ms(deadline, COUNT_MS));
-    if (n > 0 || (n < 0 && errno != EINTR)) return true;
-    if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return false;
+    if (n > 0 || (n < 0 && errno != EINTR)) return Io::OK;
+    if (timeout_ms >= 0 && left_ms(deadline, 1) == 0) return Io::TIMED_OUT;
+    if (is_lost(fd)) {
+      errno = ETIMEDOUT;
+      return Io::FAILED;
+    }
   }
 }
 
@@ -161,7 +178,7 @@ Io send_all(int fd, std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns) {
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno != EAGAIN) return errno == EPIPE || errno == ECONNRESET ? Io::CLOSED : Io::FAILED;
-      wait_for(fd, POLLOUT, wait_ns, -1);
+      if (const Io io = wait_for(fd, POLLOUT, wait_ns, -1); io != Io::OK) return io;
       continue;
     }
     for (; at < pieces->size() && static_cast<size_t>(sent) >= (*pieces)[at].iov_len; at++)
@@ -186,6 +203,10 @@ Io drain(int fd, std::atomic<int64_t>* wait_ns) {
     const WaitTimer timer(wait_ns);
     pollfd p{fd, POLLRDHUP, 0};
     closed = poll(&p, 1, DRAIN_POLL_MS) > 0;  // perhaps because it has got everything: look once more
+    if (is_lost(fd)) {
+      errno = ETIMEDOUT;
+      return Io::FAILED;
+    }
   }
   return Io::OK;
 }
@@ -200,7 +221,8 @@ Io receive_all(int fd, void* to, size_t size, std::atomic<int64_t>* wait_ns, int
       at += n;
       size -= n;
     } else if (errno == EAGAIN) {
-      if (!wait_for(fd, POLLIN, wait_ns, timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms))) return Io::TIMED_OUT;
+      const Io io = wait_for(fd, POLLIN, wait_ns, timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms));
+      if (io != Io::OK) return io;
     } else if (errno != EINTR) {
       return errno == ECONNRESET ? Io::CLOSED : Io::FAILED;
     }

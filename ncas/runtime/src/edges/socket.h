@@ -54,15 +54,15 @@ Status listen_at(const std::string& host, Fd* out, int* port);
 // Connects to "host:port" or "[v6]:port", trying each address of a name; the socket is non-blocking. Gives up when
 // `cancelled` is set.
 Status connect_to(const std::string& address, Deadline deadline, const std::atomic<bool>& cancelled, Fd* out);
-// Small messages leave at once; a peer that vanished without a word is noticed within half a minute.
+// Small messages leave at once; a peer that vanished without a word is noticed within five seconds of silence.
 void set_edge_options(int fd);
 Status make_wake(Fd* out);  // an eventfd
 void wake(int fd);
 
-// True when the socket is ready (or broken: the next call on it tells how). Waiting is counted.
-bool wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms);
-
 enum class Io { OK, CLOSED, FAILED, TIMED_OUT };
+// OK when the socket is ready (or broken: the next call on it tells how), FAILED if the peer's system answers no more.
+// Waiting is counted.
+Io wait_for(int fd, short events, std::atomic<int64_t>* wait_ns, int timeout_ms);
 // Everything in the pieces (which are consumed), however many calls it takes. Waiting is counted. errno tells why
 // FAILED.
 Io send_all(int fd, std::vector<iovec>* pieces, std::atomic<int64_t>* wait_ns);

@@ -33,9 +33,8 @@ Io waiting(int fd, std::atomic<int64_t>* wait_ns, int timeout_ms, Step step) {
     const Result result = step();
     const bool reads = result == Result::WANTS_READ;
     if (!reads && result != Result::WANTS_WRITE) return io_of(result);
-    if (!wait_for(fd, reads ? POLLIN : POLLOUT, wait_ns, timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms))) {
-      return Io::TIMED_OUT;
-    }
+    const int left = timeout_ms < 0 ? -1 : left_ms(deadline, timeout_ms);
+    if (const Io io = wait_for(fd, reads ? POLLIN : POLLOUT, wait_ns, left); io != Io::OK) return io;
   }
 }
 
