@@ -1,6 +1,6 @@
 """Spark with the plugin beside Spark alone: all queries of TPC-DS, with the same cores, over the same files.
 
-    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--only FIGURE]…
+    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--random N] [--seed N] [--only FIGURE]…
 
 Needs the extra `dev`, and the plugin's jar (`./dev jvm`). Both take turns in one session, warm; a ratio is the
 geometric mean over the queries of Spark's median ÷ that with the plugin.
@@ -24,7 +24,7 @@ from bench._measure import Figure, alternate, geometric_mean, medians, remark, r
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
 from jumpgate.tpcds.data import generate
-from tests.support import jvm
+from tests.support import jvm, spark_random
 from tests.support.spark import Spark
 from tests.support.spark_faults import FAULTS
 from tests.support.spark_faults import Trial as FaultTrial
@@ -39,8 +39,9 @@ TARGETS = {"json": 5.0, "orc": 2.0, "parquet": 2.0}
 class Bench:
     """The data, and one application of Spark's with a service at a time."""
 
-    def __init__(self, data: Path, scale: float, numbers: Sequence[int]) -> None:
+    def __init__(self, data: Path, scale: float, numbers: Sequence[int], random: int, seed: int) -> None:
         self.scale, self.folder = scale, data / f"sf{scale:g}"
+        self.random, self.seed = random, seed
         texts = queries()
         self.queries = {n: texts[n] for n in numbers or texts}
 
@@ -83,6 +84,18 @@ def answers_right(bench: Bench) -> Figure:
     return Figure(
         "answers_right", sum(o.right for o in outcomes), count, "higher", f"of {count}: offloaded, and Spark's"
     )
+
+
+def random_right(bench: Bench) -> Figure:
+    with bench.spark() as spark, TemporaryDirectory() as folder:
+        spark_random.write(spark, Path(folder))
+        trial = spark_random.Trial(spark.session, spark)
+        wrong = 0
+        for failure in trial.run(bench.random, bench.seed):
+            remark(str(failure))
+            wrong += 1
+    compared = f"of {trial.asked} random queries; {trial.answered} have answers, {trial.offloaded} of them offloaded"
+    return Figure("random_right", trial.asked - wrong, trial.asked, "higher", compared)
 
 
 def operators_offloaded(bench: Bench) -> Figure:
@@ -145,6 +158,7 @@ def faults_survived(bench: Bench) -> Figure:
 
 FIGURES: dict[str, Callable[[Bench], Figure]] = {
     "answers_right": answers_right,
+    "random_right": random_right,
     "operators_offloaded": operators_offloaded,
     **{f"{format}_vs_spark": partial(versus_spark, format=format) for format in FORMATS},
     "auto_worst": auto_worst,
@@ -159,9 +173,11 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("JUMPGATE_BENCH_DATA", "data")))
     parser.add_argument("--queries", type=lambda text: [int(n) for n in text.split(",")], default=[])
+    parser.add_argument("--random", type=int, default=1000, help="how many random queries")
+    parser.add_argument("--seed", type=int, default=0, help="of the first one")
     parser.add_argument("--only", action="append", choices=FIGURES)
     arguments = parser.parse_args()
-    bench = Bench(arguments.data.absolute(), arguments.scale, arguments.queries)
+    bench = Bench(arguments.data.absolute(), arguments.scale, arguments.queries, arguments.random, arguments.seed)
     for name in arguments.only or FIGURES:
         report(FIGURES[name](bench), arguments.json)
 

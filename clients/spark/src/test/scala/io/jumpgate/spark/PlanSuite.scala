@@ -113,6 +113,7 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
     assert(codes("select rand() from t") == Seq("nondeterministic"))
     assert(codes("select round(d, 1) from t") == Seq("expression"))
     assert(codes("select cast(d as string) from t") == Seq("cast"))
+    assert(codes("select sum(d) over (order by i rows between 2 preceding and current row) from t") == Seq("window"))
     assert(codes("select percentile(l, 0.5) from t") == Seq("aggregate"))
   }
 

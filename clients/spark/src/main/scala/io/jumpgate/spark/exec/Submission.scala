@@ -6,6 +6,7 @@ import io.jumpgate.dataflow.{Layout, Operator, Partitioning}
 import io.jumpgate.spark.plan.Dialects
 import io.jumpgate.v1.{Dataflow, SubmitRequest}
 import java.util.UUID
+import java.util.concurrent.{CompletableFuture, TimeUnit}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import org.apache.spark.sql.jumpgate._
@@ -62,7 +63,11 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
     val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
     val running = client.execute(job.id, _ => ())
     try {
-      incoming.values.foreach(_.failed.foreach(_ => running.cancel())(Threads.same))
+      incoming.values.foreach(_.failed.foreach {
+        // most likely the job has failed, and will say why
+        case e: JumpgateException if e.isUnreachable => Submission.soon.execute(() => running.cancel())
+        case _ => running.cancel()
+      }(Threads.same))
       running.await()
       val received = incoming.map { case (receiver, all) => receiver -> Await.result(all, Submission.LastFrames) }
       val done = System.nanoTime()
@@ -93,6 +98,7 @@ private[spark] object Submission {
   val LastFrames: Duration = 60.seconds
 
   private val threads = Threads.named("jumpgate-job")
+  private val soon = CompletableFuture.delayedExecutor(2, TimeUnit.SECONDS)
 
   /** `root` is the plan's; a partition of its rows goes to each address. */
   def dataflow(plan: LogicalPlan, root: Operator, addresses: Seq[String]): Dataflow = {

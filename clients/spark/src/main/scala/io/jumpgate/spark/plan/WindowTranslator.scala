@@ -55,7 +55,13 @@ private final class WindowTranslator(window: Window, child: Operator) {
   }
 
   private def computed(function: Expression, frame: WindowFrame, dataType: DataType): (((WindowFrame, Int)) => Value) => Value = {
-    def measure(name: String, argument: Option[Value]) = add(frame, (name, argument.toSeq, Measures.typeOf(name, argument)))
+    def measure(name: String, argument: Option[Value]) = {
+      val result = Measures.typeOf(name, argument)
+      // what a float leaves behind in a sum stays when it leaves the frame
+      if (frame.start.isPresent && result.same(JumpgateType.FLOAT64) && WindowTranslator.Summed(name))
+        NotOffloaded(Code.WINDOW, s"a $name of floats over a frame that slides is Spark's own: ${function.sql}")
+      add(frame, (name, argument.toSeq, result))
+    }
     def in(e: Expression) = ExpressionTranslator(e, input)
     function match {
       case _: RowNumber | _: Rank | _: DenseRank =>
@@ -112,4 +118,9 @@ private final class WindowTranslator(window: Window, child: Operator) {
     case UnaryMinus(Literal(n: Int, _), _) if kind == RowFrame => OptionalLong.of(-n.toLong)
     case _ => NotOffloaded(Code.WINDOW, s"a frame to ${e.sql} is not offloaded")
   }
+}
+
+private object WindowTranslator {
+  /** Functions that are computed from sums. */
+  private val Summed = Set("sum", "avg", "stddev")
 }
