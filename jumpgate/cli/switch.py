@@ -65,18 +65,66 @@ def compile_(source: Path, profile: str, p4info: Path | None, device_config: Pat
 @command.command("resources")
 @SOURCE
 @PROFILE
+@click.option("--chain", is_flag=True, help="Show the longest chain of statements that wait for each other, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def resources(source: Path, profile: str, as_json: bool) -> None:
+def resources(source: Path, profile: str, chain: bool, as_json: bool) -> None:
     """What SOURCE takes of each stage of the hardware; ends with status 1 if it does not fit."""
-    from jumpgate.p4.compiler import report
+    from jumpgate.p4.compiler import front_end, report
+    from jumpgate.p4.compiler.allocation.chain import chain_text
     from jumpgate.p4.switch.build import read
 
-    found = report(read(source), str(source), profile)
+    text = read(source)
+    found = report(text, str(source), profile)
     if as_json:
         output.print_json(found.to_dict())
     else:
         print(found.text())
+    if chain and not as_json:
+        print(chain_text(front_end(text, str(source)), text))
     if found.problems:
+        raise SystemExit(1)
+
+
+@command.command("verify")
+@SOURCE
+@click.option("--compiler", metavar="PATH", help="p4c-barefoot or bf-p4c; otherwise $JUMPGATE_P4C says where it is.")
+@click.option("--seconds", type=float, default=1200, show_default=True, help="How long each of its steps may take.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+def verify(source: Path, compiler: str | None, seconds: float, as_json: bool) -> None:
+    """Ask a Tofino 1's own compiler whether SOURCE fits; ends with status 1 unless it does.
+
+    What it takes stands beside what `switch resources` claims.
+    """
+    from jumpgate.p4.compiler import P4Error, report
+    from jumpgate.p4.compiler.judge import find, judge
+    from jumpgate.p4.switch.build import read
+
+    judging = find(compiler)
+    text = read(source)
+    verdict = judge(source, judging, seconds)
+    refused = ""
+    claimed: dict[str, int] = {}
+    try:
+        model = report(text, str(source))
+        claimed = {"stages": len(model.stages), **model.totals}
+        refused = "\n".join(f"{position}: error: {problem}" for position, problem in model.problems)
+    except P4Error as error:
+        refused = error.message
+    if as_json:
+        output.print_json({**verdict.to_dict(), "claimed": claimed, "model_refuses": refused})
+    else:
+        for problem in verdict.problems:
+            print(problem)
+        said = "accepts" if verdict.accepts else "refuses"
+        print(f"{verdict.compiler} {said} {source}; the model {'refuses it' if refused else 'accepts it'}")
+        if refused and verdict.accepts:
+            print(refused)
+        rows = [
+            (what, getattr(verdict, key), claimed.get(key))
+            for what, key in (("stages", "stages"), ("stateful ALUs", "stateful_alus"), ("SRAM blocks", "sram_blocks"))
+        ]
+        output.print_table("", ("", verdict.compiler, "claimed"), rows, right=(verdict.compiler, "claimed"))
+    if not verdict.accepts:
         raise SystemExit(1)
 
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.checks.alus import check_alus
+from jumpgate.p4.compiler.checks.outputs import check_outputs
 from jumpgate.p4.compiler.checks.rules import check_rules
 from jumpgate.p4.compiler.checks.stateful import check_stateful
+from jumpgate.p4.compiler.checks.vendor import check_vendor
 from jumpgate.p4.compiler.elaboration.elaborate import elaborate
 from jumpgate.p4.compiler.frontend.grammar import parse
 from jumpgate.p4.compiler.frontend.preprocess import Preprocessor
@@ -97,5 +99,7 @@ def _checked(
     program = front_end(text, file, defines, diagnostics)
     check_alus(program, limits, diagnostics)
     check_stateful(program, limits, diagnostics)
+    check_outputs(program, limits, diagnostics)
+    check_vendor(program, limits, diagnostics)
     diagnostics.check()
     return Compiled(program, profile)

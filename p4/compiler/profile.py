@@ -23,6 +23,7 @@ class Profile:
     register: dict[str, int]
     alu: dict[str, int]
     gateway: dict[str, int]
+    vendor: dict[str, int]
 
 
 @functools.cache

@@ -28,12 +28,17 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
-const bit<8> OTHER = 0;    // the bucket belongs to another key
-const bit<8> SAME = 1;
-const bit<8> CLAIMED = 2;  // it was empty
+const bit<8> FRESH = 4;
+// What a predicate of (the bucket is empty, it has the key's low word) says. Neither: it belongs to another key.
+const bit<8> SAME = 4;
+const bit<8> CLAIMED = 2;
+const bit<8> CLAIMED_ZERO = 8;  // an empty bucket's word is 0
+// What a predicate of (the high word is equal, it is less) says.
+const bit<8> EQUAL = 2;
+const bit<8> LESS = 4;
 
 // The words of a bucket that is occupied, in answers to READ_FIRST and READ_SECOND.
 header first_h {
@@ -61,10 +66,10 @@ struct headers_t {
 }
 struct slot_t {
     bit<14> bucket;
-    bit<8> key;        // OTHER, SAME, CLAIMED
+    bit<8> key;
     bit<1> read;       // the answer holds the slot's bucket
     bit<8> high_key;   // 1: the high word is this key's too
-    bit<8> min_is;     // 1: the high word is a new minimum, 2: equal
+    bit<8> min_is;     // the high word beside the bucket's
     bit<8> max_is;
     bit<32> low;
     bit<32> high;      // biased by 2^31, so that unsigned order is the numbers' order
@@ -101,11 +106,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -122,17 +128,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -149,11 +155,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -166,102 +172,102 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0): acknowledge(0);
-            (0, 1, 0): acknowledge(17);
-            (0, 2, 0): acknowledge(17);
-            (0, 3, 0): acknowledge(34);
-            (0, 4, 0): acknowledge(17);
-            (0, 5, 0): acknowledge(34);
-            (0, 6, 0): acknowledge(34);
-            (0, 7, 0): acknowledge(51);
-            (0, 8, 0): acknowledge(17);
-            (0, 9, 0): acknowledge(34);
-            (0, 10, 0): acknowledge(34);
-            (0, 11, 0): acknowledge(51);
-            (0, 12, 0): acknowledge(34);
-            (0, 13, 0): acknowledge(51);
-            (0, 14, 0): acknowledge(51);
-            (0, 15, 0): acknowledge(68);
+            (0, 1, 0): acknowledge(0xFFEF);
+            (0, 2, 0): acknowledge(0xFFEF);
+            (0, 3, 0): acknowledge(0xFFDE);
+            (0, 4, 0): acknowledge(0xFFEF);
+            (0, 5, 0): acknowledge(0xFFDE);
+            (0, 6, 0): acknowledge(0xFFDE);
+            (0, 7, 0): acknowledge(0xFFCD);
+            (0, 8, 0): acknowledge(0xFFEF);
+            (0, 9, 0): acknowledge(0xFFDE);
+            (0, 10, 0): acknowledge(0xFFDE);
+            (0, 11, 0): acknowledge(0xFFCD);
+            (0, 12, 0): acknowledge(0xFFDE);
+            (0, 13, 0): acknowledge(0xFFCD);
+            (0, 14, 0): acknowledge(0xFFCD);
+            (0, 15, 0): acknowledge(0xFFBC);
             (1, 0, 0): acknowledge(0);
             (1, 1, 1): forward(1, 0);
-            (1, 1, 0): acknowledge(17);
+            (1, 1, 0): acknowledge(0xFFEF);
             (1, 2, 2): forward(2, 0);
-            (1, 2, 0): acknowledge(17);
+            (1, 2, 0): acknowledge(0xFFEF);
             (1, 3, 3): forward(3, 0);
-            (1, 3, 2): forward(2, 17);
-            (1, 3, 1): forward(1, 17);
-            (1, 3, 0): acknowledge(34);
+            (1, 3, 2): forward(2, 0xFFEF);
+            (1, 3, 1): forward(1, 0xFFEF);
+            (1, 3, 0): acknowledge(0xFFDE);
             (1, 4, 4): forward(4, 0);
-            (1, 4, 0): acknowledge(17);
+            (1, 4, 0): acknowledge(0xFFEF);
             (1, 5, 5): forward(5, 0);
-            (1, 5, 4): forward(4, 17);
-            (1, 5, 1): forward(1, 17);
-            (1, 5, 0): acknowledge(34);
+            (1, 5, 4): forward(4, 0xFFEF);
+            (1, 5, 1): forward(1, 0xFFEF);
+            (1, 5, 0): acknowledge(0xFFDE);
             (1, 6, 6): forward(6, 0);
-            (1, 6, 4): forward(4, 17);
-            (1, 6, 2): forward(2, 17);
-            (1, 6, 0): acknowledge(34);
+            (1, 6, 4): forward(4, 0xFFEF);
+            (1, 6, 2): forward(2, 0xFFEF);
+            (1, 6, 0): acknowledge(0xFFDE);
             (1, 7, 7): forward(7, 0);
-            (1, 7, 6): forward(6, 17);
-            (1, 7, 5): forward(5, 17);
-            (1, 7, 4): forward(4, 34);
-            (1, 7, 3): forward(3, 17);
-            (1, 7, 2): forward(2, 34);
-            (1, 7, 1): forward(1, 34);
-            (1, 7, 0): acknowledge(51);
+            (1, 7, 6): forward(6, 0xFFEF);
+            (1, 7, 5): forward(5, 0xFFEF);
+            (1, 7, 4): forward(4, 0xFFDE);
+            (1, 7, 3): forward(3, 0xFFEF);
+            (1, 7, 2): forward(2, 0xFFDE);
+            (1, 7, 1): forward(1, 0xFFDE);
+            (1, 7, 0): acknowledge(0xFFCD);
             (1, 8, 8): forward(8, 0);
-            (1, 8, 0): acknowledge(17);
+            (1, 8, 0): acknowledge(0xFFEF);
             (1, 9, 9): forward(9, 0);
-            (1, 9, 8): forward(8, 17);
-            (1, 9, 1): forward(1, 17);
-            (1, 9, 0): acknowledge(34);
+            (1, 9, 8): forward(8, 0xFFEF);
+            (1, 9, 1): forward(1, 0xFFEF);
+            (1, 9, 0): acknowledge(0xFFDE);
             (1, 10, 10): forward(10, 0);
-            (1, 10, 8): forward(8, 17);
-            (1, 10, 2): forward(2, 17);
-            (1, 10, 0): acknowledge(34);
+            (1, 10, 8): forward(8, 0xFFEF);
+            (1, 10, 2): forward(2, 0xFFEF);
+            (1, 10, 0): acknowledge(0xFFDE);
             (1, 11, 11): forward(11, 0);
-            (1, 11, 10): forward(10, 17);
-            (1, 11, 9): forward(9, 17);
-            (1, 11, 8): forward(8, 34);
-            (1, 11, 3): forward(3, 17);
-            (1, 11, 2): forward(2, 34);
-            (1, 11, 1): forward(1, 34);
-            (1, 11, 0): acknowledge(51);
+            (1, 11, 10): forward(10, 0xFFEF);
+            (1, 11, 9): forward(9, 0xFFEF);
+            (1, 11, 8): forward(8, 0xFFDE);
+            (1, 11, 3): forward(3, 0xFFEF);
+            (1, 11, 2): forward(2, 0xFFDE);
+            (1, 11, 1): forward(1, 0xFFDE);
+            (1, 11, 0): acknowledge(0xFFCD);
             (1, 12, 12): forward(12, 0);
-            (1, 12, 8): forward(8, 17);
-            (1, 12, 4): forward(4, 17);
-            (1, 12, 0): acknowledge(34);
+            (1, 12, 8): forward(8, 0xFFEF);
+            (1, 12, 4): forward(4, 0xFFEF);
+            (1, 12, 0): acknowledge(0xFFDE);
             (1, 13, 13): forward(13, 0);
-            (1, 13, 12): forward(12, 17);
-            (1, 13, 9): forward(9, 17);
-            (1, 13, 8): forward(8, 34);
-            (1, 13, 5): forward(5, 17);
-            (1, 13, 4): forward(4, 34);
-            (1, 13, 1): forward(1, 34);
-            (1, 13, 0): acknowledge(51);
+            (1, 13, 12): forward(12, 0xFFEF);
+            (1, 13, 9): forward(9, 0xFFEF);
+            (1, 13, 8): forward(8, 0xFFDE);
+            (1, 13, 5): forward(5, 0xFFEF);
+            (1, 13, 4): forward(4, 0xFFDE);
+            (1, 13, 1): forward(1, 0xFFDE);
+            (1, 13, 0): acknowledge(0xFFCD);
             (1, 14, 14): forward(14, 0);
-            (1, 14, 12): forward(12, 17);
-            (1, 14, 10): forward(10, 17);
-            (1, 14, 8): forward(8, 34);
-            (1, 14, 6): forward(6, 17);
-            (1, 14, 4): forward(4, 34);
-            (1, 14, 2): forward(2, 34);
-            (1, 14, 0): acknowledge(51);
+            (1, 14, 12): forward(12, 0xFFEF);
+            (1, 14, 10): forward(10, 0xFFEF);
+            (1, 14, 8): forward(8, 0xFFDE);
+            (1, 14, 6): forward(6, 0xFFEF);
+            (1, 14, 4): forward(4, 0xFFDE);
+            (1, 14, 2): forward(2, 0xFFDE);
+            (1, 14, 0): acknowledge(0xFFCD);
             (1, 15, 15): forward(15, 0);
-            (1, 15, 14): forward(14, 17);
-            (1, 15, 13): forward(13, 17);
-            (1, 15, 12): forward(12, 34);
-            (1, 15, 11): forward(11, 17);
-            (1, 15, 10): forward(10, 34);
-            (1, 15, 9): forward(9, 34);
-            (1, 15, 8): forward(8, 51);
-            (1, 15, 7): forward(7, 17);
-            (1, 15, 6): forward(6, 34);
-            (1, 15, 5): forward(5, 34);
-            (1, 15, 4): forward(4, 51);
-            (1, 15, 3): forward(3, 34);
-            (1, 15, 2): forward(2, 51);
-            (1, 15, 1): forward(1, 51);
-            (1, 15, 0): acknowledge(68);
+            (1, 15, 14): forward(14, 0xFFEF);
+            (1, 15, 13): forward(13, 0xFFEF);
+            (1, 15, 12): forward(12, 0xFFDE);
+            (1, 15, 11): forward(11, 0xFFEF);
+            (1, 15, 10): forward(10, 0xFFDE);
+            (1, 15, 9): forward(9, 0xFFDE);
+            (1, 15, 8): forward(8, 0xFFCD);
+            (1, 15, 7): forward(7, 0xFFEF);
+            (1, 15, 6): forward(6, 0xFFDE);
+            (1, 15, 5): forward(5, 0xFFDE);
+            (1, 15, 4): forward(4, 0xFFCD);
+            (1, 15, 3): forward(3, 0xFFDE);
+            (1, 15, 2): forward(2, 0xFFCD);
+            (1, 15, 1): forward(1, 0xFFCD);
+            (1, 15, 0): acknowledge(0xFFBC);
         }
         const default_action = refuse();
         size = 97;
@@ -327,13 +333,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<owner_t, bit<14>>(16384, {0, 0}) owner_0;
     RegisterAction<owner_t, bit<14>, bit<8>>(owner_0) claim_0 = {
         void apply(inout owner_t value, out bit<8> rv) {
-            rv = OTHER;
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_0.key_low);
             if (value.occupied == 0) {
                 value.key_low = hdr.tuple_0.key_low;
                 value.occupied = 1;
-                rv = CLAIMED;
-            } else if (value.key_low == hdr.tuple_0.key_low) {
-                rv = SAME;
             }
         }
     };
@@ -415,9 +418,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_high_0;
     RegisterAction<bit<32>, bit<14>, bit<8>>(min_high_0) min_high_take_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s0.high == value) { rv = 2; }
-            if (md.s0.high < value) { value = md.s0.high; rv = 1; }
+            rv = this.predicate(md.s0.high == value, md.s0.high < value);
+            if (md.s0.high < value) { value = md.s0.high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_high_0) min_high_read_0 = {
@@ -444,9 +446,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) max_high_0;
     RegisterAction<bit<32>, bit<14>, bit<8>>(max_high_0) max_high_take_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s0.not_high == value) { rv = 2; }
-            if (md.s0.not_high < value) { value = md.s0.not_high; rv = 1; }
+            rv = this.predicate(md.s0.not_high == value, md.s0.not_high < value);
+            if (md.s0.not_high < value) { value = md.s0.not_high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(max_high_0) max_high_read_0 = {
@@ -475,13 +476,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<owner_t, bit<14>>(16384, {0, 0}) owner_1;
     RegisterAction<owner_t, bit<14>, bit<8>>(owner_1) claim_1 = {
         void apply(inout owner_t value, out bit<8> rv) {
-            rv = OTHER;
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_1.key_low);
             if (value.occupied == 0) {
                 value.key_low = hdr.tuple_1.key_low;
                 value.occupied = 1;
-                rv = CLAIMED;
-            } else if (value.key_low == hdr.tuple_1.key_low) {
-                rv = SAME;
             }
         }
     };
@@ -563,9 +561,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_high_1;
     RegisterAction<bit<32>, bit<14>, bit<8>>(min_high_1) min_high_take_1 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s1.high == value) { rv = 2; }
-            if (md.s1.high < value) { value = md.s1.high; rv = 1; }
+            rv = this.predicate(md.s1.high == value, md.s1.high < value);
+            if (md.s1.high < value) { value = md.s1.high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_high_1) min_high_read_1 = {
@@ -592,9 +589,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) max_high_1;
     RegisterAction<bit<32>, bit<14>, bit<8>>(max_high_1) max_high_take_1 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s1.not_high == value) { rv = 2; }
-            if (md.s1.not_high < value) { value = md.s1.not_high; rv = 1; }
+            rv = this.predicate(md.s1.not_high == value, md.s1.not_high < value);
+            if (md.s1.not_high < value) { value = md.s1.not_high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(max_high_1) max_high_read_1 = {
@@ -623,13 +619,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<owner_t, bit<14>>(16384, {0, 0}) owner_2;
     RegisterAction<owner_t, bit<14>, bit<8>>(owner_2) claim_2 = {
         void apply(inout owner_t value, out bit<8> rv) {
-            rv = OTHER;
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_2.key_low);
             if (value.occupied == 0) {
                 value.key_low = hdr.tuple_2.key_low;
                 value.occupied = 1;
-                rv = CLAIMED;
-            } else if (value.key_low == hdr.tuple_2.key_low) {
-                rv = SAME;
             }
         }
     };
@@ -711,9 +704,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_high_2;
     RegisterAction<bit<32>, bit<14>, bit<8>>(min_high_2) min_high_take_2 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s2.high == value) { rv = 2; }
-            if (md.s2.high < value) { value = md.s2.high; rv = 1; }
+            rv = this.predicate(md.s2.high == value, md.s2.high < value);
+            if (md.s2.high < value) { value = md.s2.high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_high_2) min_high_read_2 = {
@@ -740,9 +732,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) max_high_2;
     RegisterAction<bit<32>, bit<14>, bit<8>>(max_high_2) max_high_take_2 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s2.not_high == value) { rv = 2; }
-            if (md.s2.not_high < value) { value = md.s2.not_high; rv = 1; }
+            rv = this.predicate(md.s2.not_high == value, md.s2.not_high < value);
+            if (md.s2.not_high < value) { value = md.s2.not_high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(max_high_2) max_high_read_2 = {
@@ -771,13 +762,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<owner_t, bit<14>>(16384, {0, 0}) owner_3;
     RegisterAction<owner_t, bit<14>, bit<8>>(owner_3) claim_3 = {
         void apply(inout owner_t value, out bit<8> rv) {
-            rv = OTHER;
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_3.key_low);
             if (value.occupied == 0) {
                 value.key_low = hdr.tuple_3.key_low;
                 value.occupied = 1;
-                rv = CLAIMED;
-            } else if (value.key_low == hdr.tuple_3.key_low) {
-                rv = SAME;
             }
         }
     };
@@ -859,9 +847,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_high_3;
     RegisterAction<bit<32>, bit<14>, bit<8>>(min_high_3) min_high_take_3 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s3.high == value) { rv = 2; }
-            if (md.s3.high < value) { value = md.s3.high; rv = 1; }
+            rv = this.predicate(md.s3.high == value, md.s3.high < value);
+            if (md.s3.high < value) { value = md.s3.high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_high_3) min_high_read_3 = {
@@ -888,9 +875,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) max_high_3;
     RegisterAction<bit<32>, bit<14>, bit<8>>(max_high_3) max_high_take_3 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = 0;
-            if (md.s3.not_high == value) { rv = 2; }
-            if (md.s3.not_high < value) { value = md.s3.not_high; rv = 1; }
+            rv = this.predicate(md.s3.not_high == value, md.s3.not_high < value);
+            if (md.s3.not_high < value) { value = md.s3.not_high; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(max_high_3) max_high_read_3 = {
@@ -924,49 +910,78 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         size = 64;
     }
 
+    action hash_bucket_0_now() { md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_bucket_0 { actions = { hash_bucket_0_now; } const default_action = hash_bucket_0_now(); size = 1; }
+    action hash_bucket_1_now() { md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}); }
+    table hash_bucket_1 { actions = { hash_bucket_1_now; } const default_action = hash_bucket_1_now(); size = 1; }
+    action hash_bucket_2_now() { md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}); }
+    table hash_bucket_2 { actions = { hash_bucket_2_now; } const default_action = hash_bucket_2_now(); size = 1; }
+    action hash_bucket_3_now() { md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}); }
+    table hash_bucket_3 { actions = { hash_bucket_3_now; } const default_action = hash_bucket_3_now(); size = 1; }
+    // The flow's buckets: those that are `base` but for the bits of the mask.
+    action buckets_given_now() {
+        md.s0.bucket = hdr.jumpgate.sequence[13:0];
+        md.s1.bucket = hdr.jumpgate.sequence[13:0];
+        md.s2.bucket = hdr.jumpgate.sequence[13:0];
+        md.s3.bucket = hdr.jumpgate.sequence[13:0];
+    }
+    table buckets_given { actions = { buckets_given_now; } const default_action = buckets_given_now(); size = 1; }
+    action buckets_masked_now() {
+        md.s0.bucket = md.s0.bucket & md.mask;
+        md.s1.bucket = md.s1.bucket & md.mask;
+        md.s2.bucket = md.s2.bucket & md.mask;
+        md.s3.bucket = md.s3.bucket & md.mask;
+    }
+    table buckets_masked { actions = { buckets_masked_now; } const default_action = buckets_masked_now(); size = 1; }
+    action buckets_placed_now() {
+        md.s0.bucket = md.s0.bucket ^ md.base;
+        md.s1.bucket = md.s1.bucket ^ md.base;
+        md.s2.bucket = md.s2.bucket ^ md.base;
+        md.s3.bucket = md.s3.bucket ^ md.base;
+    }
+    table buckets_placed { actions = { buckets_placed_now; } const default_action = buckets_placed_now(); size = 1; }
+
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // The flow's buckets: those that are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}) & md.mask;
-                md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}) & md.mask;
-                md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}) & md.mask;
+                hash_bucket_0.apply();
+                hash_bucket_1.apply();
+                hash_bucket_2.apply();
+                hash_bucket_3.apply();
             } else {
-                md.s0.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s1.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s2.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s3.bucket = hdr.jumpgate.sequence[13:0] & md.mask;
+                buckets_given.apply();
             }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            buckets_masked.apply();
+            buckets_placed.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
                 md.left = hdr.jumpgate.present;
                 md.s0.high_key = 0;
                 if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls[0:0] == 0) {
                     md.s0.low = hdr.tuple_0.value_low;
                     md.s0.high = hdr.tuple_0.value_high ^ 0x80000000;
                     md.s0.not_low = ~hdr.tuple_0.value_low;
-                    md.s0.not_high = ~(hdr.tuple_0.value_high ^ 0x80000000);
-                    md.s0.key = claim_0.execute(md.s0.bucket ^ md.base);
-                    if (md.s0.key == CLAIMED) { md.s0.high_key = key_high_set_0.execute(md.s0.bucket ^ md.base); }
-                    else if (md.s0.key == SAME) { md.s0.high_key = key_high_check_0.execute(md.s0.bucket ^ md.base); }
+                    md.s0.not_high = hdr.tuple_0.value_high ^ 0x7FFFFFFF;
+                    md.s0.key = claim_0.execute(md.s0.bucket);
+                    if (md.s0.key == CLAIMED || md.s0.key == CLAIMED_ZERO) { md.s0.high_key = key_high_set_0.execute(md.s0.bucket); }
+                    else if (md.s0.key == SAME) { md.s0.high_key = key_high_check_0.execute(md.s0.bucket); }
                     if (md.s0.high_key == 1) {
                         md.left[0:0] = 0;
                         if (hdr.tuple_0.nulls[1:1] == 0) {
-                            count_add_0.execute(md.s0.bucket ^ md.base);
-                            sum_low_add_0.execute(md.s0.bucket ^ md.base);
-                            sum_high_add_0.execute(md.s0.bucket ^ md.base);
-                            md.s0.min_is = min_high_take_0.execute(md.s0.bucket ^ md.base);
-                            md.s0.max_is = max_high_take_0.execute(md.s0.bucket ^ md.base);
-                            if (md.s0.min_is == 1) { min_low_set_0.execute(md.s0.bucket ^ md.base); }
-                            else if (md.s0.min_is == 2) { min_low_take_0.execute(md.s0.bucket ^ md.base); }
-                            if (md.s0.max_is == 1) { max_low_set_0.execute(md.s0.bucket ^ md.base); }
-                            else if (md.s0.max_is == 2) { max_low_take_0.execute(md.s0.bucket ^ md.base); }
+                            count_add_0.execute(md.s0.bucket);
+                            sum_low_add_0.execute(md.s0.bucket);
+                            sum_high_add_0.execute(md.s0.bucket);
+                            md.s0.min_is = min_high_take_0.execute(md.s0.bucket);
+                            md.s0.max_is = max_high_take_0.execute(md.s0.bucket);
+                            if (md.s0.min_is == LESS) { min_low_set_0.execute(md.s0.bucket); }
+                            else if (md.s0.min_is == EQUAL) { min_low_take_0.execute(md.s0.bucket); }
+                            if (md.s0.max_is == LESS) { max_low_set_0.execute(md.s0.bucket); }
+                            else if (md.s0.max_is == EQUAL) { max_low_take_0.execute(md.s0.bucket); }
                         }
                     }
                 }
@@ -975,22 +990,22 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                     md.s1.low = hdr.tuple_1.value_low;
                     md.s1.high = hdr.tuple_1.value_high ^ 0x80000000;
                     md.s1.not_low = ~hdr.tuple_1.value_low;
-                    md.s1.not_high = ~(hdr.tuple_1.value_high ^ 0x80000000);
-                    md.s1.key = claim_1.execute(md.s1.bucket ^ md.base);
-                    if (md.s1.key == CLAIMED) { md.s1.high_key = key_high_set_1.execute(md.s1.bucket ^ md.base); }
-                    else if (md.s1.key == SAME) { md.s1.high_key = key_high_check_1.execute(md.s1.bucket ^ md.base); }
+                    md.s1.not_high = hdr.tuple_1.value_high ^ 0x7FFFFFFF;
+                    md.s1.key = claim_1.execute(md.s1.bucket);
+                    if (md.s1.key == CLAIMED || md.s1.key == CLAIMED_ZERO) { md.s1.high_key = key_high_set_1.execute(md.s1.bucket); }
+                    else if (md.s1.key == SAME) { md.s1.high_key = key_high_check_1.execute(md.s1.bucket); }
                     if (md.s1.high_key == 1) {
                         md.left[1:1] = 0;
                         if (hdr.tuple_1.nulls[1:1] == 0) {
-                            count_add_1.execute(md.s1.bucket ^ md.base);
-                            sum_low_add_1.execute(md.s1.bucket ^ md.base);
-                            sum_high_add_1.execute(md.s1.bucket ^ md.base);
-                            md.s1.min_is = min_high_take_1.execute(md.s1.bucket ^ md.base);
-                            md.s1.max_is = max_high_take_1.execute(md.s1.bucket ^ md.base);
-                            if (md.s1.min_is == 1) { min_low_set_1.execute(md.s1.bucket ^ md.base); }
-                            else if (md.s1.min_is == 2) { min_low_take_1.execute(md.s1.bucket ^ md.base); }
-                            if (md.s1.max_is == 1) { max_low_set_1.execute(md.s1.bucket ^ md.base); }
-                            else if (md.s1.max_is == 2) { max_low_take_1.execute(md.s1.bucket ^ md.base); }
+                            count_add_1.execute(md.s1.bucket);
+                            sum_low_add_1.execute(md.s1.bucket);
+                            sum_high_add_1.execute(md.s1.bucket);
+                            md.s1.min_is = min_high_take_1.execute(md.s1.bucket);
+                            md.s1.max_is = max_high_take_1.execute(md.s1.bucket);
+                            if (md.s1.min_is == LESS) { min_low_set_1.execute(md.s1.bucket); }
+                            else if (md.s1.min_is == EQUAL) { min_low_take_1.execute(md.s1.bucket); }
+                            if (md.s1.max_is == LESS) { max_low_set_1.execute(md.s1.bucket); }
+                            else if (md.s1.max_is == EQUAL) { max_low_take_1.execute(md.s1.bucket); }
                         }
                     }
                 }
@@ -999,22 +1014,22 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                     md.s2.low = hdr.tuple_2.value_low;
                     md.s2.high = hdr.tuple_2.value_high ^ 0x80000000;
                     md.s2.not_low = ~hdr.tuple_2.value_low;
-                    md.s2.not_high = ~(hdr.tuple_2.value_high ^ 0x80000000);
-                    md.s2.key = claim_2.execute(md.s2.bucket ^ md.base);
-                    if (md.s2.key == CLAIMED) { md.s2.high_key = key_high_set_2.execute(md.s2.bucket ^ md.base); }
-                    else if (md.s2.key == SAME) { md.s2.high_key = key_high_check_2.execute(md.s2.bucket ^ md.base); }
+                    md.s2.not_high = hdr.tuple_2.value_high ^ 0x7FFFFFFF;
+                    md.s2.key = claim_2.execute(md.s2.bucket);
+                    if (md.s2.key == CLAIMED || md.s2.key == CLAIMED_ZERO) { md.s2.high_key = key_high_set_2.execute(md.s2.bucket); }
+                    else if (md.s2.key == SAME) { md.s2.high_key = key_high_check_2.execute(md.s2.bucket); }
                     if (md.s2.high_key == 1) {
                         md.left[2:2] = 0;
                         if (hdr.tuple_2.nulls[1:1] == 0) {
-                            count_add_2.execute(md.s2.bucket ^ md.base);
-                            sum_low_add_2.execute(md.s2.bucket ^ md.base);
-                            sum_high_add_2.execute(md.s2.bucket ^ md.base);
-                            md.s2.min_is = min_high_take_2.execute(md.s2.bucket ^ md.base);
-                            md.s2.max_is = max_high_take_2.execute(md.s2.bucket ^ md.base);
-                            if (md.s2.min_is == 1) { min_low_set_2.execute(md.s2.bucket ^ md.base); }
-                            else if (md.s2.min_is == 2) { min_low_take_2.execute(md.s2.bucket ^ md.base); }
-                            if (md.s2.max_is == 1) { max_low_set_2.execute(md.s2.bucket ^ md.base); }
-                            else if (md.s2.max_is == 2) { max_low_take_2.execute(md.s2.bucket ^ md.base); }
+                            count_add_2.execute(md.s2.bucket);
+                            sum_low_add_2.execute(md.s2.bucket);
+                            sum_high_add_2.execute(md.s2.bucket);
+                            md.s2.min_is = min_high_take_2.execute(md.s2.bucket);
+                            md.s2.max_is = max_high_take_2.execute(md.s2.bucket);
+                            if (md.s2.min_is == LESS) { min_low_set_2.execute(md.s2.bucket); }
+                            else if (md.s2.min_is == EQUAL) { min_low_take_2.execute(md.s2.bucket); }
+                            if (md.s2.max_is == LESS) { max_low_set_2.execute(md.s2.bucket); }
+                            else if (md.s2.max_is == EQUAL) { max_low_take_2.execute(md.s2.bucket); }
                         }
                     }
                 }
@@ -1023,22 +1038,22 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                     md.s3.low = hdr.tuple_3.value_low;
                     md.s3.high = hdr.tuple_3.value_high ^ 0x80000000;
                     md.s3.not_low = ~hdr.tuple_3.value_low;
-                    md.s3.not_high = ~(hdr.tuple_3.value_high ^ 0x80000000);
-                    md.s3.key = claim_3.execute(md.s3.bucket ^ md.base);
-                    if (md.s3.key == CLAIMED) { md.s3.high_key = key_high_set_3.execute(md.s3.bucket ^ md.base); }
-                    else if (md.s3.key == SAME) { md.s3.high_key = key_high_check_3.execute(md.s3.bucket ^ md.base); }
+                    md.s3.not_high = hdr.tuple_3.value_high ^ 0x7FFFFFFF;
+                    md.s3.key = claim_3.execute(md.s3.bucket);
+                    if (md.s3.key == CLAIMED || md.s3.key == CLAIMED_ZERO) { md.s3.high_key = key_high_set_3.execute(md.s3.bucket); }
+                    else if (md.s3.key == SAME) { md.s3.high_key = key_high_check_3.execute(md.s3.bucket); }
                     if (md.s3.high_key == 1) {
                         md.left[3:3] = 0;
                         if (hdr.tuple_3.nulls[1:1] == 0) {
-                            count_add_3.execute(md.s3.bucket ^ md.base);
-                            sum_low_add_3.execute(md.s3.bucket ^ md.base);
-                            sum_high_add_3.execute(md.s3.bucket ^ md.base);
-                            md.s3.min_is = min_high_take_3.execute(md.s3.bucket ^ md.base);
-                            md.s3.max_is = max_high_take_3.execute(md.s3.bucket ^ md.base);
-                            if (md.s3.min_is == 1) { min_low_set_3.execute(md.s3.bucket ^ md.base); }
-                            else if (md.s3.min_is == 2) { min_low_take_3.execute(md.s3.bucket ^ md.base); }
-                            if (md.s3.max_is == 1) { max_low_set_3.execute(md.s3.bucket ^ md.base); }
-                            else if (md.s3.max_is == 2) { max_low_take_3.execute(md.s3.bucket ^ md.base); }
+                            count_add_3.execute(md.s3.bucket);
+                            sum_low_add_3.execute(md.s3.bucket);
+                            sum_high_add_3.execute(md.s3.bucket);
+                            md.s3.min_is = min_high_take_3.execute(md.s3.bucket);
+                            md.s3.max_is = max_high_take_3.execute(md.s3.bucket);
+                            if (md.s3.min_is == LESS) { min_low_set_3.execute(md.s3.bucket); }
+                            else if (md.s3.min_is == EQUAL) { min_low_take_3.execute(md.s3.bucket); }
+                            if (md.s3.max_is == LESS) { max_low_set_3.execute(md.s3.bucket); }
+                            else if (md.s3.max_is == EQUAL) { max_low_take_3.execute(md.s3.bucket); }
                         }
                     }
                 }
@@ -1051,53 +1066,53 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 if (md.left[3:3] == 0) { hdr.tuple_3.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                md.s0.read = owner_occupied_0.execute(md.s0.bucket ^ md.base);
+                md.s0.read = owner_occupied_0.execute(md.s0.bucket);
                 if (md.s0.read == 1) {
                     hdr.first_0.setValid();
-                    hdr.first_0.key_high = key_high_read_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.count = count_read_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.sum_low = sum_low_first_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.sum_high = sum_high_first_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.min_high = min_high_read_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.min_low = min_low_read_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.max_high = max_high_read_0.execute(md.s0.bucket ^ md.base);
-                    hdr.first_0.max_low = max_low_read_0.execute(md.s0.bucket ^ md.base);
+                    hdr.first_0.key_high = key_high_read_0.execute(md.s0.bucket);
+                    hdr.first_0.count = count_read_0.execute(md.s0.bucket);
+                    hdr.first_0.sum_low = sum_low_first_0.execute(md.s0.bucket);
+                    hdr.first_0.sum_high = sum_high_first_0.execute(md.s0.bucket);
+                    hdr.first_0.min_high = min_high_read_0.execute(md.s0.bucket);
+                    hdr.first_0.min_low = min_low_read_0.execute(md.s0.bucket);
+                    hdr.first_0.max_high = max_high_read_0.execute(md.s0.bucket);
+                    hdr.first_0.max_low = max_low_read_0.execute(md.s0.bucket);
                 }
-                md.s1.read = owner_occupied_1.execute(md.s1.bucket ^ md.base);
+                md.s1.read = owner_occupied_1.execute(md.s1.bucket);
                 if (md.s1.read == 1) {
                     hdr.first_1.setValid();
-                    hdr.first_1.key_high = key_high_read_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.count = count_read_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.sum_low = sum_low_first_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.sum_high = sum_high_first_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.min_high = min_high_read_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.min_low = min_low_read_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.max_high = max_high_read_1.execute(md.s1.bucket ^ md.base);
-                    hdr.first_1.max_low = max_low_read_1.execute(md.s1.bucket ^ md.base);
+                    hdr.first_1.key_high = key_high_read_1.execute(md.s1.bucket);
+                    hdr.first_1.count = count_read_1.execute(md.s1.bucket);
+                    hdr.first_1.sum_low = sum_low_first_1.execute(md.s1.bucket);
+                    hdr.first_1.sum_high = sum_high_first_1.execute(md.s1.bucket);
+                    hdr.first_1.min_high = min_high_read_1.execute(md.s1.bucket);
+                    hdr.first_1.min_low = min_low_read_1.execute(md.s1.bucket);
+                    hdr.first_1.max_high = max_high_read_1.execute(md.s1.bucket);
+                    hdr.first_1.max_low = max_low_read_1.execute(md.s1.bucket);
                 }
-                md.s2.read = owner_occupied_2.execute(md.s2.bucket ^ md.base);
+                md.s2.read = owner_occupied_2.execute(md.s2.bucket);
                 if (md.s2.read == 1) {
                     hdr.first_2.setValid();
-                    hdr.first_2.key_high = key_high_read_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.count = count_read_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.sum_low = sum_low_first_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.sum_high = sum_high_first_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.min_high = min_high_read_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.min_low = min_low_read_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.max_high = max_high_read_2.execute(md.s2.bucket ^ md.base);
-                    hdr.first_2.max_low = max_low_read_2.execute(md.s2.bucket ^ md.base);
+                    hdr.first_2.key_high = key_high_read_2.execute(md.s2.bucket);
+                    hdr.first_2.count = count_read_2.execute(md.s2.bucket);
+                    hdr.first_2.sum_low = sum_low_first_2.execute(md.s2.bucket);
+                    hdr.first_2.sum_high = sum_high_first_2.execute(md.s2.bucket);
+                    hdr.first_2.min_high = min_high_read_2.execute(md.s2.bucket);
+                    hdr.first_2.min_low = min_low_read_2.execute(md.s2.bucket);
+                    hdr.first_2.max_high = max_high_read_2.execute(md.s2.bucket);
+                    hdr.first_2.max_low = max_low_read_2.execute(md.s2.bucket);
                 }
-                md.s3.read = owner_occupied_3.execute(md.s3.bucket ^ md.base);
+                md.s3.read = owner_occupied_3.execute(md.s3.bucket);
                 if (md.s3.read == 1) {
                     hdr.first_3.setValid();
-                    hdr.first_3.key_high = key_high_read_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.count = count_read_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.sum_low = sum_low_first_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.sum_high = sum_high_first_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.min_high = min_high_read_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.min_low = min_low_read_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.max_high = max_high_read_3.execute(md.s3.bucket ^ md.base);
-                    hdr.first_3.max_low = max_low_read_3.execute(md.s3.bucket ^ md.base);
+                    hdr.first_3.key_high = key_high_read_3.execute(md.s3.bucket);
+                    hdr.first_3.count = count_read_3.execute(md.s3.bucket);
+                    hdr.first_3.sum_low = sum_low_first_3.execute(md.s3.bucket);
+                    hdr.first_3.sum_high = sum_high_first_3.execute(md.s3.bucket);
+                    hdr.first_3.min_high = min_high_read_3.execute(md.s3.bucket);
+                    hdr.first_3.min_low = min_low_read_3.execute(md.s3.bucket);
+                    hdr.first_3.max_high = max_high_read_3.execute(md.s3.bucket);
+                    hdr.first_3.max_low = max_low_read_3.execute(md.s3.bucket);
                 }
                 reads.apply();
             } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
@@ -1105,65 +1120,65 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                 md.s0.read = hdr.jumpgate.present[0:0];
                 if (md.s0.read == 1) {
                     hdr.second_0.setValid();
-                    hdr.second_0.key_low = owner_key_0.execute(md.s0.bucket ^ md.base);
-                    hdr.second_0.carries_low = sum_low_second_0.execute(md.s0.bucket ^ md.base);
-                    hdr.second_0.carries_high = sum_high_second_0.execute(md.s0.bucket ^ md.base);
+                    hdr.second_0.key_low = owner_key_0.execute(md.s0.bucket);
+                    hdr.second_0.carries_low = sum_low_second_0.execute(md.s0.bucket);
+                    hdr.second_0.carries_high = sum_high_second_0.execute(md.s0.bucket);
                 }
                 md.s1.read = hdr.jumpgate.present[1:1];
                 if (md.s1.read == 1) {
                     hdr.second_1.setValid();
-                    hdr.second_1.key_low = owner_key_1.execute(md.s1.bucket ^ md.base);
-                    hdr.second_1.carries_low = sum_low_second_1.execute(md.s1.bucket ^ md.base);
-                    hdr.second_1.carries_high = sum_high_second_1.execute(md.s1.bucket ^ md.base);
+                    hdr.second_1.key_low = owner_key_1.execute(md.s1.bucket);
+                    hdr.second_1.carries_low = sum_low_second_1.execute(md.s1.bucket);
+                    hdr.second_1.carries_high = sum_high_second_1.execute(md.s1.bucket);
                 }
                 md.s2.read = hdr.jumpgate.present[2:2];
                 if (md.s2.read == 1) {
                     hdr.second_2.setValid();
-                    hdr.second_2.key_low = owner_key_2.execute(md.s2.bucket ^ md.base);
-                    hdr.second_2.carries_low = sum_low_second_2.execute(md.s2.bucket ^ md.base);
-                    hdr.second_2.carries_high = sum_high_second_2.execute(md.s2.bucket ^ md.base);
+                    hdr.second_2.key_low = owner_key_2.execute(md.s2.bucket);
+                    hdr.second_2.carries_low = sum_low_second_2.execute(md.s2.bucket);
+                    hdr.second_2.carries_high = sum_high_second_2.execute(md.s2.bucket);
                 }
                 md.s3.read = hdr.jumpgate.present[3:3];
                 if (md.s3.read == 1) {
                     hdr.second_3.setValid();
-                    hdr.second_3.key_low = owner_key_3.execute(md.s3.bucket ^ md.base);
-                    hdr.second_3.carries_low = sum_low_second_3.execute(md.s3.bucket ^ md.base);
-                    hdr.second_3.carries_high = sum_high_second_3.execute(md.s3.bucket ^ md.base);
+                    hdr.second_3.key_low = owner_key_3.execute(md.s3.bucket);
+                    hdr.second_3.carries_low = sum_low_second_3.execute(md.s3.bucket);
+                    hdr.second_3.carries_high = sum_high_second_3.execute(md.s3.bucket);
                 }
                 reads.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                owner_clear_0.execute(md.s0.bucket ^ md.base);
-                count_clear_0.execute(md.s0.bucket ^ md.base);
-                sum_low_clear_0.execute(md.s0.bucket ^ md.base);
-                sum_high_clear_0.execute(md.s0.bucket ^ md.base);
-                min_high_clear_0.execute(md.s0.bucket ^ md.base);
-                min_low_clear_0.execute(md.s0.bucket ^ md.base);
-                max_high_clear_0.execute(md.s0.bucket ^ md.base);
-                max_low_clear_0.execute(md.s0.bucket ^ md.base);
-                owner_clear_1.execute(md.s1.bucket ^ md.base);
-                count_clear_1.execute(md.s1.bucket ^ md.base);
-                sum_low_clear_1.execute(md.s1.bucket ^ md.base);
-                sum_high_clear_1.execute(md.s1.bucket ^ md.base);
-                min_high_clear_1.execute(md.s1.bucket ^ md.base);
-                min_low_clear_1.execute(md.s1.bucket ^ md.base);
-                max_high_clear_1.execute(md.s1.bucket ^ md.base);
-                max_low_clear_1.execute(md.s1.bucket ^ md.base);
-                owner_clear_2.execute(md.s2.bucket ^ md.base);
-                count_clear_2.execute(md.s2.bucket ^ md.base);
-                sum_low_clear_2.execute(md.s2.bucket ^ md.base);
-                sum_high_clear_2.execute(md.s2.bucket ^ md.base);
-                min_high_clear_2.execute(md.s2.bucket ^ md.base);
-                min_low_clear_2.execute(md.s2.bucket ^ md.base);
-                max_high_clear_2.execute(md.s2.bucket ^ md.base);
-                max_low_clear_2.execute(md.s2.bucket ^ md.base);
-                owner_clear_3.execute(md.s3.bucket ^ md.base);
-                count_clear_3.execute(md.s3.bucket ^ md.base);
-                sum_low_clear_3.execute(md.s3.bucket ^ md.base);
-                sum_high_clear_3.execute(md.s3.bucket ^ md.base);
-                min_high_clear_3.execute(md.s3.bucket ^ md.base);
-                min_low_clear_3.execute(md.s3.bucket ^ md.base);
-                max_high_clear_3.execute(md.s3.bucket ^ md.base);
-                max_low_clear_3.execute(md.s3.bucket ^ md.base);
+                owner_clear_0.execute(md.s0.bucket);
+                count_clear_0.execute(md.s0.bucket);
+                sum_low_clear_0.execute(md.s0.bucket);
+                sum_high_clear_0.execute(md.s0.bucket);
+                min_high_clear_0.execute(md.s0.bucket);
+                min_low_clear_0.execute(md.s0.bucket);
+                max_high_clear_0.execute(md.s0.bucket);
+                max_low_clear_0.execute(md.s0.bucket);
+                owner_clear_1.execute(md.s1.bucket);
+                count_clear_1.execute(md.s1.bucket);
+                sum_low_clear_1.execute(md.s1.bucket);
+                sum_high_clear_1.execute(md.s1.bucket);
+                min_high_clear_1.execute(md.s1.bucket);
+                min_low_clear_1.execute(md.s1.bucket);
+                max_high_clear_1.execute(md.s1.bucket);
+                max_low_clear_1.execute(md.s1.bucket);
+                owner_clear_2.execute(md.s2.bucket);
+                count_clear_2.execute(md.s2.bucket);
+                sum_low_clear_2.execute(md.s2.bucket);
+                sum_high_clear_2.execute(md.s2.bucket);
+                min_high_clear_2.execute(md.s2.bucket);
+                min_low_clear_2.execute(md.s2.bucket);
+                max_high_clear_2.execute(md.s2.bucket);
+                max_low_clear_2.execute(md.s2.bucket);
+                owner_clear_3.execute(md.s3.bucket);
+                count_clear_3.execute(md.s3.bucket);
+                sum_low_clear_3.execute(md.s3.bucket);
+                sum_high_clear_3.execute(md.s3.bucket);
+                min_high_clear_3.execute(md.s3.bucket);
+                min_low_clear_3.execute(md.s3.bucket);
+                max_high_clear_3.execute(md.s3.bucket);
+                max_low_clear_3.execute(md.s3.bucket);
                 answer();
             } else if (md.routed == 1) {
                 forward(hdr.jumpgate.present, 0);
@@ -1182,6 +1197,7 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
         transition ethernet;
     }
     state ethernet {

@@ -6,7 +6,7 @@ NOT), so that the result is a superset. Deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 #: a predicate's number, or an operation on formulas; None is what the switch cannot evaluate
@@ -20,6 +20,20 @@ class Range:
     field: int
     low: int
     high: int
+
+    def prefixes(self, bits: int = 32) -> Iterator[tuple[int, int]]:
+        """The range as (value, mask) of a ternary key, at most 2 `bits` - 2 of them.
+
+        >>> [(value, mask) for value, mask in Range(0, 1, 6).prefixes(3)]
+        [(1, 7), (2, 6), (4, 6), (6, 7)]
+        """
+        low, full = self.low, (1 << bits) - 1
+        while low <= self.high:
+            size = low & -low or full + 1
+            while low + size - 1 > self.high:
+                size >>= 1
+            yield low, full ^ (size - 1)
+            low += size
 
 
 def holds(formula: Formula, bits: int, unknown: bool = True) -> bool:

@@ -28,9 +28,11 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -50,7 +52,9 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
+    bit<1> empty_key;  // its key is what an empty entry holds, so it passes
     bit<14> row_0;
     bit<14> row_1;
     bit<14> row_2;
@@ -90,11 +94,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -111,17 +116,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -138,11 +143,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -151,20 +156,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0): acknowledge(0);
-            (0, 1, 1, 0): acknowledge(17);
-            (0, 1, 0, 1): acknowledge(17);
-            (0, 1, 1, 1): acknowledge(17);
+            (0, 1, 1, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1): acknowledge(0xFFEF);
+            (0, 1, 1, 1): acknowledge(0xFFEF);
             (1, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (1, 1, 1, 0): acknowledge(17);
-            (1, 1, 0, 1): acknowledge(17);
-            (1, 1, 1, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1): acknowledge(0xFFEF);
+            (1, 1, 1, 1): acknowledge(0xFFEF);
         }
         const default_action = refuse();
         size = 11;
@@ -189,36 +194,48 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
     Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    action hash_row_0_0_now() { md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_0_0 { actions = { hash_row_0_0_now; } const default_action = hash_row_0_0_now(); size = 1; }
     CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_1_polynomial_0;
     Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_1_polynomial_0) row_1_hash_0;
+    action hash_row_1_0_now() { md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_1_0 { actions = { hash_row_1_0_now; } const default_action = hash_row_1_0_now(); size = 1; }
     CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_2_polynomial_0;
     Hash<bit<14>>(HashAlgorithm_t.CUSTOM, row_2_polynomial_0) row_2_hash_0;
+    action hash_row_2_0_now() { md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_2_0 { actions = { hash_row_2_0_now; } const default_action = hash_row_2_0_now(); size = 1; }
     Random<bit<14>>() random_0;
+    action draw_row_0_now() { md.s0.row_random = random_0.get(); }
+    table draw_row_0 { actions = { draw_row_0_now; } const default_action = draw_row_0_now(); size = 1; }
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
+    action mark_empty_key_0_now() { md.s0.empty_key = 1; }
+    table mark_empty_key_0 { actions = { mark_empty_key_0_now; } const default_action = mark_empty_key_0_now(); size = 1; }
     action filter_hit_0_0() { md.s0.filter_0 = 1; }
     action filter_miss_0_0() { md.s0.filter_0 = 0; }
     table filter_0_0 {
-        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: range; hdr.tuple_0.b: range; }
+        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: ternary; hdr.tuple_0.b: ternary; }
         actions = { filter_hit_0_0; filter_miss_0_0; }
         const default_action = filter_miss_0_0();
-        size = 64;
+        size = 512;
     }
     action filter_hit_1_0() { md.s0.filter_1 = 1; }
     action filter_miss_1_0() { md.s0.filter_1 = 0; }
     table filter_1_0 {
-        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: range; hdr.tuple_0.b: range; }
+        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: ternary; hdr.tuple_0.b: ternary; }
         actions = { filter_hit_1_0; filter_miss_1_0; }
         const default_action = filter_miss_1_0();
-        size = 64;
+        size = 512;
     }
     action filter_hit_2_0() { md.s0.filter_2 = 1; }
     action filter_miss_2_0() { md.s0.filter_2 = 0; }
     table filter_2_0 {
-        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: range; hdr.tuple_0.b: range; }
+        key = { hdr.jumpgate.flow: exact; hdr.tuple_0.a: ternary; hdr.tuple_0.b: ternary; }
         actions = { filter_hit_2_0; filter_miss_2_0; }
         const default_action = filter_miss_2_0();
-        size = 64;
+        size = 512;
     }
-    action filter_prune_0() { md.s0.pruned = 1; }
+    action filter_prune_0() { md.s0.pruned = PRUNED; }
     table filter_truth_0 {
         key = { hdr.jumpgate.flow: exact; md.s0.filter_0: exact; md.s0.filter_1: exact; md.s0.filter_2: exact; }
         actions = { filter_prune_0; NoAction; }
@@ -253,11 +270,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<12>, bit<8>>(lru_low_1_0) lru_low_1_0_clear = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action lru_found_0_0_now() { md.s0.pruned = PRUNED; md.s0.run = 0; }
+    table lru_found_0_0 { actions = { lru_found_0_0_now; } const default_action = lru_found_0_0_now(); size = 1; }
+    action lru_found_1_0_now() { md.s0.pruned = PRUNED; md.s0.run = 0; }
+    table lru_found_1_0 { actions = { lru_found_1_0_now; } const default_action = lru_found_1_0_now(); size = 1; }
     Register<bit<32>, bit<12>>(4096, 0) rand_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_0_0) rand_keep_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = hdr.tuple_0.a;
-            if (hdr.tuple_0.a > value) { rv = value; value = hdr.tuple_0.a; }
+            rv = min(value, hdr.tuple_0.a);
+            value = max(value, hdr.tuple_0.a);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_0_0) rand_clear_0_0 = {
@@ -266,8 +287,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<12>>(4096, 0) rand_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_1_0) rand_keep_1_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = min(value, md.s0.rand_carried);
+            value = max(value, md.s0.rand_carried);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_1_0) rand_clear_1_0 = {
@@ -276,8 +297,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<12>>(4096, 0) rand_2_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_2_0) rand_keep_2_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = min(value, md.s0.rand_carried);
+            value = max(value, md.s0.rand_carried);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_2_0) rand_clear_2_0 = {
@@ -287,7 +308,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_keep_3_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (md.s0.rand_carried < value) { rv = 1; } else { value = md.s0.rand_carried; }
+            if (md.s0.rand_carried < value) { rv = PRUNED; } else { value = md.s0.rand_carried; }
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_clear_3_0 = {
@@ -304,23 +325,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<8> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_0_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_find_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_put_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -331,23 +350,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_1_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_find_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_put_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -358,23 +375,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_2_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_find_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_put_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -386,7 +401,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
     CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) rbf_mask_polynomial_0;
     Hash<bit<13>>(HashAlgorithm_t.CUSTOM, rbf_mask_polynomial_0) rbf_mask_hash_0;
-
+    action hash_rbf_mask_0_now() { md.s0.rbf_mask = rbf_mask_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_rbf_mask_0 { actions = { hash_rbf_mask_0_now; } const default_action = hash_rbf_mask_0_now(); size = 1; }
     action rbf_bits_0(bit<32> high, bit<32> low) { md.s0.rbf_high = high; md.s0.rbf_low = low; }
     table rbf_masks_0 {
         key = { md.s0.rbf_mask: exact; }
@@ -463,129 +479,158 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<10>, bit<8>>(having_2_0) having_clear_2_0 = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action having_first_0_now() { md.s0.having_least = min(md.s0.having_0, md.s0.having_1); }
+    table having_first_0 { actions = { having_first_0_now; } const default_action = having_first_0_now(); size = 1; }
+    action having_all_0_now() { md.s0.having_least = min(md.s0.having_least, md.s0.having_2); }
+    table having_all_0 { actions = { having_all_0_now; } const default_action = having_all_0_now(); size = 1; }
+    action having_excess_0_now() { md.s0.having_least = md.s0.having_least |-| md.threshold; }
+    table having_excess_0 { actions = { having_excess_0_now; } const default_action = having_excess_0_now(); size = 1; }
+    // Rows within the flow's region: they are `base` but for the bits of the mask.
+    action rows_given_now() {
+        md.s0.row_0 = hdr.jumpgate.sequence[13:0];
+        md.s0.row_1 = hdr.jumpgate.sequence[13:0];
+        md.s0.row_2 = hdr.jumpgate.sequence[13:0];
+        md.s0.row_random = hdr.jumpgate.sequence[13:0];
+    }
+    table rows_given { actions = { rows_given_now; } const default_action = rows_given_now(); size = 1; }
+    action rows_masked_now() {
+        md.s0.row_0 = md.s0.row_0 & md.mask;
+        md.s0.row_1 = md.s0.row_1 & md.mask;
+        md.s0.row_2 = md.s0.row_2 & md.mask;
+        md.s0.row_random = md.s0.row_random & md.mask;
+    }
+    table rows_masked { actions = { rows_masked_now; } const default_action = rows_masked_now(); size = 1; }
+    action rows_placed_now() {
+        md.s0.row_0 = md.s0.row_0 ^ md.base;
+        md.s0.row_1 = md.s0.row_1 ^ md.base;
+        md.s0.row_2 = md.s0.row_2 ^ md.base;
+        md.s0.row_random = md.s0.row_random ^ md.base;
+    }
+    table rows_placed { actions = { rows_placed_now; } const default_action = rows_placed_now(); size = 1; }
 
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // Rows within the flow's region: they are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s0.row_random = random_0.get() & md.mask;
+                hash_row_0_0.apply();
+                hash_row_1_0.apply();
+                hash_row_2_0.apply();
+                draw_row_0.apply();
             } else {
-                md.s0.row_0 = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s0.row_1 = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s0.row_2 = hdr.jumpgate.sequence[13:0] & md.mask;
-                md.s0.row_random = hdr.jumpgate.sequence[13:0] & md.mask;
+                rows_given.apply();
             }
+            if (hdr.tuple_0.key_high == 0x80000000) { if (hdr.tuple_0.key_low == 0) { mark_empty_key_0.apply(); } }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            rows_masked.apply();
+            rows_placed.apply();
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_FILTER) {
-                        filter_0_0.apply();
-                        filter_1_0.apply();
-                        filter_2_0.apply();
-                        filter_truth_0.apply();
-                    } else if (md.run == RUN_DISTINCT_LRU) {
-                        if (hdr.tuple_0.key_high != 0x80000000 || hdr.tuple_0.key_low != 0) {
-                            md.s0.lru_high = lru_high_0_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
-                            md.s0.lru_low = lru_low_0_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
-                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
-                            else {
-                            md.s0.lru_high = lru_high_1_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
-                            md.s0.lru_low = lru_low_1_0_swap.execute((md.s0.row_0 ^ md.base)[11:0]);
-                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
-                        }}
-                    } else if (md.run == RUN_TOPN_RAND) {
-                        md.s0.rand_carried = rand_keep_0_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                        md.s0.rand_carried = rand_keep_1_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                        md.s0.rand_carried = rand_keep_2_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                        md.s0.pruned = rand_keep_3_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                    } else if (md.run == RUN_GROUPBY) {
-                        if (hdr.tuple_0.key_low != 0x80000000) {
-                            md.s0.groupby_turn = groupby_next_0.execute((md.s0.row_0 ^ md.base)[11:0]);
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                                else { md.s0.pruned = groupby_find_0_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                                else { md.s0.pruned = groupby_find_1_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                                else { md.s0.pruned = groupby_find_2_0.execute((md.s0.row_0 ^ md.base)[11:0]); }
-                            }
-                        }
-                    } else if (md.run == RUN_JOIN_RBF) {
-                        md.s0.rbf_mask = rbf_mask_hash_0.get({ hdr.tuple_0.key_high, hdr.tuple_0.key_low});
-                        rbf_masks_0.apply();
-                        if (md.adds == 1) {
-                            if (md.side == 0) {
-                                rbf_set_0_high_0.execute(md.s0.row_0 ^ md.base);
-                                rbf_set_0_low_0.execute(md.s0.row_0 ^ md.base);
-                            } else {
-                                rbf_set_1_high_0.execute(md.s0.row_0 ^ md.base);
-                                rbf_set_1_low_0.execute(md.s0.row_0 ^ md.base);
-                            }
-                        } else {
-                            if (md.side == 0) {
-                                md.s0.rbf_got_high = rbf_get_1_high_0.execute(md.s0.row_0 ^ md.base);
-                                md.s0.rbf_got_low = rbf_get_1_low_0.execute(md.s0.row_0 ^ md.base);
-                            } else {
-                                md.s0.rbf_got_high = rbf_get_0_high_0.execute(md.s0.row_0 ^ md.base);
-                                md.s0.rbf_got_low = rbf_get_0_low_0.execute(md.s0.row_0 ^ md.base);
-                            }
-                            if (md.s0.rbf_got_high != md.s0.rbf_high || md.s0.rbf_got_low != md.s0.rbf_low) { md.s0.pruned = 1; }
-                        }
-                    } else if (md.run == RUN_HAVING) {
-                        if (md.adds == 1) { md.s0.having_0 = having_add_0_0.execute((md.s0.row_0 ^ md.base)[9:0]); }
-                        else { md.s0.having_0 = having_get_0_0.execute((md.s0.row_0 ^ md.base)[9:0]); }
-                        if (md.adds == 1) { md.s0.having_1 = having_add_1_0.execute((md.s0.row_1 ^ md.base)[9:0]); }
-                        else { md.s0.having_1 = having_get_1_0.execute((md.s0.row_1 ^ md.base)[9:0]); }
-                        if (md.adds == 1) { md.s0.having_2 = having_add_2_0.execute((md.s0.row_2 ^ md.base)[9:0]); }
-                        else { md.s0.having_2 = having_get_2_0.execute((md.s0.row_2 ^ md.base)[9:0]); }
-                        md.s0.having_least = min(md.s0.having_0, md.s0.having_1);
-                        md.s0.having_least = min(md.s0.having_least, md.s0.having_2);
-                        md.s0.having_least = md.s0.having_least |-| md.threshold;
-                        if (md.s0.having_least == 0) { md.s0.pruned = 1; }
+                if (md.s0.run == RUN_FILTER) {
+                    filter_0_0.apply();
+                    filter_1_0.apply();
+                    filter_2_0.apply();
+                    filter_truth_0.apply();
+                } else if (md.s0.run == RUN_DISTINCT_LRU) {
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_high = lru_high_0_0_swap.execute(md.s0.row_0[11:0]); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_low = lru_low_0_0_swap.execute(md.s0.row_0[11:0]); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) {
+                        if (md.s0.lru_high == hdr.tuple_0.key_high) { if (md.s0.lru_low == hdr.tuple_0.key_low) { lru_found_0_0.apply(); } }
                     }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_high = lru_high_1_0_swap.execute(md.s0.row_0[11:0]); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_low = lru_low_1_0_swap.execute(md.s0.row_0[11:0]); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) {
+                        if (md.s0.lru_high == hdr.tuple_0.key_high) { if (md.s0.lru_low == hdr.tuple_0.key_low) { lru_found_1_0.apply(); } }
+                    }
+
+                } else if (md.s0.run == RUN_TOPN_RAND) {
+                    md.s0.rand_carried = rand_keep_0_0.execute(md.s0.row_random[11:0]);
+                    md.s0.rand_carried = rand_keep_1_0.execute(md.s0.row_random[11:0]);
+                    md.s0.rand_carried = rand_keep_2_0.execute(md.s0.row_random[11:0]);
+                    md.s0.pruned = rand_keep_3_0.execute(md.s0.row_random[11:0]);
+                } else if (md.s0.run == RUN_GROUPBY) {
+                    if (hdr.tuple_0.key_low != 0x80000000) {
+                        md.s0.groupby_turn = groupby_next_0.execute(md.s0.row_0[11:0]);
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute(md.s0.row_0[11:0]); }
+                            else { md.s0.pruned = groupby_find_0_0.execute(md.s0.row_0[11:0]); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute(md.s0.row_0[11:0]); }
+                            else { md.s0.pruned = groupby_find_1_0.execute(md.s0.row_0[11:0]); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute(md.s0.row_0[11:0]); }
+                            else { md.s0.pruned = groupby_find_2_0.execute(md.s0.row_0[11:0]); }
+                        }
+                    }
+                } else if (md.s0.run == RUN_JOIN_RBF) {
+                    hash_rbf_mask_0.apply();
+                    rbf_masks_0.apply();
+                    if (md.adds == 1) {
+                        if (md.side == 0) {
+                            rbf_set_0_high_0.execute(md.s0.row_0);
+                            rbf_set_0_low_0.execute(md.s0.row_0);
+                        } else {
+                            rbf_set_1_high_0.execute(md.s0.row_0);
+                            rbf_set_1_low_0.execute(md.s0.row_0);
+                        }
+                    } else {
+                        if (md.side == 0) {
+                            md.s0.rbf_got_high = rbf_get_1_high_0.execute(md.s0.row_0);
+                            md.s0.rbf_got_low = rbf_get_1_low_0.execute(md.s0.row_0);
+                        } else {
+                            md.s0.rbf_got_high = rbf_get_0_high_0.execute(md.s0.row_0);
+                            md.s0.rbf_got_low = rbf_get_0_low_0.execute(md.s0.row_0);
+                        }
+                        if (md.s0.rbf_got_high != md.s0.rbf_high) { md.s0.pruned = PRUNED; }
+                        else if (md.s0.rbf_got_low != md.s0.rbf_low) { md.s0.pruned = PRUNED; }
+                    }
+                } else if (md.s0.run == RUN_HAVING) {
+                    if (md.adds == 1) { md.s0.having_0 = having_add_0_0.execute(md.s0.row_0[9:0]); }
+                    else { md.s0.having_0 = having_get_0_0.execute(md.s0.row_0[9:0]); }
+                    if (md.adds == 1) { md.s0.having_1 = having_add_1_0.execute(md.s0.row_1[9:0]); }
+                    else { md.s0.having_1 = having_get_1_0.execute(md.s0.row_1[9:0]); }
+                    if (md.adds == 1) { md.s0.having_2 = having_add_2_0.execute(md.s0.row_2[9:0]); }
+                    else { md.s0.having_2 = having_get_2_0.execute(md.s0.row_2[9:0]); }
+                    having_first_0.apply();
+                    having_all_0.apply();
+                    having_excess_0.apply();
+                    if (md.s0.having_least == 0) { md.s0.pruned = PRUNED; }
                 }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_FILTER) {
                 } else if (md.run == RUN_DISTINCT_LRU) {
-                    lru_high_0_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    lru_low_0_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    lru_high_1_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    lru_low_1_0_clear.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    lru_high_0_0_clear.execute(md.s0.row_0[11:0]);
+                    lru_low_0_0_clear.execute(md.s0.row_0[11:0]);
+                    lru_high_1_0_clear.execute(md.s0.row_0[11:0]);
+                    lru_low_1_0_clear.execute(md.s0.row_0[11:0]);
                 } else if (md.run == RUN_TOPN_RAND) {
-                    rand_clear_0_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                    rand_clear_1_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                    rand_clear_2_0.execute((md.s0.row_random ^ md.base)[11:0]);
-                    rand_clear_3_0.execute((md.s0.row_random ^ md.base)[11:0]);
+                    rand_clear_0_0.execute(md.s0.row_random[11:0]);
+                    rand_clear_1_0.execute(md.s0.row_random[11:0]);
+                    rand_clear_2_0.execute(md.s0.row_random[11:0]);
+                    rand_clear_3_0.execute(md.s0.row_random[11:0]);
                 } else if (md.run == RUN_GROUPBY) {
-                    groupby_turn_clear_0.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    groupby_clear_0_0.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    groupby_clear_1_0.execute((md.s0.row_0 ^ md.base)[11:0]);
-                    groupby_clear_2_0.execute((md.s0.row_0 ^ md.base)[11:0]);
+                    groupby_turn_clear_0.execute(md.s0.row_0[11:0]);
+                    groupby_clear_0_0.execute(md.s0.row_0[11:0]);
+                    groupby_clear_1_0.execute(md.s0.row_0[11:0]);
+                    groupby_clear_2_0.execute(md.s0.row_0[11:0]);
                 } else if (md.run == RUN_JOIN_RBF) {
-                    rbf_clear_0_high_0.execute(md.s0.row_0 ^ md.base);
-                    rbf_clear_0_low_0.execute(md.s0.row_0 ^ md.base);
-                    rbf_clear_1_high_0.execute(md.s0.row_0 ^ md.base);
-                    rbf_clear_1_low_0.execute(md.s0.row_0 ^ md.base);
+                    rbf_clear_0_high_0.execute(md.s0.row_0);
+                    rbf_clear_0_low_0.execute(md.s0.row_0);
+                    rbf_clear_1_high_0.execute(md.s0.row_0);
+                    rbf_clear_1_low_0.execute(md.s0.row_0);
                 } else if (md.run == RUN_HAVING) {
-                    having_clear_0_0.execute((md.s0.row_0 ^ md.base)[9:0]);
-                    having_clear_1_0.execute((md.s0.row_1 ^ md.base)[9:0]);
-                    having_clear_2_0.execute((md.s0.row_2 ^ md.base)[9:0]);
+                    having_clear_0_0.execute(md.s0.row_0[9:0]);
+                    having_clear_1_0.execute(md.s0.row_1[9:0]);
+                    having_clear_2_0.execute(md.s0.row_2[9:0]);
                 }
                 answer();
             } else if (md.routed == 1) {
@@ -605,6 +650,10 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
+        md.s0.empty_key = 0;
         transition ethernet;
     }
     state ethernet {

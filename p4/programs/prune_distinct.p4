@@ -28,9 +28,11 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -53,7 +55,9 @@ struct headers_t {
     tuple_h tuple_3;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
+    bit<1> empty_key;  // its key is what an empty entry holds, so it passes
     bit<10> row_0;
     bit<32> lru_high; bit<32> lru_low;
 }
@@ -88,11 +92,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -109,17 +114,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -136,11 +141,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -149,268 +154,268 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; md.s1.pruned[0:0]: exact; md.s2.pruned[0:0]: exact; md.s3.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; md.s1.pruned[1:1]: exact; md.s2.pruned[1:1]: exact; md.s3.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0, 0, 0, 0): acknowledge(0);
-            (0, 1, 1, 0, 0, 0, 0): acknowledge(17);
-            (0, 1, 0, 1, 0, 0, 0): acknowledge(17);
-            (0, 1, 1, 1, 0, 0, 0): acknowledge(17);
-            (0, 2, 1, 0, 0, 0, 0): acknowledge(17);
-            (0, 2, 0, 0, 1, 0, 0): acknowledge(17);
-            (0, 2, 1, 0, 1, 0, 0): acknowledge(17);
-            (0, 3, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 3, 1, 1, 0, 0, 0): acknowledge(34);
-            (0, 3, 1, 0, 1, 0, 0): acknowledge(34);
-            (0, 3, 0, 1, 1, 0, 0): acknowledge(34);
-            (0, 3, 1, 1, 1, 0, 0): acknowledge(34);
-            (0, 4, 1, 0, 0, 0, 0): acknowledge(17);
-            (0, 4, 0, 0, 0, 1, 0): acknowledge(17);
-            (0, 4, 1, 0, 0, 1, 0): acknowledge(17);
-            (0, 5, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 5, 1, 1, 0, 0, 0): acknowledge(34);
-            (0, 5, 1, 0, 0, 1, 0): acknowledge(34);
-            (0, 5, 0, 1, 0, 1, 0): acknowledge(34);
-            (0, 5, 1, 1, 0, 1, 0): acknowledge(34);
-            (0, 6, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 6, 1, 0, 1, 0, 0): acknowledge(34);
-            (0, 6, 1, 0, 0, 1, 0): acknowledge(34);
-            (0, 6, 0, 0, 1, 1, 0): acknowledge(34);
-            (0, 6, 1, 0, 1, 1, 0): acknowledge(34);
-            (0, 7, 1, 0, 0, 0, 0): acknowledge(51);
-            (0, 7, 1, 1, 0, 0, 0): acknowledge(51);
-            (0, 7, 1, 0, 1, 0, 0): acknowledge(51);
-            (0, 7, 1, 1, 1, 0, 0): acknowledge(51);
-            (0, 7, 1, 0, 0, 1, 0): acknowledge(51);
-            (0, 7, 1, 1, 0, 1, 0): acknowledge(51);
-            (0, 7, 1, 0, 1, 1, 0): acknowledge(51);
-            (0, 7, 0, 1, 1, 1, 0): acknowledge(51);
-            (0, 7, 1, 1, 1, 1, 0): acknowledge(51);
-            (0, 8, 1, 0, 0, 0, 0): acknowledge(17);
-            (0, 8, 0, 0, 0, 0, 1): acknowledge(17);
-            (0, 8, 1, 0, 0, 0, 1): acknowledge(17);
-            (0, 9, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 9, 1, 1, 0, 0, 0): acknowledge(34);
-            (0, 9, 1, 0, 0, 0, 1): acknowledge(34);
-            (0, 9, 0, 1, 0, 0, 1): acknowledge(34);
-            (0, 9, 1, 1, 0, 0, 1): acknowledge(34);
-            (0, 10, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 10, 1, 0, 1, 0, 0): acknowledge(34);
-            (0, 10, 1, 0, 0, 0, 1): acknowledge(34);
-            (0, 10, 0, 0, 1, 0, 1): acknowledge(34);
-            (0, 10, 1, 0, 1, 0, 1): acknowledge(34);
-            (0, 11, 1, 0, 0, 0, 0): acknowledge(51);
-            (0, 11, 1, 1, 0, 0, 0): acknowledge(51);
-            (0, 11, 1, 0, 1, 0, 0): acknowledge(51);
-            (0, 11, 1, 1, 1, 0, 0): acknowledge(51);
-            (0, 11, 1, 0, 0, 0, 1): acknowledge(51);
-            (0, 11, 1, 1, 0, 0, 1): acknowledge(51);
-            (0, 11, 1, 0, 1, 0, 1): acknowledge(51);
-            (0, 11, 0, 1, 1, 0, 1): acknowledge(51);
-            (0, 11, 1, 1, 1, 0, 1): acknowledge(51);
-            (0, 12, 1, 0, 0, 0, 0): acknowledge(34);
-            (0, 12, 1, 0, 0, 1, 0): acknowledge(34);
-            (0, 12, 1, 0, 0, 0, 1): acknowledge(34);
-            (0, 12, 0, 0, 0, 1, 1): acknowledge(34);
-            (0, 12, 1, 0, 0, 1, 1): acknowledge(34);
-            (0, 13, 1, 0, 0, 0, 0): acknowledge(51);
-            (0, 13, 1, 1, 0, 0, 0): acknowledge(51);
-            (0, 13, 1, 0, 0, 1, 0): acknowledge(51);
-            (0, 13, 1, 1, 0, 1, 0): acknowledge(51);
-            (0, 13, 1, 0, 0, 0, 1): acknowledge(51);
-            (0, 13, 1, 1, 0, 0, 1): acknowledge(51);
-            (0, 13, 1, 0, 0, 1, 1): acknowledge(51);
-            (0, 13, 0, 1, 0, 1, 1): acknowledge(51);
-            (0, 13, 1, 1, 0, 1, 1): acknowledge(51);
-            (0, 14, 1, 0, 0, 0, 0): acknowledge(51);
-            (0, 14, 1, 0, 1, 0, 0): acknowledge(51);
-            (0, 14, 1, 0, 0, 1, 0): acknowledge(51);
-            (0, 14, 1, 0, 1, 1, 0): acknowledge(51);
-            (0, 14, 1, 0, 0, 0, 1): acknowledge(51);
-            (0, 14, 1, 0, 1, 0, 1): acknowledge(51);
-            (0, 14, 1, 0, 0, 1, 1): acknowledge(51);
-            (0, 14, 0, 0, 1, 1, 1): acknowledge(51);
-            (0, 14, 1, 0, 1, 1, 1): acknowledge(51);
-            (0, 15, 1, 0, 0, 0, 0): acknowledge(68);
-            (0, 15, 1, 1, 0, 0, 0): acknowledge(68);
-            (0, 15, 1, 0, 1, 0, 0): acknowledge(68);
-            (0, 15, 1, 1, 1, 0, 0): acknowledge(68);
-            (0, 15, 1, 0, 0, 1, 0): acknowledge(68);
-            (0, 15, 1, 1, 0, 1, 0): acknowledge(68);
-            (0, 15, 1, 0, 1, 1, 0): acknowledge(68);
-            (0, 15, 1, 1, 1, 1, 0): acknowledge(68);
-            (0, 15, 1, 0, 0, 0, 1): acknowledge(68);
-            (0, 15, 1, 1, 0, 0, 1): acknowledge(68);
-            (0, 15, 1, 0, 1, 0, 1): acknowledge(68);
-            (0, 15, 1, 1, 1, 0, 1): acknowledge(68);
-            (0, 15, 1, 0, 0, 1, 1): acknowledge(68);
-            (0, 15, 1, 1, 0, 1, 1): acknowledge(68);
-            (0, 15, 1, 0, 1, 1, 1): acknowledge(68);
-            (0, 15, 0, 1, 1, 1, 1): acknowledge(68);
-            (0, 15, 1, 1, 1, 1, 1): acknowledge(68);
+            (0, 1, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 1, 1, 1, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 2, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 2, 0, 0, 1, 0, 0): acknowledge(0xFFEF);
+            (0, 2, 1, 0, 1, 0, 0): acknowledge(0xFFEF);
+            (0, 3, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 3, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 3, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 3, 0, 1, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 3, 1, 1, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 4, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 4, 0, 0, 0, 1, 0): acknowledge(0xFFEF);
+            (0, 4, 1, 0, 0, 1, 0): acknowledge(0xFFEF);
+            (0, 5, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 5, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 5, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 5, 0, 1, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 5, 1, 1, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 6, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 6, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 6, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 6, 0, 0, 1, 1, 0): acknowledge(0xFFDE);
+            (0, 6, 1, 0, 1, 1, 0): acknowledge(0xFFDE);
+            (0, 7, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 1, 1, 0, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 1, 0, 1, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 0, 1, 1, 0): acknowledge(0xFFCD);
+            (0, 7, 0, 1, 1, 1, 0): acknowledge(0xFFCD);
+            (0, 7, 1, 1, 1, 1, 0): acknowledge(0xFFCD);
+            (0, 8, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 8, 0, 0, 0, 0, 1): acknowledge(0xFFEF);
+            (0, 8, 1, 0, 0, 0, 1): acknowledge(0xFFEF);
+            (0, 9, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 9, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 9, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 9, 0, 1, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 9, 1, 1, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 10, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 10, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 10, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 10, 0, 0, 1, 0, 1): acknowledge(0xFFDE);
+            (0, 10, 1, 0, 1, 0, 1): acknowledge(0xFFDE);
+            (0, 11, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 11, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 11, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (0, 11, 1, 1, 1, 0, 0): acknowledge(0xFFCD);
+            (0, 11, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (0, 11, 1, 1, 0, 0, 1): acknowledge(0xFFCD);
+            (0, 11, 1, 0, 1, 0, 1): acknowledge(0xFFCD);
+            (0, 11, 0, 1, 1, 0, 1): acknowledge(0xFFCD);
+            (0, 11, 1, 1, 1, 0, 1): acknowledge(0xFFCD);
+            (0, 12, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (0, 12, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 12, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 12, 0, 0, 0, 1, 1): acknowledge(0xFFDE);
+            (0, 12, 1, 0, 0, 1, 1): acknowledge(0xFFDE);
+            (0, 13, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 13, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 13, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (0, 13, 1, 1, 0, 1, 0): acknowledge(0xFFCD);
+            (0, 13, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (0, 13, 1, 1, 0, 0, 1): acknowledge(0xFFCD);
+            (0, 13, 1, 0, 0, 1, 1): acknowledge(0xFFCD);
+            (0, 13, 0, 1, 0, 1, 1): acknowledge(0xFFCD);
+            (0, 13, 1, 1, 0, 1, 1): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 1, 1, 0): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 1, 0, 1): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 0, 1, 1): acknowledge(0xFFCD);
+            (0, 14, 0, 0, 1, 1, 1): acknowledge(0xFFCD);
+            (0, 14, 1, 0, 1, 1, 1): acknowledge(0xFFCD);
+            (0, 15, 1, 0, 0, 0, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 0, 0, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 1, 0, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 1, 0, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 0, 1, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 0, 1, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 1, 1, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 1, 1, 0): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 0, 0, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 0, 0, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 1, 0, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 1, 0, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 0, 1, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 0, 1, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 0, 1, 1, 1): acknowledge(0xFFBC);
+            (0, 15, 0, 1, 1, 1, 1): acknowledge(0xFFBC);
+            (0, 15, 1, 1, 1, 1, 1): acknowledge(0xFFBC);
             (1, 0, 0, 0, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0, 0, 0, 0): acknowledge(0);
             (1, 1, 0, 0, 0, 0, 0): forward(1, 0);
-            (1, 1, 1, 0, 0, 0, 0): acknowledge(17);
-            (1, 1, 0, 1, 0, 0, 0): acknowledge(17);
-            (1, 1, 1, 1, 0, 0, 0): acknowledge(17);
+            (1, 1, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 1, 1, 1, 0, 0, 0): acknowledge(0xFFEF);
             (1, 2, 0, 0, 0, 0, 0): forward(2, 0);
-            (1, 2, 1, 0, 0, 0, 0): acknowledge(17);
-            (1, 2, 0, 0, 1, 0, 0): acknowledge(17);
-            (1, 2, 1, 0, 1, 0, 0): acknowledge(17);
+            (1, 2, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 2, 0, 0, 1, 0, 0): acknowledge(0xFFEF);
+            (1, 2, 1, 0, 1, 0, 0): acknowledge(0xFFEF);
             (1, 3, 0, 0, 0, 0, 0): forward(3, 0);
-            (1, 3, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 3, 0, 1, 0, 0, 0): forward(2, 17);
-            (1, 3, 1, 1, 0, 0, 0): acknowledge(34);
-            (1, 3, 0, 0, 1, 0, 0): forward(1, 17);
-            (1, 3, 1, 0, 1, 0, 0): acknowledge(34);
-            (1, 3, 0, 1, 1, 0, 0): acknowledge(34);
-            (1, 3, 1, 1, 1, 0, 0): acknowledge(34);
+            (1, 3, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 3, 0, 1, 0, 0, 0): forward(2, 0xFFEF);
+            (1, 3, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 3, 0, 0, 1, 0, 0): forward(1, 0xFFEF);
+            (1, 3, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (1, 3, 0, 1, 1, 0, 0): acknowledge(0xFFDE);
+            (1, 3, 1, 1, 1, 0, 0): acknowledge(0xFFDE);
             (1, 4, 0, 0, 0, 0, 0): forward(4, 0);
-            (1, 4, 1, 0, 0, 0, 0): acknowledge(17);
-            (1, 4, 0, 0, 0, 1, 0): acknowledge(17);
-            (1, 4, 1, 0, 0, 1, 0): acknowledge(17);
+            (1, 4, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 4, 0, 0, 0, 1, 0): acknowledge(0xFFEF);
+            (1, 4, 1, 0, 0, 1, 0): acknowledge(0xFFEF);
             (1, 5, 0, 0, 0, 0, 0): forward(5, 0);
-            (1, 5, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 5, 0, 1, 0, 0, 0): forward(4, 17);
-            (1, 5, 1, 1, 0, 0, 0): acknowledge(34);
-            (1, 5, 0, 0, 0, 1, 0): forward(1, 17);
-            (1, 5, 1, 0, 0, 1, 0): acknowledge(34);
-            (1, 5, 0, 1, 0, 1, 0): acknowledge(34);
-            (1, 5, 1, 1, 0, 1, 0): acknowledge(34);
+            (1, 5, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 5, 0, 1, 0, 0, 0): forward(4, 0xFFEF);
+            (1, 5, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 5, 0, 0, 0, 1, 0): forward(1, 0xFFEF);
+            (1, 5, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (1, 5, 0, 1, 0, 1, 0): acknowledge(0xFFDE);
+            (1, 5, 1, 1, 0, 1, 0): acknowledge(0xFFDE);
             (1, 6, 0, 0, 0, 0, 0): forward(6, 0);
-            (1, 6, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 6, 0, 0, 1, 0, 0): forward(4, 17);
-            (1, 6, 1, 0, 1, 0, 0): acknowledge(34);
-            (1, 6, 0, 0, 0, 1, 0): forward(2, 17);
-            (1, 6, 1, 0, 0, 1, 0): acknowledge(34);
-            (1, 6, 0, 0, 1, 1, 0): acknowledge(34);
-            (1, 6, 1, 0, 1, 1, 0): acknowledge(34);
+            (1, 6, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 6, 0, 0, 1, 0, 0): forward(4, 0xFFEF);
+            (1, 6, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (1, 6, 0, 0, 0, 1, 0): forward(2, 0xFFEF);
+            (1, 6, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (1, 6, 0, 0, 1, 1, 0): acknowledge(0xFFDE);
+            (1, 6, 1, 0, 1, 1, 0): acknowledge(0xFFDE);
             (1, 7, 0, 0, 0, 0, 0): forward(7, 0);
-            (1, 7, 1, 0, 0, 0, 0): acknowledge(51);
-            (1, 7, 0, 1, 0, 0, 0): forward(6, 17);
-            (1, 7, 1, 1, 0, 0, 0): acknowledge(51);
-            (1, 7, 0, 0, 1, 0, 0): forward(5, 17);
-            (1, 7, 1, 0, 1, 0, 0): acknowledge(51);
-            (1, 7, 0, 1, 1, 0, 0): forward(4, 34);
-            (1, 7, 1, 1, 1, 0, 0): acknowledge(51);
-            (1, 7, 0, 0, 0, 1, 0): forward(3, 17);
-            (1, 7, 1, 0, 0, 1, 0): acknowledge(51);
-            (1, 7, 0, 1, 0, 1, 0): forward(2, 34);
-            (1, 7, 1, 1, 0, 1, 0): acknowledge(51);
-            (1, 7, 0, 0, 1, 1, 0): forward(1, 34);
-            (1, 7, 1, 0, 1, 1, 0): acknowledge(51);
-            (1, 7, 0, 1, 1, 1, 0): acknowledge(51);
-            (1, 7, 1, 1, 1, 1, 0): acknowledge(51);
+            (1, 7, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 1, 0, 0, 0): forward(6, 0xFFEF);
+            (1, 7, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 0, 1, 0, 0): forward(5, 0xFFEF);
+            (1, 7, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 1, 1, 0, 0): forward(4, 0xFFDE);
+            (1, 7, 1, 1, 1, 0, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 0, 0, 1, 0): forward(3, 0xFFEF);
+            (1, 7, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 1, 0, 1, 0): forward(2, 0xFFDE);
+            (1, 7, 1, 1, 0, 1, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 0, 1, 1, 0): forward(1, 0xFFDE);
+            (1, 7, 1, 0, 1, 1, 0): acknowledge(0xFFCD);
+            (1, 7, 0, 1, 1, 1, 0): acknowledge(0xFFCD);
+            (1, 7, 1, 1, 1, 1, 0): acknowledge(0xFFCD);
             (1, 8, 0, 0, 0, 0, 0): forward(8, 0);
-            (1, 8, 1, 0, 0, 0, 0): acknowledge(17);
-            (1, 8, 0, 0, 0, 0, 1): acknowledge(17);
-            (1, 8, 1, 0, 0, 0, 1): acknowledge(17);
+            (1, 8, 1, 0, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 8, 0, 0, 0, 0, 1): acknowledge(0xFFEF);
+            (1, 8, 1, 0, 0, 0, 1): acknowledge(0xFFEF);
             (1, 9, 0, 0, 0, 0, 0): forward(9, 0);
-            (1, 9, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 9, 0, 1, 0, 0, 0): forward(8, 17);
-            (1, 9, 1, 1, 0, 0, 0): acknowledge(34);
-            (1, 9, 0, 0, 0, 0, 1): forward(1, 17);
-            (1, 9, 1, 0, 0, 0, 1): acknowledge(34);
-            (1, 9, 0, 1, 0, 0, 1): acknowledge(34);
-            (1, 9, 1, 1, 0, 0, 1): acknowledge(34);
+            (1, 9, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 9, 0, 1, 0, 0, 0): forward(8, 0xFFEF);
+            (1, 9, 1, 1, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 9, 0, 0, 0, 0, 1): forward(1, 0xFFEF);
+            (1, 9, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (1, 9, 0, 1, 0, 0, 1): acknowledge(0xFFDE);
+            (1, 9, 1, 1, 0, 0, 1): acknowledge(0xFFDE);
             (1, 10, 0, 0, 0, 0, 0): forward(10, 0);
-            (1, 10, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 10, 0, 0, 1, 0, 0): forward(8, 17);
-            (1, 10, 1, 0, 1, 0, 0): acknowledge(34);
-            (1, 10, 0, 0, 0, 0, 1): forward(2, 17);
-            (1, 10, 1, 0, 0, 0, 1): acknowledge(34);
-            (1, 10, 0, 0, 1, 0, 1): acknowledge(34);
-            (1, 10, 1, 0, 1, 0, 1): acknowledge(34);
+            (1, 10, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 10, 0, 0, 1, 0, 0): forward(8, 0xFFEF);
+            (1, 10, 1, 0, 1, 0, 0): acknowledge(0xFFDE);
+            (1, 10, 0, 0, 0, 0, 1): forward(2, 0xFFEF);
+            (1, 10, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (1, 10, 0, 0, 1, 0, 1): acknowledge(0xFFDE);
+            (1, 10, 1, 0, 1, 0, 1): acknowledge(0xFFDE);
             (1, 11, 0, 0, 0, 0, 0): forward(11, 0);
-            (1, 11, 1, 0, 0, 0, 0): acknowledge(51);
-            (1, 11, 0, 1, 0, 0, 0): forward(10, 17);
-            (1, 11, 1, 1, 0, 0, 0): acknowledge(51);
-            (1, 11, 0, 0, 1, 0, 0): forward(9, 17);
-            (1, 11, 1, 0, 1, 0, 0): acknowledge(51);
-            (1, 11, 0, 1, 1, 0, 0): forward(8, 34);
-            (1, 11, 1, 1, 1, 0, 0): acknowledge(51);
-            (1, 11, 0, 0, 0, 0, 1): forward(3, 17);
-            (1, 11, 1, 0, 0, 0, 1): acknowledge(51);
-            (1, 11, 0, 1, 0, 0, 1): forward(2, 34);
-            (1, 11, 1, 1, 0, 0, 1): acknowledge(51);
-            (1, 11, 0, 0, 1, 0, 1): forward(1, 34);
-            (1, 11, 1, 0, 1, 0, 1): acknowledge(51);
-            (1, 11, 0, 1, 1, 0, 1): acknowledge(51);
-            (1, 11, 1, 1, 1, 0, 1): acknowledge(51);
+            (1, 11, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 11, 0, 1, 0, 0, 0): forward(10, 0xFFEF);
+            (1, 11, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 11, 0, 0, 1, 0, 0): forward(9, 0xFFEF);
+            (1, 11, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (1, 11, 0, 1, 1, 0, 0): forward(8, 0xFFDE);
+            (1, 11, 1, 1, 1, 0, 0): acknowledge(0xFFCD);
+            (1, 11, 0, 0, 0, 0, 1): forward(3, 0xFFEF);
+            (1, 11, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (1, 11, 0, 1, 0, 0, 1): forward(2, 0xFFDE);
+            (1, 11, 1, 1, 0, 0, 1): acknowledge(0xFFCD);
+            (1, 11, 0, 0, 1, 0, 1): forward(1, 0xFFDE);
+            (1, 11, 1, 0, 1, 0, 1): acknowledge(0xFFCD);
+            (1, 11, 0, 1, 1, 0, 1): acknowledge(0xFFCD);
+            (1, 11, 1, 1, 1, 0, 1): acknowledge(0xFFCD);
             (1, 12, 0, 0, 0, 0, 0): forward(12, 0);
-            (1, 12, 1, 0, 0, 0, 0): acknowledge(34);
-            (1, 12, 0, 0, 0, 1, 0): forward(8, 17);
-            (1, 12, 1, 0, 0, 1, 0): acknowledge(34);
-            (1, 12, 0, 0, 0, 0, 1): forward(4, 17);
-            (1, 12, 1, 0, 0, 0, 1): acknowledge(34);
-            (1, 12, 0, 0, 0, 1, 1): acknowledge(34);
-            (1, 12, 1, 0, 0, 1, 1): acknowledge(34);
+            (1, 12, 1, 0, 0, 0, 0): acknowledge(0xFFDE);
+            (1, 12, 0, 0, 0, 1, 0): forward(8, 0xFFEF);
+            (1, 12, 1, 0, 0, 1, 0): acknowledge(0xFFDE);
+            (1, 12, 0, 0, 0, 0, 1): forward(4, 0xFFEF);
+            (1, 12, 1, 0, 0, 0, 1): acknowledge(0xFFDE);
+            (1, 12, 0, 0, 0, 1, 1): acknowledge(0xFFDE);
+            (1, 12, 1, 0, 0, 1, 1): acknowledge(0xFFDE);
             (1, 13, 0, 0, 0, 0, 0): forward(13, 0);
-            (1, 13, 1, 0, 0, 0, 0): acknowledge(51);
-            (1, 13, 0, 1, 0, 0, 0): forward(12, 17);
-            (1, 13, 1, 1, 0, 0, 0): acknowledge(51);
-            (1, 13, 0, 0, 0, 1, 0): forward(9, 17);
-            (1, 13, 1, 0, 0, 1, 0): acknowledge(51);
-            (1, 13, 0, 1, 0, 1, 0): forward(8, 34);
-            (1, 13, 1, 1, 0, 1, 0): acknowledge(51);
-            (1, 13, 0, 0, 0, 0, 1): forward(5, 17);
-            (1, 13, 1, 0, 0, 0, 1): acknowledge(51);
-            (1, 13, 0, 1, 0, 0, 1): forward(4, 34);
-            (1, 13, 1, 1, 0, 0, 1): acknowledge(51);
-            (1, 13, 0, 0, 0, 1, 1): forward(1, 34);
-            (1, 13, 1, 0, 0, 1, 1): acknowledge(51);
-            (1, 13, 0, 1, 0, 1, 1): acknowledge(51);
-            (1, 13, 1, 1, 0, 1, 1): acknowledge(51);
+            (1, 13, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 13, 0, 1, 0, 0, 0): forward(12, 0xFFEF);
+            (1, 13, 1, 1, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 13, 0, 0, 0, 1, 0): forward(9, 0xFFEF);
+            (1, 13, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (1, 13, 0, 1, 0, 1, 0): forward(8, 0xFFDE);
+            (1, 13, 1, 1, 0, 1, 0): acknowledge(0xFFCD);
+            (1, 13, 0, 0, 0, 0, 1): forward(5, 0xFFEF);
+            (1, 13, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (1, 13, 0, 1, 0, 0, 1): forward(4, 0xFFDE);
+            (1, 13, 1, 1, 0, 0, 1): acknowledge(0xFFCD);
+            (1, 13, 0, 0, 0, 1, 1): forward(1, 0xFFDE);
+            (1, 13, 1, 0, 0, 1, 1): acknowledge(0xFFCD);
+            (1, 13, 0, 1, 0, 1, 1): acknowledge(0xFFCD);
+            (1, 13, 1, 1, 0, 1, 1): acknowledge(0xFFCD);
             (1, 14, 0, 0, 0, 0, 0): forward(14, 0);
-            (1, 14, 1, 0, 0, 0, 0): acknowledge(51);
-            (1, 14, 0, 0, 1, 0, 0): forward(12, 17);
-            (1, 14, 1, 0, 1, 0, 0): acknowledge(51);
-            (1, 14, 0, 0, 0, 1, 0): forward(10, 17);
-            (1, 14, 1, 0, 0, 1, 0): acknowledge(51);
-            (1, 14, 0, 0, 1, 1, 0): forward(8, 34);
-            (1, 14, 1, 0, 1, 1, 0): acknowledge(51);
-            (1, 14, 0, 0, 0, 0, 1): forward(6, 17);
-            (1, 14, 1, 0, 0, 0, 1): acknowledge(51);
-            (1, 14, 0, 0, 1, 0, 1): forward(4, 34);
-            (1, 14, 1, 0, 1, 0, 1): acknowledge(51);
-            (1, 14, 0, 0, 0, 1, 1): forward(2, 34);
-            (1, 14, 1, 0, 0, 1, 1): acknowledge(51);
-            (1, 14, 0, 0, 1, 1, 1): acknowledge(51);
-            (1, 14, 1, 0, 1, 1, 1): acknowledge(51);
+            (1, 14, 1, 0, 0, 0, 0): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 1, 0, 0): forward(12, 0xFFEF);
+            (1, 14, 1, 0, 1, 0, 0): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 0, 1, 0): forward(10, 0xFFEF);
+            (1, 14, 1, 0, 0, 1, 0): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 1, 1, 0): forward(8, 0xFFDE);
+            (1, 14, 1, 0, 1, 1, 0): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 0, 0, 1): forward(6, 0xFFEF);
+            (1, 14, 1, 0, 0, 0, 1): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 1, 0, 1): forward(4, 0xFFDE);
+            (1, 14, 1, 0, 1, 0, 1): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 0, 1, 1): forward(2, 0xFFDE);
+            (1, 14, 1, 0, 0, 1, 1): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 1, 1, 1): acknowledge(0xFFCD);
+            (1, 14, 1, 0, 1, 1, 1): acknowledge(0xFFCD);
             (1, 15, 0, 0, 0, 0, 0): forward(15, 0);
-            (1, 15, 1, 0, 0, 0, 0): acknowledge(68);
-            (1, 15, 0, 1, 0, 0, 0): forward(14, 17);
-            (1, 15, 1, 1, 0, 0, 0): acknowledge(68);
-            (1, 15, 0, 0, 1, 0, 0): forward(13, 17);
-            (1, 15, 1, 0, 1, 0, 0): acknowledge(68);
-            (1, 15, 0, 1, 1, 0, 0): forward(12, 34);
-            (1, 15, 1, 1, 1, 0, 0): acknowledge(68);
-            (1, 15, 0, 0, 0, 1, 0): forward(11, 17);
-            (1, 15, 1, 0, 0, 1, 0): acknowledge(68);
-            (1, 15, 0, 1, 0, 1, 0): forward(10, 34);
-            (1, 15, 1, 1, 0, 1, 0): acknowledge(68);
-            (1, 15, 0, 0, 1, 1, 0): forward(9, 34);
-            (1, 15, 1, 0, 1, 1, 0): acknowledge(68);
-            (1, 15, 0, 1, 1, 1, 0): forward(8, 51);
-            (1, 15, 1, 1, 1, 1, 0): acknowledge(68);
-            (1, 15, 0, 0, 0, 0, 1): forward(7, 17);
-            (1, 15, 1, 0, 0, 0, 1): acknowledge(68);
-            (1, 15, 0, 1, 0, 0, 1): forward(6, 34);
-            (1, 15, 1, 1, 0, 0, 1): acknowledge(68);
-            (1, 15, 0, 0, 1, 0, 1): forward(5, 34);
-            (1, 15, 1, 0, 1, 0, 1): acknowledge(68);
-            (1, 15, 0, 1, 1, 0, 1): forward(4, 51);
-            (1, 15, 1, 1, 1, 0, 1): acknowledge(68);
-            (1, 15, 0, 0, 0, 1, 1): forward(3, 34);
-            (1, 15, 1, 0, 0, 1, 1): acknowledge(68);
-            (1, 15, 0, 1, 0, 1, 1): forward(2, 51);
-            (1, 15, 1, 1, 0, 1, 1): acknowledge(68);
-            (1, 15, 0, 0, 1, 1, 1): forward(1, 51);
-            (1, 15, 1, 0, 1, 1, 1): acknowledge(68);
-            (1, 15, 0, 1, 1, 1, 1): acknowledge(68);
-            (1, 15, 1, 1, 1, 1, 1): acknowledge(68);
+            (1, 15, 1, 0, 0, 0, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 0, 0, 0): forward(14, 0xFFEF);
+            (1, 15, 1, 1, 0, 0, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 1, 0, 0): forward(13, 0xFFEF);
+            (1, 15, 1, 0, 1, 0, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 1, 0, 0): forward(12, 0xFFDE);
+            (1, 15, 1, 1, 1, 0, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 0, 1, 0): forward(11, 0xFFEF);
+            (1, 15, 1, 0, 0, 1, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 0, 1, 0): forward(10, 0xFFDE);
+            (1, 15, 1, 1, 0, 1, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 1, 1, 0): forward(9, 0xFFDE);
+            (1, 15, 1, 0, 1, 1, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 1, 1, 0): forward(8, 0xFFCD);
+            (1, 15, 1, 1, 1, 1, 0): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 0, 0, 1): forward(7, 0xFFEF);
+            (1, 15, 1, 0, 0, 0, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 0, 0, 1): forward(6, 0xFFDE);
+            (1, 15, 1, 1, 0, 0, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 1, 0, 1): forward(5, 0xFFDE);
+            (1, 15, 1, 0, 1, 0, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 1, 0, 1): forward(4, 0xFFCD);
+            (1, 15, 1, 1, 1, 0, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 0, 1, 1): forward(3, 0xFFDE);
+            (1, 15, 1, 0, 0, 1, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 0, 1, 1): forward(2, 0xFFCD);
+            (1, 15, 1, 1, 0, 1, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 0, 1, 1, 1): forward(1, 0xFFCD);
+            (1, 15, 1, 0, 1, 1, 1): acknowledge(0xFFBC);
+            (1, 15, 0, 1, 1, 1, 1): acknowledge(0xFFBC);
+            (1, 15, 1, 1, 1, 1, 1): acknowledge(0xFFBC);
         }
         const default_action = refuse();
         size = 259;
@@ -435,6 +440,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
     Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    action hash_row_0_0_now() { md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_0_0 { actions = { hash_row_0_0_now; } const default_action = hash_row_0_0_now(); size = 1; }
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
+    action mark_empty_key_0_now() { md.s0.empty_key = 1; }
+    table mark_empty_key_0 { actions = { mark_empty_key_0_now; } const default_action = mark_empty_key_0_now(); size = 1; }
     Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_0;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_0) lru_high_0_0_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_0.key_high; }
@@ -463,10 +474,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_0) lru_low_1_0_clear = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action lru_found_0_0_now() { md.s0.pruned = PRUNED; md.s0.run = 0; }
+    table lru_found_0_0 { actions = { lru_found_0_0_now; } const default_action = lru_found_0_0_now(); size = 1; }
+    action lru_found_1_0_now() { md.s0.pruned = PRUNED; md.s0.run = 0; }
+    table lru_found_1_0 { actions = { lru_found_1_0_now; } const default_action = lru_found_1_0_now(); size = 1; }
 
     // ---- slot 1 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_1;
     Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_1) row_0_hash_1;
+    action hash_row_0_1_now() { md.s1.row_0 = row_0_hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}); }
+    table hash_row_0_1 { actions = { hash_row_0_1_now; } const default_action = hash_row_0_1_now(); size = 1; }
+    action admit_1_now() { md.s1.run = md.run; }
+    table admit_1 { actions = { admit_1_now; } const default_action = admit_1_now(); size = 1; }
+    action mark_empty_key_1_now() { md.s1.empty_key = 1; }
+    table mark_empty_key_1 { actions = { mark_empty_key_1_now; } const default_action = mark_empty_key_1_now(); size = 1; }
     Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_1;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_1) lru_high_0_1_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_1.key_high; }
@@ -495,10 +516,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_1) lru_low_1_1_clear = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action lru_found_0_1_now() { md.s1.pruned = PRUNED; md.s1.run = 0; }
+    table lru_found_0_1 { actions = { lru_found_0_1_now; } const default_action = lru_found_0_1_now(); size = 1; }
+    action lru_found_1_1_now() { md.s1.pruned = PRUNED; md.s1.run = 0; }
+    table lru_found_1_1 { actions = { lru_found_1_1_now; } const default_action = lru_found_1_1_now(); size = 1; }
 
     // ---- slot 2 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_2;
     Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_2) row_0_hash_2;
+    action hash_row_0_2_now() { md.s2.row_0 = row_0_hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}); }
+    table hash_row_0_2 { actions = { hash_row_0_2_now; } const default_action = hash_row_0_2_now(); size = 1; }
+    action admit_2_now() { md.s2.run = md.run; }
+    table admit_2 { actions = { admit_2_now; } const default_action = admit_2_now(); size = 1; }
+    action mark_empty_key_2_now() { md.s2.empty_key = 1; }
+    table mark_empty_key_2 { actions = { mark_empty_key_2_now; } const default_action = mark_empty_key_2_now(); size = 1; }
     Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_2;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_2) lru_high_0_2_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_2.key_high; }
@@ -527,10 +558,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_2) lru_low_1_2_clear = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action lru_found_0_2_now() { md.s2.pruned = PRUNED; md.s2.run = 0; }
+    table lru_found_0_2 { actions = { lru_found_0_2_now; } const default_action = lru_found_0_2_now(); size = 1; }
+    action lru_found_1_2_now() { md.s2.pruned = PRUNED; md.s2.run = 0; }
+    table lru_found_1_2 { actions = { lru_found_1_2_now; } const default_action = lru_found_1_2_now(); size = 1; }
 
     // ---- slot 3 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_3;
     Hash<bit<10>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_3) row_0_hash_3;
+    action hash_row_0_3_now() { md.s3.row_0 = row_0_hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}); }
+    table hash_row_0_3 { actions = { hash_row_0_3_now; } const default_action = hash_row_0_3_now(); size = 1; }
+    action admit_3_now() { md.s3.run = md.run; }
+    table admit_3 { actions = { admit_3_now; } const default_action = admit_3_now(); size = 1; }
+    action mark_empty_key_3_now() { md.s3.empty_key = 1; }
+    table mark_empty_key_3 { actions = { mark_empty_key_3_now; } const default_action = mark_empty_key_3_now(); size = 1; }
     Register<bit<32>, bit<10>>(1024, 0x80000000) lru_high_0_3;
     RegisterAction<bit<32>, bit<10>, bit<32>>(lru_high_0_3) lru_high_0_3_swap = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = hdr.tuple_3.key_high; }
@@ -559,117 +600,126 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<10>, bit<8>>(lru_low_1_3) lru_low_1_3_clear = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action lru_found_0_3_now() { md.s3.pruned = PRUNED; md.s3.run = 0; }
+    table lru_found_0_3 { actions = { lru_found_0_3_now; } const default_action = lru_found_0_3_now(); size = 1; }
+    action lru_found_1_3_now() { md.s3.pruned = PRUNED; md.s3.run = 0; }
+    table lru_found_1_3 { actions = { lru_found_1_3_now; } const default_action = lru_found_1_3_now(); size = 1; }
+    // Rows within the flow's region: they are `base` but for the bits of the mask.
+    action rows_given_now() {
+        md.s0.row_0 = hdr.jumpgate.sequence[9:0];
+        md.s1.row_0 = hdr.jumpgate.sequence[9:0];
+        md.s2.row_0 = hdr.jumpgate.sequence[9:0];
+        md.s3.row_0 = hdr.jumpgate.sequence[9:0];
+    }
+    table rows_given { actions = { rows_given_now; } const default_action = rows_given_now(); size = 1; }
+    action rows_masked_now() {
+        md.s0.row_0 = md.s0.row_0 & md.mask;
+        md.s1.row_0 = md.s1.row_0 & md.mask;
+        md.s2.row_0 = md.s2.row_0 & md.mask;
+        md.s3.row_0 = md.s3.row_0 & md.mask;
+    }
+    table rows_masked { actions = { rows_masked_now; } const default_action = rows_masked_now(); size = 1; }
+    action rows_placed_now() {
+        md.s0.row_0 = md.s0.row_0 ^ md.base;
+        md.s1.row_0 = md.s1.row_0 ^ md.base;
+        md.s2.row_0 = md.s2.row_0 ^ md.base;
+        md.s3.row_0 = md.s3.row_0 ^ md.base;
+    }
+    table rows_placed { actions = { rows_placed_now; } const default_action = rows_placed_now(); size = 1; }
 
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // Rows within the flow's region: they are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s1.row_0 = row_0_hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}) & md.mask;
-                md.s2.row_0 = row_0_hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}) & md.mask;
-                md.s3.row_0 = row_0_hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}) & md.mask;
+                hash_row_0_0.apply();
+                hash_row_0_1.apply();
+                hash_row_0_2.apply();
+                hash_row_0_3.apply();
             } else {
-                md.s0.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
-                md.s1.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
-                md.s2.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
-                md.s3.row_0 = hdr.jumpgate.sequence[9:0] & md.mask;
+                rows_given.apply();
             }
+            if (hdr.tuple_0.key_high == 0x80000000) { if (hdr.tuple_0.key_low == 0) { mark_empty_key_0.apply(); } }
+            if (hdr.tuple_1.key_high == 0x80000000) { if (hdr.tuple_1.key_low == 0) { mark_empty_key_1.apply(); } }
+            if (hdr.tuple_2.key_high == 0x80000000) { if (hdr.tuple_2.key_low == 0) { mark_empty_key_2.apply(); } }
+            if (hdr.tuple_3.key_high == 0x80000000) { if (hdr.tuple_3.key_low == 0) { mark_empty_key_3.apply(); } }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            rows_masked.apply();
+            rows_placed.apply();
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
+            if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) { admit_1.apply(); }
+            if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) { admit_2.apply(); }
+            if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) { admit_3.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_DISTINCT_LRU) {
-                        if (hdr.tuple_0.key_high != 0x80000000 || hdr.tuple_0.key_low != 0) {
-                            md.s0.lru_high = lru_high_0_0_swap.execute(md.s0.row_0 ^ md.base);
-                            md.s0.lru_low = lru_low_0_0_swap.execute(md.s0.row_0 ^ md.base);
-                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
-                            else {
-                            md.s0.lru_high = lru_high_1_0_swap.execute(md.s0.row_0 ^ md.base);
-                            md.s0.lru_low = lru_low_1_0_swap.execute(md.s0.row_0 ^ md.base);
-                            if (md.s0.lru_high == hdr.tuple_0.key_high && md.s0.lru_low == hdr.tuple_0.key_low) { md.s0.pruned = 1; }
-                        }}
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_high = lru_high_0_0_swap.execute(md.s0.row_0); }
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) { md.s1.lru_high = lru_high_0_1_swap.execute(md.s1.row_0); }
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) { md.s2.lru_high = lru_high_0_2_swap.execute(md.s2.row_0); }
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) { md.s3.lru_high = lru_high_0_3_swap.execute(md.s3.row_0); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_low = lru_low_0_0_swap.execute(md.s0.row_0); }
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) { md.s1.lru_low = lru_low_0_1_swap.execute(md.s1.row_0); }
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) { md.s2.lru_low = lru_low_0_2_swap.execute(md.s2.row_0); }
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) { md.s3.lru_low = lru_low_0_3_swap.execute(md.s3.row_0); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) {
+                        if (md.s0.lru_high == hdr.tuple_0.key_high) { if (md.s0.lru_low == hdr.tuple_0.key_low) { lru_found_0_0.apply(); } }
                     }
-                }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
-                md.s1.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) {
-                    if (md.run == RUN_DISTINCT_LRU) {
-                        if (hdr.tuple_1.key_high != 0x80000000 || hdr.tuple_1.key_low != 0) {
-                            md.s1.lru_high = lru_high_0_1_swap.execute(md.s1.row_0 ^ md.base);
-                            md.s1.lru_low = lru_low_0_1_swap.execute(md.s1.row_0 ^ md.base);
-                            if (md.s1.lru_high == hdr.tuple_1.key_high && md.s1.lru_low == hdr.tuple_1.key_low) { md.s1.pruned = 1; }
-                            else {
-                            md.s1.lru_high = lru_high_1_1_swap.execute(md.s1.row_0 ^ md.base);
-                            md.s1.lru_low = lru_low_1_1_swap.execute(md.s1.row_0 ^ md.base);
-                            if (md.s1.lru_high == hdr.tuple_1.key_high && md.s1.lru_low == hdr.tuple_1.key_low) { md.s1.pruned = 1; }
-                        }}
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) {
+                        if (md.s1.lru_high == hdr.tuple_1.key_high) { if (md.s1.lru_low == hdr.tuple_1.key_low) { lru_found_0_1.apply(); } }
                     }
-                }
-                if (md.s1.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_1.setInvalid(); }
-                md.s2.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) {
-                    if (md.run == RUN_DISTINCT_LRU) {
-                        if (hdr.tuple_2.key_high != 0x80000000 || hdr.tuple_2.key_low != 0) {
-                            md.s2.lru_high = lru_high_0_2_swap.execute(md.s2.row_0 ^ md.base);
-                            md.s2.lru_low = lru_low_0_2_swap.execute(md.s2.row_0 ^ md.base);
-                            if (md.s2.lru_high == hdr.tuple_2.key_high && md.s2.lru_low == hdr.tuple_2.key_low) { md.s2.pruned = 1; }
-                            else {
-                            md.s2.lru_high = lru_high_1_2_swap.execute(md.s2.row_0 ^ md.base);
-                            md.s2.lru_low = lru_low_1_2_swap.execute(md.s2.row_0 ^ md.base);
-                            if (md.s2.lru_high == hdr.tuple_2.key_high && md.s2.lru_low == hdr.tuple_2.key_low) { md.s2.pruned = 1; }
-                        }}
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) {
+                        if (md.s2.lru_high == hdr.tuple_2.key_high) { if (md.s2.lru_low == hdr.tuple_2.key_low) { lru_found_0_2.apply(); } }
                     }
-                }
-                if (md.s2.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_2.setInvalid(); }
-                md.s3.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) {
-                    if (md.run == RUN_DISTINCT_LRU) {
-                        if (hdr.tuple_3.key_high != 0x80000000 || hdr.tuple_3.key_low != 0) {
-                            md.s3.lru_high = lru_high_0_3_swap.execute(md.s3.row_0 ^ md.base);
-                            md.s3.lru_low = lru_low_0_3_swap.execute(md.s3.row_0 ^ md.base);
-                            if (md.s3.lru_high == hdr.tuple_3.key_high && md.s3.lru_low == hdr.tuple_3.key_low) { md.s3.pruned = 1; }
-                            else {
-                            md.s3.lru_high = lru_high_1_3_swap.execute(md.s3.row_0 ^ md.base);
-                            md.s3.lru_low = lru_low_1_3_swap.execute(md.s3.row_0 ^ md.base);
-                            if (md.s3.lru_high == hdr.tuple_3.key_high && md.s3.lru_low == hdr.tuple_3.key_low) { md.s3.pruned = 1; }
-                        }}
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) {
+                        if (md.s3.lru_high == hdr.tuple_3.key_high) { if (md.s3.lru_low == hdr.tuple_3.key_low) { lru_found_0_3.apply(); } }
                     }
-                }
-                if (md.s3.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_3.setInvalid(); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_high = lru_high_1_0_swap.execute(md.s0.row_0); }
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) { md.s1.lru_high = lru_high_1_1_swap.execute(md.s1.row_0); }
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) { md.s2.lru_high = lru_high_1_2_swap.execute(md.s2.row_0); }
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) { md.s3.lru_high = lru_high_1_3_swap.execute(md.s3.row_0); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_low = lru_low_1_0_swap.execute(md.s0.row_0); }
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) { md.s1.lru_low = lru_low_1_1_swap.execute(md.s1.row_0); }
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) { md.s2.lru_low = lru_low_1_2_swap.execute(md.s2.row_0); }
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) { md.s3.lru_low = lru_low_1_3_swap.execute(md.s3.row_0); }
+                    if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) {
+                        if (md.s0.lru_high == hdr.tuple_0.key_high) { if (md.s0.lru_low == hdr.tuple_0.key_low) { lru_found_1_0.apply(); } }
+                    }
+                    if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) {
+                        if (md.s1.lru_high == hdr.tuple_1.key_high) { if (md.s1.lru_low == hdr.tuple_1.key_low) { lru_found_1_1.apply(); } }
+                    }
+                    if (md.s2.run == RUN_DISTINCT_LRU && md.s2.empty_key == 0) {
+                        if (md.s2.lru_high == hdr.tuple_2.key_high) { if (md.s2.lru_low == hdr.tuple_2.key_low) { lru_found_1_2.apply(); } }
+                    }
+                    if (md.s3.run == RUN_DISTINCT_LRU && md.s3.empty_key == 0) {
+                        if (md.s3.lru_high == hdr.tuple_3.key_high) { if (md.s3.lru_low == hdr.tuple_3.key_low) { lru_found_1_3.apply(); } }
+                    }
+
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s1.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_1.setInvalid(); }
+                if (md.s2.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_2.setInvalid(); }
+                if (md.s3.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_3.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_DISTINCT_LRU) {
-                    lru_high_0_0_clear.execute(md.s0.row_0 ^ md.base);
-                    lru_low_0_0_clear.execute(md.s0.row_0 ^ md.base);
-                    lru_high_1_0_clear.execute(md.s0.row_0 ^ md.base);
-                    lru_low_1_0_clear.execute(md.s0.row_0 ^ md.base);
-                }
-                if (md.run == RUN_DISTINCT_LRU) {
-                    lru_high_0_1_clear.execute(md.s1.row_0 ^ md.base);
-                    lru_low_0_1_clear.execute(md.s1.row_0 ^ md.base);
-                    lru_high_1_1_clear.execute(md.s1.row_0 ^ md.base);
-                    lru_low_1_1_clear.execute(md.s1.row_0 ^ md.base);
-                }
-                if (md.run == RUN_DISTINCT_LRU) {
-                    lru_high_0_2_clear.execute(md.s2.row_0 ^ md.base);
-                    lru_low_0_2_clear.execute(md.s2.row_0 ^ md.base);
-                    lru_high_1_2_clear.execute(md.s2.row_0 ^ md.base);
-                    lru_low_1_2_clear.execute(md.s2.row_0 ^ md.base);
-                }
-                if (md.run == RUN_DISTINCT_LRU) {
-                    lru_high_0_3_clear.execute(md.s3.row_0 ^ md.base);
-                    lru_low_0_3_clear.execute(md.s3.row_0 ^ md.base);
-                    lru_high_1_3_clear.execute(md.s3.row_0 ^ md.base);
-                    lru_low_1_3_clear.execute(md.s3.row_0 ^ md.base);
+                    lru_high_0_0_clear.execute(md.s0.row_0);
+                    lru_high_0_1_clear.execute(md.s1.row_0);
+                    lru_high_0_2_clear.execute(md.s2.row_0);
+                    lru_high_0_3_clear.execute(md.s3.row_0);
+                    lru_low_0_0_clear.execute(md.s0.row_0);
+                    lru_low_0_1_clear.execute(md.s1.row_0);
+                    lru_low_0_2_clear.execute(md.s2.row_0);
+                    lru_low_0_3_clear.execute(md.s3.row_0);
+                    lru_high_1_0_clear.execute(md.s0.row_0);
+                    lru_high_1_1_clear.execute(md.s1.row_0);
+                    lru_high_1_2_clear.execute(md.s2.row_0);
+                    lru_high_1_3_clear.execute(md.s3.row_0);
+                    lru_low_1_0_clear.execute(md.s0.row_0);
+                    lru_low_1_1_clear.execute(md.s1.row_0);
+                    lru_low_1_2_clear.execute(md.s2.row_0);
+                    lru_low_1_3_clear.execute(md.s3.row_0);
                 }
                 answer();
             } else if (md.routed == 1) {
@@ -689,6 +739,19 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
+        md.s0.empty_key = 0;
+        md.s1.run = 0;
+        md.s1.pruned = 0;
+        md.s1.empty_key = 0;
+        md.s2.run = 0;
+        md.s2.pruned = 0;
+        md.s2.empty_key = 0;
+        md.s3.run = 0;
+        md.s3.pruned = 0;
+        md.s3.empty_key = 0;
         transition ethernet;
     }
     state ethernet {

@@ -28,9 +28,11 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -50,7 +52,8 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
     bit<12> row_0;
     bit<8> groupby_turn;
 }
@@ -82,11 +85,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -103,17 +107,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -130,11 +134,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -143,20 +147,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0): acknowledge(0);
-            (0, 1, 1, 0): acknowledge(17);
-            (0, 1, 0, 1): acknowledge(17);
-            (0, 1, 1, 1): acknowledge(17);
+            (0, 1, 1, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1): acknowledge(0xFFEF);
+            (0, 1, 1, 1): acknowledge(0xFFEF);
             (1, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (1, 1, 1, 0): acknowledge(17);
-            (1, 1, 0, 1): acknowledge(17);
-            (1, 1, 1, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1): acknowledge(0xFFEF);
+            (1, 1, 1, 1): acknowledge(0xFFEF);
         }
         const default_action = refuse();
         size = 11;
@@ -181,34 +185,36 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
     Hash<bit<12>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    action hash_row_0_0_now() { md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_0_0 { actions = { hash_row_0_0_now; } const default_action = hash_row_0_0_now(); size = 1; }
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
     Register<bit<8>, bit<12>>(4096, 0) groupby_turn_0;
     RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_next_0 = {
         void apply(inout bit<8> value, out bit<8> rv) {
             rv = value;
-            if (value == 7) { value = 0; } else { value = value + 1; }
+            if (value == 5) { value = 0; } else { value = value + 1; }
         }
     };
     RegisterAction<bit<8>, bit<12>, bit<8>>(groupby_turn_0) groupby_turn_clear_0 = {
         void apply(inout bit<8> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_0_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_find_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_0_0) groupby_put_0_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -219,23 +225,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_1_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_find_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_1_0) groupby_put_1_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -246,23 +250,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_2_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_find_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_2_0) groupby_put_2_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -273,23 +275,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_3_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_3_0) groupby_find_3_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_3_0) groupby_put_3_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -300,23 +300,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_4_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_4_0) groupby_find_4_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_4_0) groupby_put_4_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -327,23 +325,21 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
     Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_5_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_find_5_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             }
         }
     };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
+    // PRUNED: its key, and no better than what it holds; KEPT: its key, and better; otherwise it holds another key
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_put_5_0 = {
         void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
+            rv = this.predicate(value.first == hdr.tuple_0.key_low, hdr.tuple_0.a > value.second);
             if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
+                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; }
             } else {
                 value.first = hdr.tuple_0.key_low;
                 value.second = hdr.tuple_0.a;
@@ -353,130 +349,79 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<pair_t, bit<12>, bit<8>>(groupby_5_0) groupby_clear_5_0 = {
         void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
     };
-    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_6_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_find_6_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            }
-        }
-    };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_put_6_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            } else {
-                value.first = hdr.tuple_0.key_low;
-                value.second = hdr.tuple_0.a;
-            }
-        }
-    };
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_6_0) groupby_clear_6_0 = {
-        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
-    };
-    Register<pair_t, bit<12>>(4096, {0x80000000, 0}) groupby_7_0;
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_find_7_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            }
-        }
-    };
-    // 0: another key; 1: no better than what it holds; 2: better, and kept
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_put_7_0 = {
-        void apply(inout pair_t value, out bit<8> rv) {
-            rv = 0;
-            if (value.first == hdr.tuple_0.key_low) {
-                rv = 1;
-                if (hdr.tuple_0.a > value.second) { value.second = hdr.tuple_0.a; rv = 2; }
-            } else {
-                value.first = hdr.tuple_0.key_low;
-                value.second = hdr.tuple_0.a;
-            }
-        }
-    };
-    RegisterAction<pair_t, bit<12>, bit<8>>(groupby_7_0) groupby_clear_7_0 = {
-        void apply(inout pair_t value, out bit<8> rv) { rv = 0; value.first = 0x80000000; value.second = 0; }
-    };
+    // Rows within the flow's region: they are `base` but for the bits of the mask.
+    action rows_given_now() {
+        md.s0.row_0 = hdr.jumpgate.sequence[11:0];
+    }
+    table rows_given { actions = { rows_given_now; } const default_action = rows_given_now(); size = 1; }
+    action rows_masked_now() {
+        md.s0.row_0 = md.s0.row_0 & md.mask;
+    }
+    table rows_masked { actions = { rows_masked_now; } const default_action = rows_masked_now(); size = 1; }
+    action rows_placed_now() {
+        md.s0.row_0 = md.s0.row_0 ^ md.base;
+    }
+    table rows_placed { actions = { rows_placed_now; } const default_action = rows_placed_now(); size = 1; }
 
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // Rows within the flow's region: they are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                hash_row_0_0.apply();
             } else {
-                md.s0.row_0 = hdr.jumpgate.sequence[11:0] & md.mask;
+                rows_given.apply();
             }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            rows_masked.apply();
+            rows_placed.apply();
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_GROUPBY) {
-                        if (hdr.tuple_0.key_low != 0x80000000) {
-                            md.s0.groupby_turn = groupby_next_0.execute(md.s0.row_0 ^ md.base);
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_0_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_1_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_2_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 3) { md.s0.pruned = groupby_put_3_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_3_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 4) { md.s0.pruned = groupby_put_4_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_4_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 5) { md.s0.pruned = groupby_put_5_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_5_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 6) { md.s0.pruned = groupby_put_6_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_6_0.execute(md.s0.row_0 ^ md.base); }
-                            }
-                            if (md.s0.pruned == 0) {
-                                if (md.s0.groupby_turn == 7) { md.s0.pruned = groupby_put_7_0.execute(md.s0.row_0 ^ md.base); }
-                                else { md.s0.pruned = groupby_find_7_0.execute(md.s0.row_0 ^ md.base); }
-                            }
+                if (md.s0.run == RUN_GROUPBY) {
+                    if (hdr.tuple_0.key_low != 0x80000000) {
+                        md.s0.groupby_turn = groupby_next_0.execute(md.s0.row_0);
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 0) { md.s0.pruned = groupby_put_0_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_0_0.execute(md.s0.row_0); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 1) { md.s0.pruned = groupby_put_1_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_1_0.execute(md.s0.row_0); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 2) { md.s0.pruned = groupby_put_2_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_2_0.execute(md.s0.row_0); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 3) { md.s0.pruned = groupby_put_3_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_3_0.execute(md.s0.row_0); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 4) { md.s0.pruned = groupby_put_4_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_4_0.execute(md.s0.row_0); }
+                        }
+                        if (md.s0.pruned[1:1] == 0 && md.s0.pruned[3:3] == 0) {
+                            if (md.s0.groupby_turn == 5) { md.s0.pruned = groupby_put_5_0.execute(md.s0.row_0); }
+                            else { md.s0.pruned = groupby_find_5_0.execute(md.s0.row_0); }
                         }
                     }
                 }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_GROUPBY) {
-                    groupby_turn_clear_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_0_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_1_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_2_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_3_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_4_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_5_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_6_0.execute(md.s0.row_0 ^ md.base);
-                    groupby_clear_7_0.execute(md.s0.row_0 ^ md.base);
+                    groupby_turn_clear_0.execute(md.s0.row_0);
+                    groupby_clear_0_0.execute(md.s0.row_0);
+                    groupby_clear_1_0.execute(md.s0.row_0);
+                    groupby_clear_2_0.execute(md.s0.row_0);
+                    groupby_clear_3_0.execute(md.s0.row_0);
+                    groupby_clear_4_0.execute(md.s0.row_0);
+                    groupby_clear_5_0.execute(md.s0.row_0);
                 }
                 answer();
             } else if (md.routed == 1) {
@@ -496,6 +441,9 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
         transition ethernet;
     }
     state ethernet {

@@ -28,9 +28,11 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -50,7 +52,8 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
     bit<22> row_0;
     bit<22> row_1;
     bit<22> row_2;
@@ -84,11 +87,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -105,17 +109,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -132,11 +136,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -145,20 +149,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0): acknowledge(0);
-            (0, 1, 1, 0): acknowledge(17);
-            (0, 1, 0, 1): acknowledge(17);
-            (0, 1, 1, 1): acknowledge(17);
+            (0, 1, 1, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1): acknowledge(0xFFEF);
+            (0, 1, 1, 1): acknowledge(0xFFEF);
             (1, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (1, 1, 1, 0): acknowledge(17);
-            (1, 1, 0, 1): acknowledge(17);
-            (1, 1, 1, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1): acknowledge(0xFFEF);
+            (1, 1, 1, 1): acknowledge(0xFFEF);
         }
         const default_action = refuse();
         size = 11;
@@ -183,10 +187,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_0_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_0_polynomial_0) row_0_hash_0;
+    action hash_row_0_0_now() { md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_0_0 { actions = { hash_row_0_0_now; } const default_action = hash_row_0_0_now(); size = 1; }
     CRCPolynomial<bit<32>>(0x1EDC6F41, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_1_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_1_polynomial_0) row_1_hash_0;
+    action hash_row_1_0_now() { md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_1_0 { actions = { hash_row_1_0_now; } const default_action = hash_row_1_0_now(); size = 1; }
     CRCPolynomial<bit<32>>(0x741B8CD7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) row_2_polynomial_0;
     Hash<bit<22>>(HashAlgorithm_t.CUSTOM, row_2_polynomial_0) row_2_hash_0;
+    action hash_row_2_0_now() { md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_row_2_0 { actions = { hash_row_2_0_now; } const default_action = hash_row_2_0_now(); size = 1; }
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
     Register<bit<1>, bit<22>>(4194304, 0) bf_0_0_0;
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_0_0_0) bf_set_0_0_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 1; rv = 1; }
@@ -247,58 +259,75 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<1>, bit<22>, bit<1>>(bf_1_2_0) bf_clear_1_2_0 = {
         void apply(inout bit<1> value, out bit<1> rv) { value = 0; rv = 0; }
     };
+    // Rows within the flow's region: they are `base` but for the bits of the mask.
+    action rows_given_now() {
+        md.s0.row_0 = hdr.jumpgate.sequence[21:0];
+        md.s0.row_1 = hdr.jumpgate.sequence[21:0];
+        md.s0.row_2 = hdr.jumpgate.sequence[21:0];
+    }
+    table rows_given { actions = { rows_given_now; } const default_action = rows_given_now(); size = 1; }
+    action rows_masked_now() {
+        md.s0.row_0 = md.s0.row_0 & md.mask;
+        md.s0.row_1 = md.s0.row_1 & md.mask;
+        md.s0.row_2 = md.s0.row_2 & md.mask;
+    }
+    table rows_masked { actions = { rows_masked_now; } const default_action = rows_masked_now(); size = 1; }
+    action rows_placed_now() {
+        md.s0.row_0 = md.s0.row_0 ^ md.base;
+        md.s0.row_1 = md.s0.row_1 ^ md.base;
+        md.s0.row_2 = md.s0.row_2 ^ md.base;
+    }
+    table rows_placed { actions = { rows_placed_now; } const default_action = rows_placed_now(); size = 1; }
 
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // Rows within the flow's region: they are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.row_0 = row_0_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s0.row_1 = row_1_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
-                md.s0.row_2 = row_2_hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}) & md.mask;
+                hash_row_0_0.apply();
+                hash_row_1_0.apply();
+                hash_row_2_0.apply();
             } else {
-                md.s0.row_0 = hdr.jumpgate.sequence[21:0] & md.mask;
-                md.s0.row_1 = hdr.jumpgate.sequence[21:0] & md.mask;
-                md.s0.row_2 = hdr.jumpgate.sequence[21:0] & md.mask;
+                rows_given.apply();
             }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            rows_masked.apply();
+            rows_placed.apply();
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_JOIN_BF) {
-                        if (md.adds == 1) {
-                            if (md.side == 0) { bf_set_0_0_0.execute(md.s0.row_0 ^ md.base); }
-                            else { bf_set_1_0_0.execute(md.s0.row_0 ^ md.base); }
-                            if (md.side == 0) { bf_set_0_1_0.execute(md.s0.row_1 ^ md.base); }
-                            else { bf_set_1_1_0.execute(md.s0.row_1 ^ md.base); }
-                            if (md.side == 0) { bf_set_0_2_0.execute(md.s0.row_2 ^ md.base); }
-                            else { bf_set_1_2_0.execute(md.s0.row_2 ^ md.base); }
-                        } else {
-                            if (md.side == 0) { md.s0.bf_0 = bf_get_1_0_0.execute(md.s0.row_0 ^ md.base); }
-                            else { md.s0.bf_0 = bf_get_0_0_0.execute(md.s0.row_0 ^ md.base); }
-                            if (md.side == 0) { md.s0.bf_1 = bf_get_1_1_0.execute(md.s0.row_1 ^ md.base); }
-                            else { md.s0.bf_1 = bf_get_0_1_0.execute(md.s0.row_1 ^ md.base); }
-                            if (md.side == 0) { md.s0.bf_2 = bf_get_1_2_0.execute(md.s0.row_2 ^ md.base); }
-                            else { md.s0.bf_2 = bf_get_0_2_0.execute(md.s0.row_2 ^ md.base); }
-                            if (md.s0.bf_0 == 0 || md.s0.bf_1 == 0 || md.s0.bf_2 == 0) { md.s0.pruned = 1; }
-                        }
+                if (md.s0.run == RUN_JOIN_BF) {
+                    if (md.adds == 1) {
+                        if (md.side == 0) { bf_set_0_0_0.execute(md.s0.row_0); }
+                        else { bf_set_1_0_0.execute(md.s0.row_0); }
+                        if (md.side == 0) { bf_set_0_1_0.execute(md.s0.row_1); }
+                        else { bf_set_1_1_0.execute(md.s0.row_1); }
+                        if (md.side == 0) { bf_set_0_2_0.execute(md.s0.row_2); }
+                        else { bf_set_1_2_0.execute(md.s0.row_2); }
+                    } else {
+                        if (md.side == 0) { md.s0.bf_0 = bf_get_1_0_0.execute(md.s0.row_0); }
+                        else { md.s0.bf_0 = bf_get_0_0_0.execute(md.s0.row_0); }
+                        if (md.side == 0) { md.s0.bf_1 = bf_get_1_1_0.execute(md.s0.row_1); }
+                        else { md.s0.bf_1 = bf_get_0_1_0.execute(md.s0.row_1); }
+                        if (md.side == 0) { md.s0.bf_2 = bf_get_1_2_0.execute(md.s0.row_2); }
+                        else { md.s0.bf_2 = bf_get_0_2_0.execute(md.s0.row_2); }
+                        if (md.s0.bf_0 == 0 || md.s0.bf_1 == 0 || md.s0.bf_2 == 0) { md.s0.pruned = PRUNED; }
                     }
                 }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_JOIN_BF) {
-                    bf_clear_0_0_0.execute(md.s0.row_0 ^ md.base);
-                    bf_clear_1_0_0.execute(md.s0.row_0 ^ md.base);
-                    bf_clear_0_1_0.execute(md.s0.row_1 ^ md.base);
-                    bf_clear_1_1_0.execute(md.s0.row_1 ^ md.base);
-                    bf_clear_0_2_0.execute(md.s0.row_2 ^ md.base);
-                    bf_clear_1_2_0.execute(md.s0.row_2 ^ md.base);
+                    bf_clear_0_0_0.execute(md.s0.row_0);
+                    bf_clear_1_0_0.execute(md.s0.row_0);
+                    bf_clear_0_1_0.execute(md.s0.row_1);
+                    bf_clear_1_1_0.execute(md.s0.row_1);
+                    bf_clear_0_2_0.execute(md.s0.row_2);
+                    bf_clear_1_2_0.execute(md.s0.row_2);
                 }
                 answer();
             } else if (md.routed == 1) {
@@ -318,6 +347,9 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
         transition ethernet;
     }
     state ethernet {

@@ -28,12 +28,14 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
-const bit<8> EQUAL = 0;  // a point's score and a stored one's
-const bit<8> BELOW = 1;
-const bit<8> ABOVE = 2;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
+const bit<8> EQUAL = 1;  // a point's score and a stored one's
+const bit<8> BELOW = 2;
+const bit<8> ABOVE = 4;
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -53,7 +55,8 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
     bit<32> sky_h; bit<32> sky_x; bit<32> sky_y; bit<1> sky_own; bit<8> sky_order; bit<1> sky_in_x; bit<1> sky_in_y;
     bit<16> sky_lead_x; bit<16> sky_lead_y; bit<32> sky_log_x; bit<32> sky_log_y; bit<32> sky_shift_x; bit<32> sky_shift_y;
 }
@@ -85,11 +88,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -106,17 +110,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -133,11 +137,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -146,20 +150,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0): acknowledge(0);
-            (0, 1, 1, 0): acknowledge(17);
-            (0, 1, 0, 1): acknowledge(17);
-            (0, 1, 1, 1): acknowledge(17);
+            (0, 1, 1, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1): acknowledge(0xFFEF);
+            (0, 1, 1, 1): acknowledge(0xFFEF);
             (1, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (1, 1, 1, 0): acknowledge(17);
-            (1, 1, 0, 1): acknowledge(17);
-            (1, 1, 1, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1): acknowledge(0xFFEF);
+            (1, 1, 1, 1): acknowledge(0xFFEF);
         }
         const default_action = refuse();
         size = 11;
@@ -182,6 +186,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
 
     // ---- slot 0 ----
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
     // The 16 leading bits, found by the first bit set, are looked up; the others only shift the logarithm.
     action sky_lead_x_0_0() { md.s0.sky_lead_x = hdr.tuple_0.a[15:0]; md.s0.sky_shift_x = 0; }
     action sky_lead_x_1_0() { md.s0.sky_lead_x = hdr.tuple_0.a[16:1]; md.s0.sky_shift_x = 67108864; }
@@ -278,12 +284,16 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         actions = { sky_log_y_0; }
         size = 65536;
     }
+    action sky_sum_0_now() { md.s0.sky_h = hdr.tuple_0.a |+| hdr.tuple_0.b; }
+    table sky_sum_0 { actions = { sky_sum_0_now; } const default_action = sky_sum_0_now(); size = 1; }
+    action sky_product_0_now() { md.s0.sky_h = md.s0.sky_log_x + md.s0.sky_log_y; }
+    table sky_product_0 { actions = { sky_product_0_now; } const default_action = sky_product_0_now(); size = 1; }
     // The greater score stays, the smaller one goes on; a copy of the register says which that was.
     Register<bit<32>, bit<4>>(16, 0) sky_h_0_0;
     RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_0_0) sky_take_h_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.sky_h;
-            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
+            rv = min(value, md.s0.sky_h);
+            value = max(value, md.s0.sky_h);
         }
     };
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_0_0) sky_clear_h_0_0 = {
@@ -293,9 +303,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<4>>(16, 0) sky_order_0_0;
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_0_0) sky_compare_0_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = EQUAL;
-            if (md.s0.sky_h < value) { rv = BELOW; }
-            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
+            rv = this.predicate(md.s0.sky_h < value, md.s0.sky_h > value);
+            if (md.s0.sky_h > value) { value = md.s0.sky_h; }
         }
     };
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_0_0) sky_clear_order_0_0 = {
@@ -357,8 +366,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<4>>(16, 0) sky_h_1_0;
     RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_1_0) sky_take_h_1_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.sky_h;
-            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
+            rv = min(value, md.s0.sky_h);
+            value = max(value, md.s0.sky_h);
         }
     };
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_1_0) sky_clear_h_1_0 = {
@@ -368,9 +377,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<4>>(16, 0) sky_order_1_0;
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_1_0) sky_compare_1_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = EQUAL;
-            if (md.s0.sky_h < value) { rv = BELOW; }
-            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
+            rv = this.predicate(md.s0.sky_h < value, md.s0.sky_h > value);
+            if (md.s0.sky_h > value) { value = md.s0.sky_h; }
         }
     };
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_1_0) sky_clear_order_1_0 = {
@@ -428,161 +436,68 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_1_0) sky_clear_box_y_1_0 = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
-    // The greater score stays, the smaller one goes on; a copy of the register says which that was.
-    Register<bit<32>, bit<4>>(16, 0) sky_h_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_h_2_0) sky_take_h_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.sky_h;
-            if (md.s0.sky_h > value) { rv = value; value = md.s0.sky_h; }
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_h_2_0) sky_clear_h_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
 
-    Register<bit<32>, bit<4>>(16, 0) sky_order_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_2_0) sky_compare_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) {
-            rv = EQUAL;
-            if (md.s0.sky_h < value) { rv = BELOW; }
-            if (md.s0.sky_h > value) { rv = ABOVE; value = md.s0.sky_h; }
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_order_2_0) sky_clear_order_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
-    Register<bit<32>, bit<4>>(16, 0) sky_x_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_x_2_0) sky_take_x_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_x; }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_x_2_0) sky_clear_x_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
-
-    // A copy compares: is the smaller score's coordinate within the greater score's?
-    Register<bit<32>, bit<4>>(16, 0) sky_box_x_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_2_0) sky_cover_x_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
-            rv = 0;
-            if (value <= md.s0.sky_x) { rv = 1; }
-            value = md.s0.sky_x;
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_2_0) sky_within_x_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
-            rv = 0;
-            if (md.s0.sky_x <= value) { rv = 1; }
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_2_0) sky_clear_box_x_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
-    Register<bit<32>, bit<4>>(16, 0) sky_y_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<32>>(sky_y_2_0) sky_take_y_2_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = value; value = md.s0.sky_y; }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_y_2_0) sky_clear_y_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
-
-    // A copy compares: is the smaller score's coordinate within the greater score's?
-    Register<bit<32>, bit<4>>(16, 0) sky_box_y_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_2_0) sky_cover_y_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
-            rv = 0;
-            if (value <= md.s0.sky_y) { rv = 1; }
-            value = md.s0.sky_y;
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_2_0) sky_within_y_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
-            rv = 0;
-            if (md.s0.sky_y <= value) { rv = 1; }
-        }
-    };
-    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_2_0) sky_clear_box_y_2_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
-    };
-
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
+            locate_cell.apply();
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_SKYLINE) {
-                        md.s0.sky_x = hdr.tuple_0.a;
-                        md.s0.sky_y = hdr.tuple_0.b;
-                        if (md.threshold == 0) {
-                            md.s0.sky_h = hdr.tuple_0.a |+| hdr.tuple_0.b;
-                        } else {
-                            sky_leading_x_0.apply();
-                            sky_logs_x_0.apply();
-                            sky_leading_y_0.apply();
-                            sky_logs_y_0.apply();
-                            md.s0.sky_h = md.s0.sky_log_x + md.s0.sky_log_y;
-                        }
-                        md.s0.sky_own = 1;
-                        md.s0.sky_order = sky_compare_0_0.execute(md.base[3:0]);
-                        md.s0.sky_h = sky_take_h_0_0.execute(md.base[3:0]);
-                        if (md.s0.sky_order == ABOVE) {
-                            md.s0.sky_in_x = sky_cover_x_0_0.execute(md.base[3:0]);
-                            md.s0.sky_x = sky_take_x_0_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_cover_y_0_0.execute(md.base[3:0]);
-                            md.s0.sky_y = sky_take_y_0_0.execute(md.base[3:0]);
-                            md.s0.sky_own = 0;
-                        } else {
-                            md.s0.sky_in_x = sky_within_x_0_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_within_y_0_0.execute(md.base[3:0]);
-                        }
-                        // The better of the two dominates the other, which is of no use any more.
-                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
-                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
-                        }
-                        else {
-                        md.s0.sky_order = sky_compare_1_0.execute(md.base[3:0]);
-                        md.s0.sky_h = sky_take_h_1_0.execute(md.base[3:0]);
-                        if (md.s0.sky_order == ABOVE) {
-                            md.s0.sky_in_x = sky_cover_x_1_0.execute(md.base[3:0]);
-                            md.s0.sky_x = sky_take_x_1_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_cover_y_1_0.execute(md.base[3:0]);
-                            md.s0.sky_y = sky_take_y_1_0.execute(md.base[3:0]);
-                            md.s0.sky_own = 0;
-                        } else {
-                            md.s0.sky_in_x = sky_within_x_1_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_within_y_1_0.execute(md.base[3:0]);
-                        }
-                        // The better of the two dominates the other, which is of no use any more.
-                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
-                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
-                        }
-                        else {
-                        md.s0.sky_order = sky_compare_2_0.execute(md.base[3:0]);
-                        md.s0.sky_h = sky_take_h_2_0.execute(md.base[3:0]);
-                        if (md.s0.sky_order == ABOVE) {
-                            md.s0.sky_in_x = sky_cover_x_2_0.execute(md.base[3:0]);
-                            md.s0.sky_x = sky_take_x_2_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_cover_y_2_0.execute(md.base[3:0]);
-                            md.s0.sky_y = sky_take_y_2_0.execute(md.base[3:0]);
-                            md.s0.sky_own = 0;
-                        } else {
-                            md.s0.sky_in_x = sky_within_x_2_0.execute(md.base[3:0]);
-                            md.s0.sky_in_y = sky_within_y_2_0.execute(md.base[3:0]);
-                        }
-                        // The better of the two dominates the other, which is of no use any more.
-                        if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
-                            if (md.s0.sky_own == 1) { md.s0.pruned = 1; }
-                        }
-                        }}
+                if (md.s0.run == RUN_SKYLINE) {
+                    md.s0.sky_x = hdr.tuple_0.a;
+                    md.s0.sky_y = hdr.tuple_0.b;
+                    md.s0.sky_own = 1;
+                    if (md.threshold == 0) {
+                        sky_sum_0.apply();
+                    } else {
+                        sky_leading_x_0.apply();
+                        sky_leading_y_0.apply();
+                        sky_logs_x_0.apply();
+                        sky_logs_y_0.apply();
+                        sky_product_0.apply();
+                    }
+                    md.s0.sky_order = sky_compare_0_0.execute(md.base[3:0]);
+                    md.s0.sky_h = sky_take_h_0_0.execute(md.base[3:0]);
+                    if (md.s0.sky_order == ABOVE) {
+                        md.s0.sky_in_x = sky_cover_x_0_0.execute(md.base[3:0]);
+                        md.s0.sky_x = sky_take_x_0_0.execute(md.base[3:0]);
+                        md.s0.sky_in_y = sky_cover_y_0_0.execute(md.base[3:0]);
+                        md.s0.sky_y = sky_take_y_0_0.execute(md.base[3:0]);
+                        md.s0.sky_own = 0;
+                    } else {
+                        md.s0.sky_in_x = sky_within_x_0_0.execute(md.base[3:0]);
+                        md.s0.sky_in_y = sky_within_y_0_0.execute(md.base[3:0]);
+                    }
+                    // The better of the two dominates the other, which is of no use any more.
+                    if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
+                        if (md.s0.sky_own == 1) { md.s0.pruned = PRUNED; }
+                    }
+                    else {
+                    md.s0.sky_order = sky_compare_1_0.execute(md.base[3:0]);
+                    md.s0.sky_h = sky_take_h_1_0.execute(md.base[3:0]);
+                    if (md.s0.sky_order == ABOVE) {
+                        md.s0.sky_in_x = sky_cover_x_1_0.execute(md.base[3:0]);
+                        md.s0.sky_x = sky_take_x_1_0.execute(md.base[3:0]);
+                        md.s0.sky_in_y = sky_cover_y_1_0.execute(md.base[3:0]);
+                        md.s0.sky_y = sky_take_y_1_0.execute(md.base[3:0]);
+                        md.s0.sky_own = 0;
+                    } else {
+                        md.s0.sky_in_x = sky_within_x_1_0.execute(md.base[3:0]);
+                        md.s0.sky_in_y = sky_within_y_1_0.execute(md.base[3:0]);
+                    }
+                    // The better of the two dominates the other, which is of no use any more.
+                    if (md.s0.sky_order != EQUAL && md.s0.sky_in_x == 1 && md.s0.sky_in_y == 1) {
+                        if (md.s0.sky_own == 1) { md.s0.pruned = PRUNED; }
+                    }
                     }
                 }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_SKYLINE) {
@@ -598,12 +513,6 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
                     sky_clear_y_1_0.execute(md.base[3:0]);
                     sky_clear_box_x_1_0.execute(md.base[3:0]);
                     sky_clear_box_y_1_0.execute(md.base[3:0]);
-                    sky_clear_h_2_0.execute(md.base[3:0]);
-                    sky_clear_order_2_0.execute(md.base[3:0]);
-                    sky_clear_x_2_0.execute(md.base[3:0]);
-                    sky_clear_y_2_0.execute(md.base[3:0]);
-                    sky_clear_box_x_2_0.execute(md.base[3:0]);
-                    sky_clear_box_y_2_0.execute(md.base[3:0]);
                 }
                 answer();
             } else if (md.routed == 1) {
@@ -623,6 +532,9 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
         transition ethernet;
     }
     state ethernet {

@@ -28,9 +28,11 @@ const bit<8> KIND_READ_FIRST = 3;
 const bit<8> KIND_READ_SECOND = 4;
 const bit<8> KIND_CLEAR = 5;
 const bit<8> KIND_END = 6;
-const bit<8> FRESH = 1;
+// What a predicate of (sequence == cell, sequence > cell) says.
+const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
-const bit<8> STALE = 3;
+const bit<8> FRESH = 4;
+const bit<8> PRUNED = 2;  // bit 1 of a slot's `pruned`: the tuple goes no further
 const bit<8> RUN_FILTER = 1;
 const bit<8> RUN_DISTINCT_LRU = 2;
 const bit<8> RUN_DISTINCT_FIFO = 3;
@@ -50,7 +52,8 @@ struct headers_t {
     tuple_h tuple_0;
 }
 struct slot_t {
-    bit<8> pruned;  // 1: the tuple goes no further
+    bit<8> run;     // the algorithm that processes the tuple, 0 if none does
+    bit<8> pruned;
     bit<12> row_random;
     bit<32> rand_carried;
     bit<1> det_early; bit<32> det_least; bit<32> det_above;
@@ -87,11 +90,12 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<14>>(16384, 0) window;
     RegisterAction<bit<32>, bit<14>, bit<8>>(window) advance_window = {
         void apply(inout bit<32> value, out bit<8> rv) {
-            rv = STALE;
-            if (hdr.jumpgate.sequence == value) { rv = REPEATED; }
-            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; rv = FRESH; }
+            rv = this.predicate(hdr.jumpgate.sequence == value, hdr.jumpgate.sequence > value);
+            if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
+    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
+    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -108,17 +112,17 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = no_route();
         size = 128;
     }
-    // In the switch's own name, so that answers come back to it.
-    action forward(bit<8> left, bit<16> removed) {
+    // In the switch's own name, so that answers come back to it. `shorter` is the two's complement of what was taken out.
+    action forward(bit<8> left, bit<16> shorter) {
         hdr.jumpgate.present = left;
         hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
         hdr.ethernet.dst_addr = md.to_mac;
         hdr.ipv4.src_addr = hdr.ipv4.dst_addr;
         hdr.ipv4.dst_addr = md.to_address;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
         hdr.udp.src_port = hdr.udp.dst_port;
         hdr.udp.dst_port = md.to_udp_port;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.udp.length = hdr.udp.length + shorter;
         hdr.udp.checksum = 0;
     }
     // Back to whom it came from.
@@ -135,11 +139,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         hdr.udp.checksum = 0;
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
-    action acknowledge(bit<16> removed) {
+    action acknowledge(bit<16> shorter) {
         hdr.jumpgate.kind = KIND_ACK;
         hdr.jumpgate.present = 0;
-        hdr.ipv4.total_len = hdr.ipv4.total_len - removed;
-        hdr.udp.length = hdr.udp.length - removed;
+        hdr.ipv4.total_len = hdr.ipv4.total_len + shorter;
+        hdr.udp.length = hdr.udp.length + shorter;
         answer();
     }
     action acknowledge_end() {
@@ -148,20 +152,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[0:0]: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.absorbs: exact; md.s0.pruned[1:1]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
             (0, 0, 0, 0): acknowledge(0);
             (0, 0, 1, 0): acknowledge(0);
-            (0, 1, 1, 0): acknowledge(17);
-            (0, 1, 0, 1): acknowledge(17);
-            (0, 1, 1, 1): acknowledge(17);
+            (0, 1, 1, 0): acknowledge(0xFFEF);
+            (0, 1, 0, 1): acknowledge(0xFFEF);
+            (0, 1, 1, 1): acknowledge(0xFFEF);
             (1, 0, 0, 0): acknowledge(0);
             (1, 0, 1, 0): acknowledge(0);
             (1, 1, 0, 0): forward(1, 0);
-            (1, 1, 1, 0): acknowledge(17);
-            (1, 1, 0, 1): acknowledge(17);
-            (1, 1, 1, 1): acknowledge(17);
+            (1, 1, 1, 0): acknowledge(0xFFEF);
+            (1, 1, 0, 1): acknowledge(0xFFEF);
+            (1, 1, 1, 1): acknowledge(0xFFEF);
         }
         const default_action = refuse();
         size = 11;
@@ -185,11 +189,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // ---- slot 0 ----
     Random<bit<12>>() random_0;
+    action draw_row_0_now() { md.s0.row_random = random_0.get(); }
+    table draw_row_0 { actions = { draw_row_0_now; } const default_action = draw_row_0_now(); size = 1; }
+    action admit_0_now() { md.s0.run = md.run; }
+    table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
     Register<bit<32>, bit<12>>(4096, 0) rand_0_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_0_0) rand_keep_0_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = hdr.tuple_0.a;
-            if (hdr.tuple_0.a > value) { rv = value; value = hdr.tuple_0.a; }
+            rv = min(value, hdr.tuple_0.a);
+            value = max(value, hdr.tuple_0.a);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_0_0) rand_clear_0_0 = {
@@ -198,8 +206,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<12>>(4096, 0) rand_1_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_1_0) rand_keep_1_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = min(value, md.s0.rand_carried);
+            value = max(value, md.s0.rand_carried);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_1_0) rand_clear_1_0 = {
@@ -208,8 +216,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     Register<bit<32>, bit<12>>(4096, 0) rand_2_0;
     RegisterAction<bit<32>, bit<12>, bit<32>>(rand_2_0) rand_keep_2_0 = {
         void apply(inout bit<32> value, out bit<32> rv) {
-            rv = md.s0.rand_carried;
-            if (md.s0.rand_carried > value) { rv = value; value = md.s0.rand_carried; }
+            rv = min(value, md.s0.rand_carried);
+            value = max(value, md.s0.rand_carried);
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_2_0) rand_clear_2_0 = {
@@ -219,7 +227,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_keep_3_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (md.s0.rand_carried < value) { rv = 1; } else { value = md.s0.rand_carried; }
+            if (md.s0.rand_carried < value) { rv = PRUNED; } else { value = md.s0.rand_carried; }
         }
     };
     RegisterAction<bit<32>, bit<12>, bit<8>>(rand_3_0) rand_clear_3_0 = {
@@ -298,65 +306,86 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_3_0) det_above_clear_3_0 = {
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
+    action det_scale_now_0() {
+        md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
+        md.s0.det_t0 = md.s0.det_least << 1;
+        md.s0.det_t1 = md.s0.det_least << 2;
+        md.s0.det_t2 = md.s0.det_least << 3;
+        md.s0.det_t3 = md.s0.det_least << 4;
+    }
+    table det_scale_0 { actions = { det_scale_now_0; } const default_action = det_scale_now_0(); size = 1; }
+    action det_compare_now_0() {
+        md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
+        md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
+        md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
+        md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
+    }
+    table det_compare_0 { actions = { det_compare_now_0; } const default_action = det_compare_now_0(); size = 1; }
+    // Rows within the flow's region: they are `base` but for the bits of the mask.
+    action rows_given_now() {
+        md.s0.row_random = hdr.jumpgate.sequence[11:0];
+    }
+    table rows_given { actions = { rows_given_now; } const default_action = rows_given_now(); size = 1; }
+    action rows_masked_now() {
+        md.s0.row_random = md.s0.row_random & md.mask;
+    }
+    table rows_masked { actions = { rows_masked_now; } const default_action = rows_masked_now(); size = 1; }
+    action rows_placed_now() {
+        md.s0.row_random = md.s0.row_random ^ md.base;
+    }
+    table rows_placed { actions = { rows_placed_now; } const default_action = rows_placed_now(); size = 1; }
 
+    // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
         ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            // Rows within the flow's region: they are `base` but for the bits of the mask.
+            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.s0.row_random = random_0.get() & md.mask;
+                draw_row_0.apply();
             } else {
-                md.s0.row_random = hdr.jumpgate.sequence[11:0] & md.mask;
+                rows_given.apply();
             }
+            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            rows_masked.apply();
+            rows_placed.apply();
+            // A NULL passes: what it compares to is the receiver's business.
+            if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0];
-                md.window = advance_window.execute(md.cell);
-                md.s0.pruned = 0;
-                // A NULL passes: what it compares to is the receiver's business.
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) {
-                    if (md.run == RUN_TOPN_RAND) {
-                        md.s0.rand_carried = rand_keep_0_0.execute(md.s0.row_random ^ md.base);
-                        md.s0.rand_carried = rand_keep_1_0.execute(md.s0.row_random ^ md.base);
-                        md.s0.rand_carried = rand_keep_2_0.execute(md.s0.row_random ^ md.base);
-                        md.s0.pruned = rand_keep_3_0.execute(md.s0.row_random ^ md.base);
-                    } else if (md.run == RUN_TOPN_DET) {
-                        md.s0.det_early = det_count_0.execute(md.base[3:0]);
-                        if (md.s0.det_early == 1) {
-                            det_lower_0.execute(md.base[3:0]);
-                        } else {
-                            md.s0.det_least = det_get_0.execute(md.base[3:0]);
-                            md.s0.det_above = md.s0.det_least |-| hdr.tuple_0.a;
-                            md.s0.det_t0 = md.s0.det_least << 1;
-                            md.s0.det_short0 = md.s0.det_t0 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(md.base[3:0]); }
-                            else { md.s0.det_full0 = det_check_0_0.execute(md.base[3:0]); }
-                            md.s0.det_t1 = md.s0.det_least << 2;
-                            md.s0.det_short1 = md.s0.det_t1 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(md.base[3:0]); }
-                            else { md.s0.det_full1 = det_check_1_0.execute(md.base[3:0]); }
-                            md.s0.det_t2 = md.s0.det_least << 3;
-                            md.s0.det_short2 = md.s0.det_t2 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(md.base[3:0]); }
-                            else { md.s0.det_full2 = det_check_2_0.execute(md.base[3:0]); }
-                            md.s0.det_t3 = md.s0.det_least << 4;
-                            md.s0.det_short3 = md.s0.det_t3 |-| hdr.tuple_0.a;
-                            if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(md.base[3:0]); }
-                            else { md.s0.det_full3 = det_check_3_0.execute(md.base[3:0]); }
-                            if (md.s0.det_above != 0 || md.s0.det_full0 == 1 || md.s0.det_full1 == 1 || md.s0.det_full2 == 1 || md.s0.det_full3 == 1) { md.s0.pruned = 1; }
-                        }
+                if (md.s0.run == RUN_TOPN_RAND) {
+                    md.s0.rand_carried = rand_keep_0_0.execute(md.s0.row_random);
+                    md.s0.rand_carried = rand_keep_1_0.execute(md.s0.row_random);
+                    md.s0.rand_carried = rand_keep_2_0.execute(md.s0.row_random);
+                    md.s0.pruned = rand_keep_3_0.execute(md.s0.row_random);
+                } else if (md.s0.run == RUN_TOPN_DET) {
+                    md.s0.det_early = det_count_0.execute(md.base[3:0]);
+                    if (md.s0.det_early == 1) {
+                        det_lower_0.execute(md.base[3:0]);
+                    } else {
+                        md.s0.det_least = det_get_0.execute(md.base[3:0]);
+                        det_scale_0.apply();
+                        det_compare_0.apply();
+                        if (md.s0.det_short0 == 0) { md.s0.det_full0 = det_add_0_0.execute(md.base[3:0]); }
+                        else { md.s0.det_full0 = det_check_0_0.execute(md.base[3:0]); }
+                        if (md.s0.det_short1 == 0) { md.s0.det_full1 = det_add_1_0.execute(md.base[3:0]); }
+                        else { md.s0.det_full1 = det_check_1_0.execute(md.base[3:0]); }
+                        if (md.s0.det_short2 == 0) { md.s0.det_full2 = det_add_2_0.execute(md.base[3:0]); }
+                        else { md.s0.det_full2 = det_check_2_0.execute(md.base[3:0]); }
+                        if (md.s0.det_short3 == 0) { md.s0.det_full3 = det_add_3_0.execute(md.base[3:0]); }
+                        else { md.s0.det_full3 = det_check_3_0.execute(md.base[3:0]); }
+                        if (md.s0.det_above != 0 || md.s0.det_full0 == 1 || md.s0.det_full1 == 1 || md.s0.det_full2 == 1 || md.s0.det_full3 == 1) { md.s0.pruned = PRUNED; }
                     }
                 }
-                if (md.s0.pruned[0:0] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s0.pruned[1:1] == 1 || md.absorbs == 1) { hdr.tuple_0.setInvalid(); }
                 leave.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
                 if (md.run == RUN_TOPN_RAND) {
-                    rand_clear_0_0.execute(md.s0.row_random ^ md.base);
-                    rand_clear_1_0.execute(md.s0.row_random ^ md.base);
-                    rand_clear_2_0.execute(md.s0.row_random ^ md.base);
-                    rand_clear_3_0.execute(md.s0.row_random ^ md.base);
+                    rand_clear_0_0.execute(md.s0.row_random);
+                    rand_clear_1_0.execute(md.s0.row_random);
+                    rand_clear_2_0.execute(md.s0.row_random);
+                    rand_clear_3_0.execute(md.s0.row_random);
                 } else if (md.run == RUN_TOPN_DET) {
                     det_seen_clear_0.execute(md.base[3:0]);
                     det_least_clear_0.execute(md.base[3:0]);
@@ -383,6 +412,9 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
+        md.window = 0;
+        md.s0.run = 0;
+        md.s0.pruned = 0;
         transition ethernet;
     }
     state ethernet {

@@ -111,11 +111,15 @@ PROGRAMS: dict[str, AggregateSizes | PruneSizes] = {
     "aggregate": AggregateSizes(),
     "prune_distinct": PruneSizes(("distinct_lru",), slots=4, distinct_bits=10),
     "prune_topn": PruneSizes(("topn_rand", "topn_det")),
-    "prune_groupby": PruneSizes(("groupby",), groupby_columns=8),
+    "prune_groupby": PruneSizes(("groupby",), groupby_columns=6),
     "prune_join": PruneSizes(("join_bf",), bloom_bits=22),
-    "prune_skyline": PruneSizes(("skyline",)),
+    "prune_skyline": PruneSizes(("skyline",), skyline_points=2),
     "prune": PruneSizes(("filter", "distinct_lru", "topn_rand", "groupby", "join_rbf", "having")),
 }
+
+
+#: those whose model fits a Tofino 1; the others are for the software switch
+ON_TOFINO = tuple(name for name in PROGRAMS if name != "aggregate")
 
 
 @dataclass(frozen=True)
@@ -140,13 +144,18 @@ def _fates(slots: int, is_aggregate: bool, tuple_bytes: int) -> list[Entry]:
             key = [routed, present, left] if is_aggregate else [routed, present, absorbs]
             key += [] if is_aggregate else [gone >> i & 1 for i in range(slots)]
             if absorbs or not left:
-                action = f"acknowledge({tuple_bytes * present.bit_count()})"
+                action = f"acknowledge({_shorter(tuple_bytes * present.bit_count())})"
             elif routed:
-                action = f"forward({left}, {tuple_bytes * gone.bit_count()})"
+                action = f"forward({left}, {_shorter(tuple_bytes * gone.bit_count())})"
             else:
                 continue
             out.append(Entry(", ".join(map(str, key)), action))
     return out
+
+
+def _shorter(size: int) -> str:
+    """What a 16-bit length is added to lose `size`: actions cannot subtract their data."""
+    return f"0x{-size & 0xFFFF:X}" if size else "0"
 
 
 def _answers(slots: int) -> list[Entry]:
@@ -165,11 +174,16 @@ def render(sizes: AggregateSizes | PruneSizes) -> str:
     is_aggregate = isinstance(sizes, AggregateSizes)
     row = AGGREGATE_TUPLE if is_aggregate else PRUNE_TUPLE
     context = asdict(sizes)
+    context["zeroed"] = []
     if is_aggregate:
         context["answers"] = _answers(sizes.slots)
     if isinstance(sizes, PruneSizes):
-        pruned = (f"md.s{i}.pruned[0:0]: exact;" for i in range(sizes.slots))
+        pruned = (f"md.s{i}.pruned[1:1]: exact;" for i in range(sizes.slots))
+        has_empty_key = bool({"distinct_lru", "distinct_fifo"} & set(sizes.algorithms))
+        zeroed = ("run", "pruned", "empty_key") if has_empty_key else ("run", "pruned")
         context |= {
+            "has_empty_key": has_empty_key,
+            "zeroed": [f"md.s{i}.{name}" for i in range(sizes.slots) for name in zeroed],
             "keys": " ".join(("md.absorbs: exact;", *pruned)),
             "region_bits": REGION_BITS,
             "row_bits": sizes.row_bits,

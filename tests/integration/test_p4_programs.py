@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import aggregate, crc, distinct, groupby, having, join, render, skyline, topn
 from jumpgate.p4.programs.filter import Filter, Range
 from tests.support.switch_programs import (
@@ -39,6 +38,7 @@ from tests.support.switch_programs import (
     Row,
     Rows,
     alike,
+    enter_filter,
     frame,
     meeting,
     region,
@@ -64,9 +64,7 @@ def bench(name: str, use: str = "") -> Bench:
 @pytest.mark.parametrize("name", render.PROGRAMS)
 def test_the_program_of_the_repository_is_what_is_tested(name: str) -> None:
     source = Path(render.__file__).parent / f"{name}.p4"
-    assert compile_source(source.read_text(), "program.p4").cpp == compile_source(
-        render.render(render.PROGRAMS[name]), "program.p4"
-    ).cpp  # fmt: skip
+    assert source.read_text() == render.render(render.PROGRAMS[name])
 
 
 # ---- packets ----
@@ -319,7 +317,7 @@ def test_topn_deterministic(arrivals: list[Packet], n: int) -> None:
     assert [made.words(f"det_above_{k}_0", [0])[0] for k in range(4)] == reference.counts
 
 
-@pytest.mark.parametrize(("name", "columns"), [("prune_groupby", 8), ("prune", 3)])
+@pytest.mark.parametrize(("name", "columns"), [("prune_groupby", 6), ("prune", 3)])
 @seed(6)
 @EXAMPLES
 @given(data=st.data())
@@ -403,22 +401,27 @@ def test_having_in_two_passes(arrivals: list[Packet], threshold: int) -> None:
         assert made.words(f"having_{which}_0", range(1024)) == counters
 
 
+POINTS = 2
+
+
 @pytest.mark.parametrize("score", [skyline.sum_score, skyline.product_score])
 @seed(9)
 @EXAMPLES
 @given(data=st.data())
 def test_skyline(score: Callable[[int, int], int], data: st.DataObject) -> None:
     arrivals = data.draw(packets([1], 1))
-    made, reference = bench("prune_skyline"), skyline.Skyline(3, score)
+    made, reference = bench("prune_skyline"), skyline.Skyline(POINTS, score)
     if made.switch.read(made.switch.table("sky_logs_x_0"), 0) is None:
         for axis in "xy":
             for lead, number in enumerate(skyline.LOGS):
                 made.enter(f"sky_logs_{axis}_0", f"sky_log_{axis}_0", (lead,), (number,))
     start_prune(made, "skyline", int(score is skyline.product_score))
     check_prune(made, arrivals, lambda _, slot, row: reference.process(row[3], row[4]))
-    found = [tuple(made.words(f"sky_{part}_{p}_0", [0])[0] for part in "hxy") for p in range(3)]
+    found = [tuple(made.words(f"sky_{part}_{p}_0", [0])[0] for part in "hxy") for p in range(POINTS)]
     assert found == reference.points
-    copies = [tuple(made.words(f"sky_{part}_{p}_0", [0])[0] for part in ("order", "box_x", "box_y")) for p in range(3)]
+    copies = [
+        tuple(made.words(f"sky_{part}_{p}_0", [0])[0] for part in ("order", "box_x", "box_y")) for p in range(POINTS)
+    ]
     assert copies == found
 
 
@@ -442,9 +445,7 @@ def test_filter(arrivals: list[Packet], ranges: list[Range], formula: object) ->
             made.switch.delete(found, entry)
     for flow in FLOWS:
         for k, r in enumerate(ranges):
-            low, high = [0, 0], [WORD, WORD]
-            low[r.field], high[r.field] = r.low, r.high
-            made.enter(f"filter_{k}_0", f"filter_hit_{k}_0", (flow, *low), (), (0xFFFF, *high))
+            enter_filter(made, f"filter_{k}_0", f"filter_hit_{k}_0", flow, r)
         for bits, passes in enumerate(reference.passes):
             if not passes:
                 made.enter("filter_truth_0", "filter_prune_0", (flow, *(bits >> k & 1 for k in range(3))), ())

@@ -24,6 +24,7 @@ from tests.support.switch_programs import (
     WORD,
     Bench,
     Row,
+    enter_filter,
     frame,
     region,
     words_of,
@@ -46,7 +47,7 @@ Drawn = TypeVar("Drawn")
 @functools.cache
 def bench() -> Bench:
     """One program with every algorithm, small and larger than any switch."""
-    made = Bench(SIZES, profile="none")
+    made = Bench(SIZES)
     for i, mask in enumerate(join.masks(8192)):
         made.enter("rbf_masks_0", "rbf_bits_0", (i,), (mask >> 32, mask & WORD))
     return made
@@ -161,9 +162,7 @@ def test_filters_are_by_flow() -> None:
     assert isinstance(made.sizes, render.PruneSizes)
     made.start({flow: region(made.sizes, "filter") for flow in (1, 2)})
     for flow, predicate in ((1, Range(0, 5, 9)), (2, Range(1, 5, 9))):
-        low, high = [0, 0], [WORD, WORD]
-        low[predicate.field], high[predicate.field] = predicate.low, predicate.high
-        made.enter("filter_0_0", "filter_hit_0_0", (flow, *low), (), (0xFFFF, *high))
+        enter_filter(made, "filter_0_0", "filter_hit_0_0", flow, predicate)
         made.enter("filter_truth_0", "filter_prune_0", (flow, 0, 0, 0), ())
     sent = [frame(DATA, flow, 1, ((0, 0, 1, *values),)) for flow, values in ((1, (5, 0)), (2, (5, 0)), (2, (0, 9)))]
     assert [port for port, _ in made.process(*sent[:2])] == [RECEIVER.port, SENDER.port]

@@ -87,7 +87,7 @@ def test_a_program_that_does_not_fit_is_compiled_when_asked(tmp_path: Path) -> N
     source.write_text(render.render(render.PruneSizes(("join_bf",), bloom_bits=24)))
     done = CliRunner().invoke(cli, ["switch", "compile", str(source)])
     assert isinstance(done.exception, P4Error)
-    assert re.search(rf"{source}:\d+:\d+: error: .*needs 128 stateful blocks in one stage", done.exception.message)
+    assert re.search(rf"{source}:\d+:\d+: error: .*needs 129 stateful blocks in one stage", done.exception.message)
     done = CliRunner().invoke(cli, ["switch", "compile", str(source), "--profile", "none"], catch_exceptions=False)
     with Switch(Path(done.output.strip())) as switch:
         assert switch.register("bf_0_0_0").size == 1 << 24

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import crc, render
+from jumpgate.p4.programs.filter import Range
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.switch import Entry, Switch
 
@@ -113,7 +114,7 @@ class Random:
 class Bench:
     """A compiled program on a switch, with what its tables need."""
 
-    def __init__(self, sizes: render.AggregateSizes | render.PruneSizes, profile: str = "tofino1") -> None:
+    def __init__(self, sizes: render.AggregateSizes | render.PruneSizes, profile: str = "none") -> None:
         self.sizes = sizes
         compiled = compile_source(render.render(sizes), "program.p4", profile=profile)
         self.switch = Switch(library.build_program("program.p4", compiled.cpp))
@@ -172,3 +173,11 @@ def region(
     """What `run` is given. `rows`: how many from `base` on; 0: all."""
     mask = (rows or 1 << sizes.row_bits) - 1
     return render.CODES[algorithm], threshold, side, adds, absorbs, base, mask
+
+
+def enter_filter(made: Bench, table: str, action: str, flow: int, predicate: Range) -> None:
+    """The entries of one predicate: its field's prefixes, and any value of the other field."""
+    for value, mask in predicate.prefixes():
+        values, masks = [0, 0], [0, 0]
+        values[predicate.field], masks[predicate.field] = value, mask
+        made.enter(table, action, (flow, *values), (), (0xFFFF, *masks))

@@ -47,6 +47,7 @@ P4_LAYERS: dict[str, set[str]] = {
     "allocation": {"frontend", "checks", "ir", "profile", "walk"},
     "output": {"ir", "walk"},
     "interpret": {"elaboration", "ir"},
+    "judge": {"frontend"},
     "compile": {"frontend", "elaboration", "checks", "allocation", "output", "ir", "profile"},
     "": {"compile", "frontend"},
 }

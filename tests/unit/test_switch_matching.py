@@ -254,7 +254,7 @@ def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> Non
 
 def test_groups_by_fingerprints_keep_the_accepted_probability(table: Dataflow) -> None:
     flow = table.aggregate(by=["name", "n"], hi=max_("item")).root
-    for program, columns in (("prune", 3), ("prune_groupby", 8)):
+    for program, columns in (("prune", 3), ("prune_groupby", 6)):
         likely = PRUNE.match_operations(flow, switch(program, success=0.9999))
         assert isinstance(likely, Match)
         assert likely.rows_max == pytest.approx(2**32 * 1e-4 / columns, rel=1e-4), "32 bits are compared with w others"

@@ -2,9 +2,8 @@
 
 All accesses to a register, and all applications of a table, are one place: they lie in one stage. A place goes into
 the first stage that its edges allow and that has room. Two registers that must each come before the other cannot be
-placed. Known to be generous: a packet may follow several branches side by side (a Tofino 1 orders them by next-table
-addresses), and the rows of cuckoo ways and of the spare banks of two-port memories are not counted. Known to be
-strict: a table does not spread over stages, and conditions over hits and actions aside every `if` takes a gateway.
+placed. Known to be strict: a table does not spread over stages, branches are not exchanged, and conditions over hits
+and actions aside every `if` takes a gateway.
 """
 
 from __future__ import annotations
@@ -85,7 +84,8 @@ def _blocks(bits: int, profile: Profile) -> int:
 
 
 def register_blocks(register: ir.Register, profile: Profile) -> int:
-    return _blocks(register.size * sum(kind.width for _, kind in register.fields), profile)
+    """A bank more than its cells take: the memory is read and written at once."""
+    return _blocks(register.size * sum(kind.width for _, kind in register.fields), profile) + profile.memory["spare"]
 
 
 def table_memory(table: ir.Table, profile: Profile) -> tuple[int, int]:
@@ -97,7 +97,9 @@ def table_memory(table: ir.Table, profile: Profile) -> tuple[int, int]:
     data = max((sum(p.type.width for p in a.parameters) for a in table.actions), default=0)
     head = 8  # which action, and the entry's version
     if all(k.match == "exact" for k in table.keys):
-        return _rows(table.size, key + data + head, profile), 0
+        wide = data > memory["immediate_bits"]  # then the data lie in a block of their own
+        least = memory["ways"] + wide
+        return max(least, _rows(table.size, key + data + head, profile)), 0
     tcam = -(-key // memory["tcam_bits"]) * -(-table.size // memory["tcam_rows"])
     return _rows(table.size, data + head, profile), tcam
 
@@ -110,14 +112,18 @@ def _rows(entries: int, bits: int, profile: Profile) -> int:
     return -(-bits // word) * -(-entries // rows)
 
 
+def ordered_places(program: ir.Program, diagnostics: Diagnostics) -> list[Place] | None:
+    """All places, each behind what it needs; None, and what is wrong in `diagnostics`, if some need each other."""
+    return _ordered(program, _places(units_of(program)), diagnostics)
+
+
 def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> list[Stage]:
     """The stages in order. Adds to `diagnostics` what cannot be placed; then the list is as far as it came."""
-    places = _places(units_of(program))
-    order = _ordered(program, places, diagnostics)
+    order = ordered_places(program, diagnostics)
     if order is None:
         return []
     followers: dict[int, list[tuple[Place, int]]] = {}
-    for p in places.values():
+    for p in order:
         for need, distance in p.needs.items():
             followers.setdefault(need, []).append((p, distance))
     for p in reversed(order):

@@ -6,7 +6,9 @@ A unit is a table with its actions, an access to a register, an assignment, a co
 - 1 after what it reads was written (match and action dependency: a stage's tables and actions all read what the stage
   before left), and after another write of what it writes (output dependency);
 - 0 after a gateway or a table's hit or action that decides on it (control dependency: the next-table address reaches
-  the tables of its own stage), and after what reads the value that it overwrites.
+  the tables of its own stage), and after what reads the value that it overwrites;
+- 0 after all of a branch with several units that comes before it, or if it is one, after all that comes before it: a
+  packet has one next-table address, so such branches follow each other in the stages as they do in the program.
 
 Statements of branches that exclude each other have no edges. These belong to one stage, as an action does them at once:
 
@@ -102,6 +104,16 @@ def units_of(program: ir.Program) -> list[Unit]:
     return [u for u in units if u.is_live]
 
 
+def _has_several(s: ir.Stmt) -> bool:
+    """Is it a branch with more than one unit?"""
+    branches = (s.then, s.otherwise) if isinstance(s, ir.If) else (s.body,) if isinstance(s, ir.Scope) else ()
+    return any(
+        sum(isinstance(x, ir.Apply | ir.Execute | ir.If | ir.Scope | ir.Count) for x in b) > 1
+        or any(isinstance(x, ir.If | ir.Scope) for x in b)
+        for b in branches
+    )
+
+
 class Extract:
     def __init__(self, program: ir.Program, gress: ir.Gress, units: list[Unit]) -> None:
         self.program, self.gress, self.units = program, gress, units
@@ -116,33 +128,48 @@ class Extract:
     # ---- statements ----
 
     def body(self, statements: Sequence[ir.Stmt]) -> None:
+        branch: list[Unit] = []  # the last one with several units
+        behind: list[Unit] = []  # what came since it began
         for at, s in enumerate(statements):
+            first = len(self.units)
             if self.state is None:
                 return
-            match s:
-                case ir.Set():
-                    self.position = s.position
-                    following = statements[at + 1] if at + 1 < len(statements) else None
-                    if not (isinstance(following, ir.Execute) and following.output == s.slot):
-                        self._set(s)
-                case ir.If():
-                    self._if(s)
-                case ir.Scope():
-                    self._scope(s)
-                case ir.Leave():
-                    self.left.setdefault(s.label, []).append(self.state)
-                    self.state = None
-                case ir.Apply():
-                    self._apply(s)
-                case ir.Execute():
-                    self.position = s.position
-                    unit = self._unit("register", s.name)
-                    self._execute(s, unit)
-                case ir.Count():
-                    self.position = s.position
-                    unit = self._unit("counter", self.program.counters[s.counter].name)
-                    unit.counters.add(s.counter)
-                    self._index(unit, s.index)
+            self._statement(s, statements[at + 1] if at + 1 < len(statements) else None)
+            made = self.units[first:]
+            several = _has_several(s)
+            for unit in made:
+                for before in behind if several else branch:
+                    unit.needs.setdefault(before.number, 0)
+            if several:
+                branch, behind = made, made
+            else:
+                behind = behind + made
+
+    def _statement(self, s: ir.Stmt, following: ir.Stmt | None) -> None:
+        match s:
+            case ir.Set():
+                self.position = s.position
+                if not (isinstance(following, ir.Execute) and following.output == s.slot):
+                    self._set(s)
+            case ir.If():
+                self._if(s)
+            case ir.Scope():
+                self._scope(s)
+            case ir.Leave():
+                assert self.state is not None
+                self.left.setdefault(s.label, []).append(self.state)
+                self.state = None
+            case ir.Apply():
+                self._apply(s)
+            case ir.Execute():
+                self.position = s.position
+                unit = self._unit("register", s.name)
+                self._execute(s, unit)
+            case ir.Count():
+                self.position = s.position
+                unit = self._unit("counter", self.program.counters[s.counter].name)
+                unit.counters.add(s.counter)
+                self._index(unit, s.index)
 
     def _scope(self, s: ir.Scope) -> None:
         guard = self.guard

@@ -62,6 +62,16 @@ def gateway_operations(e: ir.Expr) -> int:
     return operations(e)
 
 
+def predicate(e: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The comparisons of a `this.predicate(…)`, written out as what it gives; () of another value."""
+    match e:
+        case ir.Mux(condition=second, yes=ir.Mux(condition=first, yes=ir.Const(value=8)), no=ir.Mux()):
+            return first, second
+        case ir.Mux(condition=first, yes=ir.Const(value=2), no=ir.Const(value=1)):
+            return (first,)
+    return ()
+
+
 def copied(e: ir.Expr) -> ir.Slot | None:
     """The field that is copied, if the expression does nothing else."""
     if isinstance(e, ir.Cast):

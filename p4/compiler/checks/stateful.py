@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.checks.operations import BITWISE, NUMERIC, operations
+from jumpgate.p4.compiler.checks.operations import BITWISE, NUMERIC, operations, predicate
 from jumpgate.p4.compiler.elaboration.expressions import COMPARISONS
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Position
 from jumpgate.p4.compiler.profile import Profile
@@ -55,12 +55,16 @@ def _problems(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Posi
 
 def _conditions(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Position, str]]:
     compared: set[ir.Expr] = set()
-    for s in (s for s in walk(access.body) if isinstance(s, ir.If)):
+    for s in (s for s in walk(access.body) if isinstance(s, ir.If | ir.Set)):
+        conditions = (s.condition,) if isinstance(s, ir.If) else predicate(s.value)
+        found = [e for condition in conditions for e in every(condition)]
+        if not isinstance(s, ir.If) and not all(isinstance(c, ir.Binary) and c.op in COMPARISONS for c in conditions):
+            yield s.position, "gives a predicate of something else than comparisons; each argument is one"
         before = len(compared)
-        compared |= {e for e in every(s.condition) if isinstance(e, ir.Binary) and e.op in COMPARISONS}
+        compared |= {e for e in found if isinstance(e, ir.Binary) and e.op in COMPARISONS}
         if len(compared) > limits["comparisons"] >= before:
             yield s.position, f"makes more than {limits['comparisons']} comparisons"
-        sliced = [e for e in every(s.condition) if isinstance(e, ir.Slice) and set(gets(e)) & set(access.values)]
+        sliced = [e for e in found if isinstance(e, ir.Slice) and set(gets(e)) & set(access.values)]
         if sliced and not limits["any_operation"]:
             yield s.position, "compares a slice of the register's value; compare all of it, or keep the slice elsewhere"
 
@@ -69,6 +73,8 @@ def _values(access: ir.Execute, limits: dict[str, int]) -> Iterator[tuple[Positi
     computed: set[tuple[ir.Slot, ir.Expr]] = set()
     count = 0
     for s in (s for s in walk(access.body) if isinstance(s, ir.Set) and s.slot in (*access.values, access.output)):
+        if predicate(s.value) and s.slot == access.output:
+            continue
         unknown = [e.op for e in every(s.value) if isinstance(e, ir.Binary) and e.op not in OPERATIONS]
         unknown += [type(e).__name__.lower() for e in every(s.value) if isinstance(e, ir.Mux | ir.Hash | ir.Random)]
         if unknown and not limits["any_operation"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.lower import Lower
@@ -208,6 +209,8 @@ class Externs(Lower):
                 return None
             case "ParserPriority", "set":
                 return None
+            case "this", "predicate":
+                return _predicate(inputs, self.bits(base.type.arguments[0], node.position), node.position)
         raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
 
     def _kept(self, value: ir.Expr, name: str) -> ir.Expr:
@@ -234,6 +237,19 @@ class Externs(Lower):
 
     def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
         raise NotImplementedError
+
+
+def _predicate(comparisons: Sequence[ir.Expr], kind: ir.Bits, position: Position) -> ir.Expr:
+    """One bit of four says which of two comparisons hold: 1 none, 2 the first, 4 the second, 8 both."""
+    if not 1 <= len(comparisons) <= 2 or any(e.type != ir.BOOL for e in comparisons):
+        raise Mistake(position, "predicate takes one or two comparisons")
+    if kind.width < 4:
+        raise Mistake(position, f"a predicate has 4 bits, the output {kind.width}")
+
+    def first(bit: int) -> ir.Expr:
+        return ir.Mux(comparisons[0], ir.Const(2 * bit, kind), ir.Const(bit, kind))
+
+    return ir.Mux(comparisons[1], first(4), first(1)) if len(comparisons) == 2 else first(1)
 
 
 def flat_fields(kind: Type, prefix: str = "") -> tuple[tuple[str, ir.Bits], ...]:

@@ -11,7 +11,9 @@ from jumpgate.p4.compiler.elaboration.names import (
     Closure,
     Composite,
     EnumType,
+    ExternType,
     Group,
+    Instance,
     Listed,
     Packet,
     RegisterAction,
@@ -350,6 +352,7 @@ class Lower(Expressions):
             kind = self.bits(self.type(parameters[1].type, inner), position)
             output = self.slot(parameters[1].name, kind)
             inner.values[parameters[1].name] = ir.Get(output)
+            inner.values["this"] = Instance(ExternType("this", (kind,)), action.name)
         body = self.captured(lambda: self.scoped(lambda: self.body(action.apply.body.body, inner), None, position))
         if leaves(body, self.exit):
             raise Mistake(action.apply.position, "'exit' is not possible in a RegisterAction")

@@ -73,7 +73,9 @@ class Syntax:
         return Mistake(self.token.position, f"expected {wanted}, found '{self.token.text}'")
 
     def name(self, what: str = "a name") -> Token:
-        if self.token.kind != "name" or (self.token.text in KEYWORDS and self.token.text not in ("apply", "state")):
+        if self.token.kind != "name" or (
+            self.token.text in KEYWORDS and self.token.text not in ("apply", "state", "type")
+        ):
             raise self.unexpected(what)
         return self.take()
 
@@ -249,7 +251,7 @@ class Syntax:
 
     def _primary(self) -> ast.Expression:
         token = self.token
-        is_name = token.kind == "name" and (token.text not in KEYWORDS or token.text in ("error", "apply"))
+        is_name = token.kind == "name" and (token.text not in KEYWORDS or token.text in ("error", "apply", "this"))
         if not (is_name or token.kind == "number" or self.sees("true", "false", "{", "(", ".")):
             raise self.unexpected("an expression")
         self.take()

@@ -218,6 +218,9 @@ class Writer:
 
     def _apply(self, s: ir.Apply) -> None:
         table = self.program.tables[s.table]
+        if not table.keys and table.default_constant:
+            self._always(s, table)
+            return
         words = [w for k in table.keys for w in words_of(expression(k.value), k.value.type)]
         self.line("{")
         self.depth += 1
@@ -246,6 +249,14 @@ class Writer:
         self.line("}")
         self.depth -= 1
         self.line("}")
+
+    def _always(self, s: ir.Apply, table: ir.Table) -> None:
+        """A table without keys whose action is fixed does that, and looks nothing up."""
+        action = table.actions[table.default]
+        self.line(f"{name(s.hit)} = false; {name(s.action)} = {table.default}; {name(s.entry)} = {table.size};")
+        for parameter, value in zip(action.parameters, table.default_data, strict=True):
+            self.line(f"{name(parameter)} = {literal(value, parameter.type)};")
+        self.statements(action.body)
 
     def _execute(self, s: ir.Execute) -> None:
         register = self.program.registers[s.register]

@@ -7,4 +7,4 @@ INGRESS {
     }
 }
 #include "include/rest.p4h"
-// error: 6:13 register 'add' needs 64 stateful blocks in one stage; there are 48
+// error: 6:13 register 'add' needs 65 stateful blocks in one stage; there are 48

@@ -19,14 +19,14 @@ INGRESS {
     RegisterAction<bit<32>, bit<8>, bit<32>>(r3) three_fields = {
         void apply(inout bit<32> v) {
             if (hdr.data.a == v) { v = hdr.data.b; }
-            if (hdr.data.a > v) { v = hdr.data.c; }
+            else if (hdr.data.a > v) { v = hdr.data.c; }
         }
     };
     RegisterAction<bit<32>, bit<8>, bit<32>>(r4) three_comparisons = {
         void apply(inout bit<32> v, out bit<32> rv) {
             if (v == 1) { rv = 1; }
-            if (v == 2) { rv = 2; }
-            if (v == 3) { rv = 3; }
+            else if (v == 2) { rv = 2; }
+            else if (v == 3) { rv = 3; }
         }
     };
     RegisterAction<bit<32>, bit<8>, bit<32>>(r5) slice = {
@@ -35,8 +35,8 @@ INGRESS {
     RegisterAction<pair_t, bit<8>, bit<32>>(r6) three_values = {
         void apply(inout pair_t v) {
             v.first = v.first + 1;
-            v.second = v.second + 1;
             if (v.second == 9) { v.second = 0; }
+            else { v.second = v.second + 1; }
         }
     };
     RegisterAction<bit<32>, bit<8>, bit<32>>(r7) wide = {
@@ -45,7 +45,7 @@ INGRESS {
     RegisterAction<bit<32>, bit<8>, bit<32>>(r8) constants = {
         void apply(inout bit<32> v) {
             if (v == 100) { v = 101; }
-            if (v == 102) { v = 103; }
+            else if (v == 102) { v = 103; }
         }
     };
     RegisterAction<bit<32>, bit<8>, bit<32>>(r8) constants_more = { void apply(inout bit<32> v) { v = 104; } };
@@ -65,9 +65,9 @@ INGRESS {
 // error: 13:39 RegisterAction 'chained' computes with the result of another operation
 // error: 15:92 RegisterAction 'product' computes '*'; +, -, |+|, |-|, min, max, &, |, ^ are possible
 // error: 17:55 RegisterAction 'shifted' computes '>>'; +, -, |+|, |-|, min, max, &, |, ^ are possible
-// error: 29:13 RegisterAction 'three_comparisons' makes more than 2 comparisons
+// error: 29:18 RegisterAction 'three_comparisons' makes more than 2 comparisons
 // error: 33:55 RegisterAction 'slice' compares a slice of the register's value
-// error: 39:36 RegisterAction 'three_values' computes more than 2 values for the register
+// error: 39:22 RegisterAction 'three_values' computes more than 2 values for the register
 // error: 51:99 register 'Ingress.r8' uses more than 4 constants outside -8 … 7; give them as fields
 // error: 56:22 RegisterAction 'three_fields' reads 3 fields of the packet; 2 are possible
 // error: 60:14 RegisterAction 'wide' has an operand of 64 bits; 32 are possible
