@@ -96,7 +96,7 @@ def _round(arguments: Arguments) -> Expression:
     value, *digits = arguments
     if digits and value.type.kind == "float32":
         raise TypeMismatch("round of 32-bit floats to some digits is computed in 32 bits")
-    if value.type.is_float and any(isinstance(d, Literal) and d.value is not None and d.value < 0 for d in digits):
+    if value.type.is_float and any(isinstance(d, Literal) and isinstance(d.value, int) and d.value < 0 for d in digits):
         raise TypeMismatch("round of floats to digits before the point is computed by multiplication")
     return bind("round", arguments)
 
