@@ -111,7 +111,7 @@ CORE = (
         "C's round(a * 10^digits) / 10^digits, for negative digits round(a / 10^-digits) * 10^-digits, and a "
         "itself where that is not finite",
         (1, 2), round_operands, round_type, reference.round_, fallible=True, literals=(1,),
-        literal_rule=_round_literals, shape=(1,), sql=("round",), substrait=("round",)),
+        literal_rule=_round_literals, shape=(1,), substrait=("round",)),
     Function("floor", "the largest integer not above a; decimal(p, 0) for decimals", (1, 1), numeric, whole_type,
              reference.floor, substrait=("floor",)),
     Function("ceil", "the smallest integer not below a; decimal(p, 0) for decimals", (1, 1), numeric, whole_type,

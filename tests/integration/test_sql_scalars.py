@@ -72,3 +72,14 @@ def test_offloaded_functions_are_datafusions(one_host: str, tmp_path: Path) -> N
                 either = e.startswith(("least", "greatest"))  # of 0.0 and -0.0, which are equal
                 wrong = [(i, a, b) for i, (a, b) in enumerate(pairs) if not (same(a, b) or (either and a == b))]
                 assert not wrong, f"{e}: {wrong[:3]}"
+
+
+def test_rounding_floats_to_digits_is_datafusions(one_host: str) -> None:
+    """In 32 bits 0.00005 is half of 0.0001, in 64 bits it is less."""
+    values = pa.table({"f": pa.array([0.00005, 0.00015, 2.5], pa.float32()), "d": [3499999.9999999995, 5e5, -2.5]})
+    text = "SELECT round(f, 4) AS a, round(f) AS b, round(d, -6) AS c, round(d, 1) AS d FROM t ORDER BY f"
+    with jumpgate.connect(one_host, dialect="datafusion") as connection:
+        connection.register("t", values)
+        never, always = (connection.sql(text, offload=mode).to_arrow() for mode in ("never", "always"))
+    assert always == never
+    assert always["a"].to_pylist() == pa.array([0.0001, 0.0002, 2.5], pa.float32()).to_pylist()

@@ -128,10 +128,13 @@ def test_projections_of_older_producers_replace_their_input() -> None:
     # not the column of the table at that place, but what is computed there
     measure = {"functionReference": 2, "arguments": [{"value": N}], "outputType": I64}
     sums = [*extensions, {"extensionFunction": {"functionAnchor": 2, "name": "sum"}}]
-    rel = {"aggregate": {"input": project, "groupings": [{}], "measures": [{"measure": measure}]}}
+    rel: dict[str, Any] = {"aggregate": {"input": project, "groupings": [{}], "measures": [{"measure": measure}]}}
     found = read(rel, extensions=sums, version={"producer": "DuckDB", "minorNumber": 53})
     assert isinstance(found, Aggregate) and isinstance(found.input, Project)
     assert str(found.input.expressions[0]) == "add(#0:n, #0:n)"
+    rel["aggregate"]["groupings"] = [{"groupingExpressions": [N]}, {"groupingExpressions": [S]}]
+    with pytest.raises(InvalidDataflow, match="grouping sets of a producer that leaves out which set a row is of"):
+        read(rel, extensions=sums, version={"producer": "datafusion", "minorNumber": 51})
 
 
 @pytest.mark.parametrize(

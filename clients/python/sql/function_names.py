@@ -91,6 +91,16 @@ def _truncate(arguments: Arguments) -> Expression:
     return bind("truncate", arguments)
 
 
+def _round(arguments: Arguments) -> Expression:
+    """DataFusion multiplies by a power of ten of the value's own width, also for digits before the point."""
+    value, *digits = arguments
+    if digits and value.type.kind == "float32":
+        raise TypeMismatch("round of 32-bit floats to some digits is computed in 32 bits")
+    if value.type.is_float and any(isinstance(d, Literal) and isinstance(d.value, int) and d.value < 0 for d in digits):
+        raise TypeMismatch("round of floats to digits before the point is computed by multiplication")
+    return bind("round", arguments)
+
+
 def _whole(function: str) -> Adapter:
     """floor and ceil keep the type of a decimal."""
 
@@ -287,6 +297,7 @@ ADAPTERS: Mapping[str, Adapter] = {
     "regexp_instr": _counted("regexp_position", 4),
     "regexp_replace": _replaced,
     "log": _logarithm,
+    "round": _round,
     "trunc": _truncate,
     "floor": _whole("floor"),
     "ceil": _whole("ceil"),

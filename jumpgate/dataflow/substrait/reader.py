@@ -198,6 +198,8 @@ class Reader:
 
     def _aggregate(self, rel: AggregateRel) -> Operator:
         node = self.input(rel.input)
+        if self._replaces and len(rel.groupings) > 1:
+            raise Unmapped("grouping sets of a producer that leaves out which set a row is of")
         return read_aggregate(rel, node, self._expressions(node), self.functions, self._datafusion)
 
     def _set(self, rel: SetRel) -> Operator:
