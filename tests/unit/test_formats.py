@@ -22,6 +22,7 @@ MAY_NAME_ORC = {
     "jumpgate/dataflow/formats.py",
     "tests/support/hostile.py",
     "tests/support/orc_tail.py",
+    "tests/support/spark_random.py",
     "tests/support/spark_tpcds.py",
 }
 
