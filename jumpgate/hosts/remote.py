@@ -215,11 +215,12 @@ class Remote:
         started = self.ask("start", *command, variables=variables, timeout_s=START_TIMEOUT_S)
         return joined(self.address(found), int(started["port"]))
 
-    def command(self, found: Found, tls: str | None) -> list[str]:
-        """An agent that listens where the file says, else by which address SSH reached the host."""
+    def command(self, found: Found, certified: str | None) -> list[str]:
+        """An agent that listens where the file says, else by which address SSH reached the host. certified: the folder
+        there of its certificate."""
         bind = self._said("data_bind") or str(found.facts["address"])
         words = [self.config.python, "-m", "jumpgate.hosts.agent", "--listen", joined(bind, 0)]
-        return [*words, "--tls", tls] if tls else words
+        return [*words, "--tls", certified] if certified else words
 
     def certify(self, found: Found) -> str | None:
         """The folder of a new certificate there, which believes whoever signed ours; None if nothing is encrypted."""
