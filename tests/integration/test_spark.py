@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
+from jumpgate.client.session import Session
 from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.testing.leaks import wait_until
 from jumpgate.tpcds.data import generate
-from tests.support.spark import Spark, equal, own, tpcds_table
+from tests.support.spark import Spark, equal, own, received, tpcds_table
 
 TABLES = ("store_sales", "store_returns", "item", "date_dim", "customer", "store")
 FORMATS = ("parquet", "orc", "json", "csv")
@@ -78,6 +80,17 @@ def test_explain_shows_what_is_offloaded_and_why_the_rest_is_not(
     assert "Project stays: [expression] rounding of double is Spark's own" in shown
 
 
+def test_the_ui_names_accelerators_and_the_job(session: SparkSession) -> None:
+    session.sql(of_format("select count(*) from item where i_brand_id > 3", "json")).collect()
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    shown = session._jsparkSession.sharedState().statusStore().executionsList().last().physicalPlanDescription()
+    found = re.search(r"; by ([a-z_]+(?:, [a-z_]+)*); `jumpgate report (\S+)` draws the timeline", shown)
+    assert found, shown
+    with Session(session.conf.get("spark.jumpgate.address")) as service:
+        record = service.describe(found[2]).record
+    assert record and {instance["nca"] for instance in record["instances"]} <= set(found[1].split(", "))
+
+
 def test_what_spark_reads_otherwise_is_left_to_spark(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
     """Spark has NULL for values of other types, and for lines that are not JSON."""
     (tmp_path / "t.json").write_text('{"a": 1}\n{"a": "2"}\n{"a": 3.0}\n{"a": \n')
@@ -85,6 +98,22 @@ def test_what_spark_reads_otherwise_is_left_to_spark(spark: Spark, session: Spar
     before = spark.fallbacks
     assert [r[0] for r in session.sql("select a from odd").collect()] == [1, None, None, None]
     assert spark.fallbacks == before + 1
+
+
+@pytest.mark.parametrize("mode", ["permissive", "dropMalformed"])
+def test_malformed_fields_that_no_query_reads(spark: Spark, session: SparkSession, tmp_path: Path, mode: str) -> None:
+    """Spark makes NULL of the whole line, or leaves it out."""
+    (tmp_path / "t.json").write_text('{"a": 1, "b": 1}\n{"a": 2, "b": tru}\n{"a": 3, "b": 01}\n{"a": 4, "b": 4}\n')
+    table = session.read.schema("a int, b int").option("mode", mode).json(str(tmp_path))
+    table.createOrReplaceTempView("odd")
+    for query in (
+        "select a from odd",
+        "select sum(a) from odd where a > 1",
+        "select count(*) from odd where a is null",
+    ):
+        before = spark.fallbacks
+        assert equal(session.sql(query).collect(), own(session, query)), query
+        assert spark.fallbacks == before + 1, query
 
 
 def test_csv_as_spark_reads_it(spark: Spark, session: SparkSession, tmp_path: Path) -> None:
@@ -133,6 +162,77 @@ def test_partition_columns(spark: Spark, session: SparkSession, tmp_path: Path) 
     before = spark.fallbacks
     assert equal(session.sql(query).collect(), own(session, query), ordered=False)
     assert spark.fallbacks == before
+
+
+#: rand() stays with Spark, which receives more than it sends with its tasks
+RECEIVED = "select ss_item_sk, ss_ticket_number, ss_list_price from store_sales_parquet where ss_quantity > 10"
+LARGE = f"select ss_item_sk, ss_ticket_number, ss_list_price from (select *, rand() r from ({RECEIVED})) where r >= 0"
+
+
+def test_a_result_is_read_again(spark: Spark, session: SparkSession) -> None:
+    before, frame = spark.fallbacks, session.sql(LARGE)
+    expected = own(session, RECEIVED)
+    for _ in range(3):
+        assert equal(frame.collect(), expected)
+    again = received(frame)
+    for _ in range(2):
+        assert equal(again.collect(), expected)
+    assert spark.coverage(frame)[0] > 0
+    assert spark.fallbacks == before
+
+
+@pytest.mark.parametrize("query", [RECEIVED, LARGE], ids=["whole", "part"])
+def test_a_cached_table_that_was_offloaded(spark: Spark, session: SparkSession, query: str) -> None:
+    before, expected = spark.fallbacks, own(session, RECEIVED)
+    cached = session.sql(query).persist(StorageLevel.MEMORY_ONLY)
+    try:
+        assert "Jumpgate [" in cached._jdf.queryExecution().executedPlan().toString()
+        for _ in range(2):
+            assert equal(cached.collect(), expected)
+            for rdd in session.sparkContext._jsc.getPersistentRDDs():
+                spark.jvm.org.apache.spark.SparkEnv.get().blockManager().removeRdd(rdd)
+    finally:
+        cached.unpersist(blocking=True)
+    assert spark.fallbacks == before
+
+
+def test_a_cached_table_beside_what_is_offloaded(spark: Spark, session: SparkSession) -> None:
+    query = "select i_brand, sum(price) from bought join item_orc on item = i_item_sk where i_brand_id > 5 group by 1"
+    session.sql("select ss_item_sk item, ss_list_price price from store_sales_json").createOrReplaceTempView("bought")
+    expected = own(session, query)
+    session.sql("cache table bought")
+    try:
+        frame = session.sql(query)
+        assert equal(frame.collect(), expected)
+        plan = frame._jdf.queryExecution().executedPlan().toString()
+        assert "scan of orc" in plan and "Scan In-memory table bought" in plan
+    finally:
+        session.sql("uncache table bought")
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_groups_of_a_part_of_a_union(spark: Spark, session: SparkSession, ansi: str) -> None:
+    """Of which the other part stays with Spark: its rows and the groups make the answer."""
+    query = """
+        select ss_store_sk + 1 k, sum(ss_quantity), avg(ss_quantity), sum(ss_list_price) / count(*), avg(ss_list_price),
+               count(ss_quantity), count(*), min(ss_item_sk), max(ss_net_paid), sum(p),
+               count(ss_quantity) filter (where ss_item_sk > 100), sum(ss_item_sk) filter (where ss_quantity > 5)
+        from (select ss_store_sk, ss_item_sk, ss_quantity, ss_list_price, ss_net_paid, ss_net_paid / 3d p
+              from store_sales_parquet where ss_item_sk < 1000
+              union all
+              select ss_store_sk, ss_item_sk, ss_quantity, ss_list_price, ss_net_paid, ss_net_paid / 3d
+              from (select *, rand() r from store_sales_orc) where r >= 0)
+        group by ss_store_sk + 1"""
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for text in (query, query.replace("ss_store_sk + 1 k, ", "").partition("group by")[0]):
+            before, frame = spark.fallbacks, session.sql(text)
+            assert equal(frame.collect(), own(session, text))
+            assert spark.fallbacks == before
+            plan = frame._jdf.queryExecution().executedPlan().toString()
+            assert re.search(r"Jumpgate \[.*aggregate.*scan of parquet", plan), plan
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")
 
 
 @pytest.mark.parametrize("phase", ["plan", "execute"])

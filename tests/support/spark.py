@@ -68,6 +68,13 @@ def _sql(type: Any) -> str:
     return f"decimal({type.precision},{type.scale})" if type.kind == "decimal" else SQL_TYPES[type.kind]
 
 
+def received(frame: DataFrame) -> DataFrame:
+    """The rows of an RDD: all parts of the query that are offloaded have been received when it returns."""
+    session: Any = frame.sparkSession
+    rdd = frame._jdf.toJavaRDD()
+    return DataFrame(session._jsparkSession.createDataFrame(rdd, frame._jdf.schema()), session)
+
+
 def own(session: SparkSession, query: str) -> list[Row]:
     """Spark's own answer."""
     session.conf.set("spark.jumpgate.enabled", "false")

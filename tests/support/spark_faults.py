@@ -16,10 +16,12 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.orchestrator.job import Event
 from jumpgate.service import embedded
 from jumpgate.testing.leaks import MARK, Watch, wait_until
-from tests.support.spark import Spark, equal
+from tests.support.spark import Spark, equal, received
 
 #: while it is planned and compiled, when it is executed, while rows come, and when all are there
 PHASES = ("plan", "execute", "stream", "commit")
+#: when the job has ended, and Spark has yet to read what was received
+READ = "read"
 VICTIMS = ("service", "agent", "instance", "executor")
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 EXECUTORS = 2
@@ -32,6 +34,8 @@ STREAM = (
     "select count(*), sum(k), sum(length(s)) from (select k, s, rand() r from "
     "(select k, s from faults union all select k + 1, s from faults)) where r >= 0"
 )
+#: more than executors send with the tasks that read it, and nothing of it is moved before these
+HELD = "select k, s from (select k, s, rand() r from faults where k % 5 = 0) where r >= 0"
 #: a small result
 AGGREGATE = "select k % 7, count(*), max(s) from faults group by 1"
 
@@ -46,11 +50,14 @@ class Fault:
 
     @property
     def query(self) -> str:
-        return AGGREGATE if self.phase == "commit" else STREAM
+        return {"commit": AGGREGATE, READ: HELD}.get(self.phase, STREAM)
 
 
 #: an instance exists from execution on
-FAULTS = tuple(Fault(v, p) for v in VICTIMS for p in PHASES if (v, p) != ("instance", "plan"))
+FAULTS = (
+    *(Fault(v, p) for v in VICTIMS for p in PHASES if (v, p) != ("instance", "plan")),
+    Fault("executor", READ),
+)
 
 
 class Trial:
@@ -63,7 +70,7 @@ class Trial:
         spark.session.range(ROWS).selectExpr(*columns).write.mode("overwrite").parquet(files)
         spark.session.read.parquet(files).createOrReplaceTempView("faults")
         spark.session.conf.set("spark.jumpgate.enabled", "false")
-        self._expected = {query: spark.session.sql(query).collect() for query in (STREAM, AGGREGATE)}
+        self._expected = {query: spark.session.sql(query).collect() for query in (STREAM, HELD, AGGREGATE)}
         spark.session.conf.set("spark.jumpgate.enabled", "true")
 
     def survived(self, fault: Fault) -> bool:
@@ -71,7 +78,14 @@ class Trial:
         assert wait_until(lambda: self._receivers() == EXECUTORS, RESTART_TIMEOUT_S), "executors did not come back"
         with sabotaged(fault, self._executors) as (address, injected):
             self._spark.session.conf.set("spark.jumpgate.address", address)
-            rows = self._spark.session.sql(fault.query).collect()
+            frame = self._spark.session.sql(fault.query)
+            if fault.phase == READ:
+                held = received(frame)
+                _kill(self._executors()[:1])
+                injected.append(fault)
+                rows = held.collect()
+            else:
+                rows = frame.collect()
         return bool(injected) and equal(rows, self._expected[fault.query])
 
     def _receivers(self) -> int:

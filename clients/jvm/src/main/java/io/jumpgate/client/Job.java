@@ -1,5 +1,7 @@
 package io.jumpgate.client;
 
+import com.google.gson.JsonElement;
+import com.google.gson.JsonParser;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.ntf.Descriptor;
 import io.jumpgate.v1.SubmitResponse;
@@ -20,6 +22,18 @@ public record Job(String id, List<String> instances, int stages, String edge, in
     return new Job(response.getJobId(), List.copyOf(response.getInstancesList()), response.getStages(),
         response.getEdge(), response.getProducers(), Descriptor.fromProto(response.getFormat()), response.getToken(),
         response.getExplainJson());
+  }
+
+  /** Names of the accelerators that compute it, in alphabetical order. */
+  public List<String> ncas() {
+    return explainJson.isEmpty() ? List.of()
+                                 : JsonParser.parseString(explainJson)
+                                       .getAsJsonObject()
+                                       .getAsJsonArray("ncas")
+                                       .asList()
+                                       .stream()
+                                       .map(JsonElement::getAsString)
+                                       .toList();
   }
 
   @Override

@@ -127,10 +127,12 @@ class JumpgateClientTest {
                             .setProducers(4)
                             .setFormat(format())
                             .setToken("secret")
-                            .setExplainJson("{}")
+                            .setExplainJson("{\"ncas\": [\"join\", \"scan\"]}")
                             .build();
     Job job = client.submit(SubmitRequest.getDefaultInstance());
-    assertEquals(new Job("j7", List.of("f0.0"), 2, "e3", 4, DESCRIPTOR, "secret", "{}"), job);
+    assertEquals(
+        new Job("j7", List.of("f0.0"), 2, "e3", 4, DESCRIPTOR, "secret", "{\"ncas\": [\"join\", \"scan\"]}"), job);
+    assertEquals(List.of("join", "scan"), job.ncas());
     assertFalse(job.toString().contains("secret"));
     List<String> states = new ArrayList<>();
     Execution execution = client.execute(job.id(), event -> states.add(event.getState()));

@@ -1,10 +1,10 @@
 package io.jumpgate.spark
 
-import io.jumpgate.spark.exec.{FrameCopy, Results, StandIn, Submissions}
+import io.jumpgate.spark.exec.{Results, StandIn, Submissions}
 import java.util.{Map => JavaMap}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
-import org.apache.spark.sql.jumpgate.{Fetch, Receivers, Register, Sessions, StorageMemory}
+import org.apache.spark.sql.jumpgate.{Receivers, Register, Sessions, StorageMemory}
 import scala.jdk.CollectionConverters._
 
 /** `spark.plugins=io.jumpgate.spark.JumpgatePlugin` is all that it takes. */
@@ -26,7 +26,6 @@ private final class JumpgateDriver extends DriverPlugin {
     case executor: Register =>
       Receivers.register(executor)
       null
-    case FetchFrom(executor, frame) => Receivers.fetch(executor, frame)
     case IsRunning(job) => Boolean.box(StandIn.isRunning(job))
   }
 }
@@ -51,17 +50,13 @@ private final class JumpgateExecutor extends ExecutorPlugin {
   override def shutdown(): Unit = if (JumpgateExecutor.results != null) JumpgateExecutor.results.close()
 }
 
-/** What a task asks the driver: a frame of a partition that another executor received, and whether a job still runs. */
-private final case class FetchFrom(executor: String, frame: Fetch)
+/** What a task asks the driver: whether a job still runs. */
 private final case class IsRunning(job: String)
 
 object JumpgateExecutor {
   /** Of this executor, which is a process. */
   @volatile private[spark] var results: Results = _
   @volatile private var driver: PluginContext = _
-
-  private[spark] def fetch(executor: String, frame: Fetch): Option[FrameCopy] =
-    Receivers.fetched(driver.ask(FetchFrom(executor, frame)))
 
   private[spark] def isRunning(job: String): Boolean = driver.ask(IsRunning(job)).asInstanceOf[Boolean]
 }

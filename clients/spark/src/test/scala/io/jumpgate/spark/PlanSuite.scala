@@ -2,7 +2,7 @@ package io.jumpgate.spark
 
 import io.jumpgate.dataflow.{Dialect, Operator}
 import io.jumpgate.spark.exec.JumpgateExec
-import io.jumpgate.spark.plan.{Dialects, PlanTranslator}
+import io.jumpgate.spark.plan.{Dialects, PlanTranslator, Summary}
 import java.nio.file.{Files, Path}
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.jumpgate.Shims.{Dataset, SparkSession}
@@ -88,7 +88,9 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   test("not in and exists within a condition are marks") {
     assert(offloaded("select i from t where i not in (select i from t where i > 2)").toString.contains("\"mark\""))
-    assert(offloaded("select i from t where i > 5 or l in (select l from t)").toString.contains("\"mark\""))
+    val exists = "select i from t where i > 5 or l in (select l from t)"
+    assert(offloaded(exists).toString.contains("\"mark\""))
+    assert(query(exists).queryExecution.executedPlan.toString.contains("existence join"))
   }
 
   test("grouping sets, windows and unions") {
@@ -121,6 +123,17 @@ class PlanSuite extends AnyFunSuite with BeforeAndAfterAll {
     val node = query("select rand() + i from t where l > 3").queryExecution.sparkPlan
       .collectFirst { case node: JumpgateExec => node }
     assert(node.exists(_.output.map(_.name) == Seq("i")))
+  }
+
+  test("of a union with a part that stays, the other part is grouped") {
+    def nodes(sql: String) = query(sql).queryExecution.sparkPlan.collect { case node: JumpgateExec => Summary.of(node.logical) }
+    def union(other: String) = s"from (select i, m, d from t union all select i, m, d from $other)"
+    assert(nodes(s"select i, sum(m), avg(d), count(*) ${union("(select *, rand() r from t) where r > 0.5")} group by i")
+      .exists(_.startsWith("aggregate, ")))
+    // what cannot be added up takes the rows, and what is offloaded whole is not split
+    assert(nodes(s"select i, stddev(d) ${union("(select *, rand() r from t) where r > 0.5")} group by i")
+      .forall(!_.contains("aggregate")))
+    assert(nodes(s"select i, sum(m) ${union("t")} group by i").map(_.split("aggregate").length) == Seq(2))
   }
 
   test("a division by zero is what Spark makes of it") {

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, ScalarSubquery, SortOrder, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition, UnknownPartitioning}
+import org.apache.spark.sql.execution.jumpgate.Shown
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.execution.{
   LeafExecNode, RDDScanExec, RowToColumnarExec, SQLExecution, ScalarSubquery => ExecutedSubquery, SparkPlan}
@@ -48,8 +49,11 @@ case class JumpgateExec(
     "execution" -> SQLMetrics.createTimingMetric(sparkContext, "execution time"),
     "fallbacks" -> SQLMetrics.createMetric(sparkContext, "fall-backs to Spark"))
 
+  /** What the UI shows of the job, once there is one. */
+  @transient @volatile private var shown = ""
+
   override def simpleString(maxFields: Int): String =
-    s"$nodeName ${output.mkString("[", ", ", "]")} ${Summary.of(logical)}"
+    s"$nodeName ${output.mkString("[", ", ", "]")} ${Summary.of(logical)}$shown"
 
   override protected def doCanonicalize(): JumpgateExec = copy(
     output = output.map(a => a.canonicalized.asInstanceOf[Attribute]),
@@ -72,7 +76,9 @@ case class JumpgateExec(
         metrics("numOutputRows") += found.length
         post()
         found
-      case other => RDDScanExec(output, rows(columns(other)), nodeName).executeCollect()
+      case other =>
+        try RDDScanExec(output, rows(columns(other)), nodeName).executeCollect()
+        finally other.foreach(Submissions.drop)
     }
   }
 
@@ -88,10 +94,7 @@ case class JumpgateExec(
   }
 
   private def columns(outcome: Either[SparkPlan, Result]): RDD[ColumnarBatch] = outcome match {
-    case Right(result) =>
-      val received = new ReceivedRDD(sparkContext, result, types, metrics("numOutputRows"))
-      Submissions.keepFor(received, result)
-      received
+    case Right(result) => new ReceivedRDD(sparkContext, result, types, metrics("numOutputRows"))
     case Left(own) =>
       val columns = if (own.supportsColumnar) own.executeColumnar() else RowToColumnarExec(own).executeColumnar()
       if (ordered) columns.coalesce(1) else columns
@@ -105,6 +108,9 @@ case class JumpgateExec(
       metrics("setup") += result.setupMs
       metrics("execution") += result.executionMs
       post()
+      val job = result.job
+      shown = s"; by ${job.ncas.asScala.mkString(", ")}; `jumpgate report ${job.id}` draws the timeline"
+      Shown.again(sparkContext)
       Right(result)
     } catch {
       case e: JumpgateException => Left(instead(e))

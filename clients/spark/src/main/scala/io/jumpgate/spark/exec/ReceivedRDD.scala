@@ -4,12 +4,12 @@ import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
 import io.jumpgate.spark.JumpgateExecutor
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.execution.metric.SQLMetric
-import org.apache.spark.sql.jumpgate.Fetch
+import org.apache.spark.sql.jumpgate.Backups
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.{Partition => SparkPartition, SparkContext, TaskContext}
 
-/** A received partition for each of its own, with the rows that came with it, or read where it was received. */
+/** A received partition for each of its own, with the rows that came with it, or read where it was received, or from a backup. */
 final class ReceivedRDD(context: SparkContext, @transient private val result: Result, types: Array[DataType], rows: SQLMetric)
     extends RDD[ColumnarBatch](context, Nil) {
   private val received = result.name
@@ -21,14 +21,14 @@ final class ReceivedRDD(context: SparkContext, @transient private val result: Re
 
   override protected def getPreferredLocations(partition: SparkPartition): Seq[String] =
     partition.asInstanceOf[ReceivedPartition].place match {
-      case Held(_, location) => Seq(location)
+      case Held(location, _, _) => Seq(location)
       case Copied(_) => Nil
     }
 
   override def compute(partition: SparkPartition, task: TaskContext): Iterator[ColumnarBatch] = {
     val frames = partition.asInstanceOf[ReceivedPartition].place match {
       case Copied(copies) => copies.iterator.map(opened(_, task))
-      case Held(executor, _) => held(executor, partition.index, task)
+      case held: Held => read(held, partition.index, task)
     }
     frames.map { frame =>
       rows += frame.rows
@@ -36,15 +36,16 @@ final class ReceivedRDD(context: SparkContext, @transient private val result: Re
     }
   }
 
-  private def held(executor: String, partition: Int, task: TaskContext): Iterator[ColumnarFrame] = {
+  private def read(held: Held, partition: Int, task: TaskContext): Iterator[ColumnarFrame] = {
     val results = JumpgateExecutor.results
     results.frames(received, partition) match {
       case Some(frames) =>
-        task.addTaskCompletionListener[Unit](_ => results.read(received, partition))
+        task.addTaskCompletionListener[Unit] { _ =>
+          frames.foreach(_.close())
+          results.read(received, partition)
+        }
         frames.iterator
-      case None =>
-        val copies = Iterator.from(0).map(n => JumpgateExecutor.fetch(executor, Fetch(received, partition, n)))
-        copies.takeWhile(_.isDefined).flatten.map(opened(_, task))
+      case None => Backups.read(held.backup, held.rows).map(opened(_, task))
     }
   }
 

@@ -5,7 +5,8 @@ import io.jumpgate.ntf.{ColumnarFrame, Descriptor, Endpoint, Expected, MemoryAcc
 import java.net.InetSocketAddress
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicInteger}
-import org.apache.spark.sql.jumpgate.Received
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.jumpgate.{Backups, Receive, Received}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
@@ -23,7 +24,7 @@ object FrameCopy {
 }
 
 /** What an executor has received, by result and partition. Nothing of a result is read before the driver says that it is complete. */
-final class Results(host: String, memory: MemoryAccount) {
+final class Results(host: String, memory: MemoryAccount) extends Logging {
   private val partitions = new ConcurrentHashMap[(String, Int), Partition]()
   private val threads = Threads.named("jumpgate-receiver")
 
@@ -35,14 +36,15 @@ final class Results(host: String, memory: MemoryAccount) {
   }
 
   /** Calls back once all partitions are complete, or with the first error. Of small ones copies go out, and nothing stays. */
-  def receive(result: String, job: String, edge: String, token: String, format: String, producers: Int)(
-      done: Either[JumpgateException, Received] => Unit): Unit = {
+  def receive(request: Receive)(done: Either[JumpgateException, Received] => Unit): Unit = {
+    import request._
     val mine = of(result)
     val descriptor = Descriptor.parse(format)
     val missing = new AtomicInteger(mine.size)
     val answered = new AtomicBoolean()
     def answer(outcome: Either[JumpgateException, Received]): Unit = if (answered.compareAndSet(false, true)) done(outcome)
     mine.foreach { case (number, partition) =>
+      partition.backup = backups(number)
       partition.endpoint.expect(new Expected(job, edge, token, descriptor, producers, number))
       threads.execute { () =>
         try {
@@ -59,33 +61,29 @@ final class Results(host: String, memory: MemoryAccount) {
   private def complete(result: String, mine: Seq[(Int, Partition)]): Received = {
     val endpoints = mine.map(_._2.endpoint)
     val (rows, bytes) = (endpoints.map(_.rows).sum, endpoints.map(_.bytes).sum)
-    if (bytes > Results.SmallBytes) Received(rows, bytes, Map.empty)
-    else {
-      val copies = mine.map { case (number, partition) => number -> partition.frames.map(FrameCopy.of) }.toMap
+    val frames = mine.map { case (number, partition) => number -> partition.frames }.toMap
+    if (bytes > Results.SmallBytes) {
+      if (Backups.areForOthers) mine.foreach(_._2.backUp())
+      Received(rows, bytes, Map.empty, frames.map { case (number, all) => number -> all.map(_.rows) })
+    } else {
+      val copies = frames.map { case (number, all) => number -> all.map(FrameCopy.of) }
       drop(result)
-      Received(rows, bytes, copies)
+      Received(rows, bytes, copies, Map.empty)
     }
   }
 
-  /** The frames of a complete partition, if it was received here. */
+  /** The frames of a complete partition, if it was received here and has not been dropped. Whoever takes them closes each. */
   def frames(result: String, partition: Int): Option[Seq[ColumnarFrame]] =
-    Option(partitions.get((result, partition))).map(_.frames)
-
-  /** One of a complete partition; none after the last. */
-  def copyOf(result: String, partition: Int, frame: Int): Option[FrameCopy] = frames(result, partition) match {
-    case Some(all) => all.lift(frame).map(FrameCopy.of)
-    case None =>
-      throw new JumpgateException(JumpgateException.UNREACHABLE, s"partition $partition of a result has been dropped")
-  }
+    Option(partitions.get((result, partition))).flatMap(_.shared())
 
   /** A task has read all of a partition, and keeps no part of it. */
   def read(result: String, partition: Int): Unit = {
     val found = partitions.get((result, partition))
-    if (found != null && found.wasRead()) remove((result, partition))
+    if (found != null && found.wasRead()) retire((result, partition))
   }
 
   def ended(result: String): Unit = of(result).foreach { case (number, partition) =>
-    if (partition.wasEnded()) remove((result, number))
+    if (partition.wasEnded()) retire((result, number))
   }
 
   def drop(result: String): Unit = of(result).foreach { case (number, _) => remove((result, number)) }
@@ -98,6 +96,16 @@ final class Results(host: String, memory: MemoryAccount) {
   private def of(result: String): Seq[(Int, Partition)] =
     partitions.asScala.collect { case ((`result`, number), partition) => number -> partition }.toSeq
 
+  /** Memory is for what has not been read. What cannot be backed up stays in it. */
+  private def retire(key: (String, Int)): Unit = threads.execute { () =>
+    try {
+      Option(partitions.get(key)).foreach(_.backUp())
+      remove(key)
+    } catch {
+      case NonFatal(e) => logWarning(s"what was read of a result stays in memory: $e")
+    }
+  }
+
   private def remove(key: (String, Int)): Unit = {
     val partition = partitions.remove(key)
     if (partition != null) partition.close()
@@ -105,13 +113,17 @@ final class Results(host: String, memory: MemoryAccount) {
 }
 
 private object Results {
-  /** Up to here, what an executor has received travels with the tasks that read it, and outlives the executor. */
+  /** Up to here, what an executor has received travels with the tasks that read it. */
   val SmallBytes: Long = 256 << 10
 }
 
 private final class Partition(val endpoint: Endpoint) {
   private val received = mutable.ArrayBuffer[ColumnarFrame]()
   private var closed, read, ended = false
+  private val backedUp = new AtomicBoolean()
+
+  /** See [[Backups]]. */
+  @volatile var backup: Int = _
 
   /** Until all producers have ended. */
   def fill(): Unit = {
@@ -127,7 +139,22 @@ private final class Partition(val endpoint: Endpoint) {
 
   def frames: Seq[ColumnarFrame] = synchronized(received.toSeq)
 
-  /** Whether nobody will read it again. */
+  /** With a reference of its own to each. */
+  def shared(): Option[Seq[ColumnarFrame]] = synchronized {
+    if (closed) None
+    else {
+      received.foreach(_.buffer.retain())
+      Some(received.toSeq)
+    }
+  }
+
+  /** Once. */
+  def backUp(): Unit = shared().foreach { frames =>
+    try if (!backedUp.getAndSet(true)) Backups.keep(backup, frames)
+    finally frames.foreach(_.close())
+  }
+
+  /** Whether it is to be retired. */
   def wasRead(): Boolean = synchronized {
     read = true
     ended

@@ -20,6 +20,7 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
   private val context = session.sparkContext
   private val name = UUID.randomUUID().toString
   private val text = Sessions.description(context)
+  private val backups = Backups.numbers(context, partitions)
   private val started = System.nanoTime()
 
   /** On a thread of its own: Spark's cancelling and interrupts end the wait at once, wherever the job is. */
@@ -59,7 +60,7 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
 
   private def execute(job: Job, used: Seq[Register]): Result = {
     val ready = System.nanoTime()
-    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers)
+    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers, backups)
     val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
     val running = client.execute(job.id, _ => ())
     try {
@@ -72,10 +73,10 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
       val received = incoming.map { case (receiver, all) => receiver -> Await.result(all, Submission.LastFrames) }
       val done = System.nanoTime()
       val places = used.zipWithIndex.map { case (r, i) =>
-        received(r).copies.get(i).fold[Place](Held(r.executor, s"executor_${r.host}_${r.executor}"))(Copied)
+        received(r).copies.get(i).fold[Place](Held(s"executor_${r.host}_${r.executor}", backups(i), received(r).frames(i)))(Copied)
       }
-      Result(
-        name, job.descriptor.text, places, received.values.map(_.bytes).sum,
+      new Result(
+        name, job, places, received.values.map(_.bytes).sum,
         setupMs = (ready - started) / 1000000, executionMs = (done - ready) / 1000000)
     } catch {
       // what failed first explains why the job was cancelled
@@ -87,7 +88,10 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
     } finally running.cancel()
   }
 
-  private def drop(): Unit = Receivers.all.foreach(Receivers.tell(_, Drop(name)))
+  private def drop(): Unit = {
+    Receivers.tell(Drop(name))
+    Backups.drop(backups.values)
+  }
 
   private def request(addresses: Seq[String]): SubmitRequest =
     SubmitRequest.newBuilder().setDataflow(Submission.dataflow(plan, root, addresses)).setText(text).build()

@@ -1,6 +1,6 @@
 package io.jumpgate.spark.exec
 
-import io.jumpgate.client.JumpgateClient
+import io.jumpgate.client.{Job, JumpgateClient}
 import io.jumpgate.dataflow.Operator
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
 import io.jumpgate.spark.Settings
@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.jumpgate.{Drop, Ended, Receivers}
+import org.apache.spark.sql.jumpgate.{Backups, Drop, Ended, Receivers}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future, Promise}
@@ -21,14 +21,22 @@ import scala.jdk.CollectionConverters._
 /** Where a partition of a complete result is. */
 sealed trait Place extends Serializable
 
-/** On an executor; `location` is what Spark's scheduler calls it. */
-final case class Held(executor: String, location: String) extends Place
+/** On an executor; `location` is what Spark's scheduler calls it. `backup`: see [[Backups]]; `rows`: of each frame. */
+final case class Held(location: String, backup: Int, rows: Seq[Int]) extends Place
 
 /** With the task that reads it. */
 final case class Copied(frames: Seq[FrameCopy]) extends Place
 
-/** A complete result: its network tuple format, where each partition is, and what it took. */
-final case class Result(name: String, format: String, places: Seq[Place], bytes: Long, setupMs: Long, executionMs: Long) {
+/** A complete result: its job, its network tuple format, where each partition is, and what it took. It lasts as long as this object. */
+final class Result(
+    val name: String,
+    val job: Job,
+    val places: Seq[Place],
+    val bytes: Long,
+    val setupMs: Long,
+    val executionMs: Long) {
+  def format: String = job.descriptor.text
+
   /** Whether no executor keeps any of it. */
   def isCopied: Boolean = places.forall(_.isInstanceOf[Copied])
 
@@ -57,7 +65,11 @@ object Submissions extends SparkListener {
    */
   def result(session: SparkSession, plan: LogicalPlan, root: Operator, partitions: Int): Result = {
     val query = session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    def run(): Result = new Submission(client(session.sessionState.conf), session, plan, root, partitions).run()
+    def run(): Result = {
+      val result = new Submission(client(session.sessionState.conf), session, plan, root, partitions).run()
+      if (!result.isCopied) cleaner.register(result, dropping(result))
+      result
+    }
     if (query == null) run()
     else {
       val promise = Promise[Result]()
@@ -76,10 +88,17 @@ object Submissions extends SparkListener {
     }
   }
 
-  /** Of what is read outside of a query, which would end, the results are dropped with the RDD that reads them. */
-  def keepFor(rdd: ReceivedRDD, result: Result): Unit =
-    if (!result.isCopied && rdd.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY) == null)
-      cleaner.register(rdd, () => Receivers.all.foreach(Receivers.tell(_, Drop(result.name))))
+  /** Nobody reads it again. */
+  def drop(result: Result): Unit = dropping(result).run()
+
+  /** Without the result itself, which would then last for ever. */
+  private def dropping(result: Result): Runnable = {
+    val (name, backups) = (result.name, result.places.collect { case held: Held => held.backup })
+    () => {
+      Receivers.tell(Drop(name))
+      Backups.drop(backups)
+    }
+  }
 
   /** Of the service that the settings name. */
   def client(conf: SQLConf): JumpgateClient =
@@ -90,11 +109,10 @@ object Submissions extends SparkListener {
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case end: SparkListenerSQLExecutionEnd =>
       val of = results.remove(end.executionId.toString)
-      if (of != null) of.values.asScala.flatMap(_.value).flatMap(_.toOption).foreach(ended)
+      if (of != null)
+        of.values.asScala.flatMap(_.value).flatMap(_.toOption).filterNot(_.isCopied).foreach(r => Receivers.tell(Ended(r.name)))
     case _ =>
   }
-
-  private def ended(result: Result): Unit = if (!result.isCopied) Receivers.all.foreach(Receivers.tell(_, Ended(result.name)))
 
   override def onExecutorRemoved(removed: SparkListenerExecutorRemoved): Unit = Receivers.remove(removed.executorId)
 

@@ -1,5 +1,6 @@
 package io.jumpgate.spark.plan
 
+import org.apache.spark.sql.catalyst.plans.ExistenceJoin
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 
@@ -21,7 +22,11 @@ object Summary {
         case files: HadoopFsRelation => s"scan of ${files.fileFormat.toString.toLowerCase}"
         case _ => "scan"
       }
-    case j: Join => s"${j.joinType.sql.toLowerCase} join"
+    case j: Join =>
+      j.joinType match {
+        case _: ExistenceJoin => "existence join" // which has no SQL
+        case other => s"${other.sql.toLowerCase} join"
+      }
     case _: GlobalLimit => "limit"
     case other => other.nodeName.toLowerCase
   }

@@ -23,15 +23,22 @@ sealed trait ReceiverRequest[Answer] extends Serializable
 /** Opens an endpoint for each partition; the answer is their addresses. */
 final case class Open(result: String, partitions: Seq[Int]) extends ReceiverRequest[Seq[String]]
 
-/** Lets the job's producers in; the answer comes when all partitions are complete. */
-final case class Receive(result: String, job: String, edge: String, token: String, format: String, producers: Int)
+/** Lets the job's producers in; the answer comes when all partitions are complete. `backups`: by partition, see [[Backups]]. */
+final case class Receive(
+    result: String,
+    job: String,
+    edge: String,
+    token: String,
+    format: String,
+    producers: Int,
+    backups: Map[Int, Int])
     extends ReceiverRequest[Received]
 
-/** What an executor has received. `copies`: of all frames by partition, if they are small; then it keeps none itself. */
-final case class Received(rows: Long, bytes: Long, copies: Map[Int, Seq[FrameCopy]])
-
-/** A frame of a complete partition, for a task that runs elsewhere; none after the last. */
-final case class Fetch(result: String, partition: Int, frame: Int) extends ReceiverRequest[Option[FrameCopy]]
+/**
+ * What an executor has received. `copies`: of all frames by partition, if they are small; then it keeps none itself. Else `frames`: the
+ * rows of each.
+ */
+final case class Received(rows: Long, bytes: Long, copies: Map[Int, Seq[FrameCopy]], frames: Map[Int, Seq[Int]])
 
 /** Nobody waits for it any longer: what is open is closed, what was received is dropped. */
 final case class Drop(result: String) extends ReceiverRequest[Unit]
@@ -48,11 +55,10 @@ final class Receiver(override val rpcEnv: RpcEnv, results: Results) extends Isol
     Message.read[ReceiverRequest[_]](bytes) match {
       case Open(result, partitions) => answer(context)(results.open(result, partitions))
       case r: Receive =>
-        results.receive(r.result, r.job, r.edge, r.token, r.format, r.producers) {
+        results.receive(r) {
           case Right(received) => answer(context)(received)
           case Left(error) => answer(context)(throw error)
         }
-      case Fetch(result, partition, frame) => answer(context)(results.copyOf(result, partition, frame))
       case Drop(result) => answer(context)(results.drop(result))
       case Ended(result) => answer(context)(results.ended(result))
     }
@@ -105,17 +111,8 @@ object Receivers {
         case e: Exception => throw lost(receiver.executor, e)
       }(Threads.same)
 
-  /** An executor that is gone has dropped everything. */
-  def tell(receiver: Register, request: ReceiverRequest[Unit]): Unit =
-    receiver.receiver.ask[Array[Byte]](Message.write(request), Soon)
-
-  /** For a task on another executor than the one that received the partition: the answer as bytes. */
-  def fetch(executor: String, request: Fetch): Array[Byte] = Message.answer {
-    ask(Option(known.get(executor)).getOrElse(throw lost(executor, null)), request)
-  }
-
-  /** On an executor: what [[fetch]] answered. Raises JumpgateException. */
-  def fetched(bytes: AnyRef): Option[FrameCopy] = answer(bytes.asInstanceOf[Array[Byte]])
+  /** Tells it to all executors; one that is gone has dropped everything. */
+  def tell(request: ReceiverRequest[Unit]): Unit = all.foreach(_.receiver.ask[Array[Byte]](Message.write(request), Soon))
 
   /** By which an executor is reached; one that is not the driver listens to no requests of others, so its blocks say it. */
   def host: String = {
@@ -135,7 +132,7 @@ object Receivers {
   private def lost(executor: String, cause: Exception): JumpgateException =
     new JumpgateException(
       JumpgateException.UNREACHABLE,
-      s"executor $executor, which receives a result, is lost" + Option(cause).fold("")(e => s": ${e.getMessage}"))
+      s"executor $executor, which receives a result, is lost: ${cause.getMessage}")
 }
 
 /** Received frames count as Spark's storage memory, for which cached tables make room. */

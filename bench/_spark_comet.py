@@ -1,0 +1,151 @@
+"""Spark 3.5 with Apache DataFusion Comet beside Spark 3.5 with the plugin: applications that work one at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench._measure import remark
+from jumpgate import spark
+from jumpgate.codegen import cache
+from jumpgate.errors import ConfigError
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+from jumpgate.tpcds.data import path
+from jumpgate.tpcds.suite import TPCDS
+from tests.support.jvm import maven
+
+PYSPARK = "pyspark==3.5.8"
+VERSION = "3.5_2.12"
+COMET = "comet-spark-spark3.5_2.12"
+COMET_VERSION = "0.12.0"
+MEMORY = "4g"  # of a heap, and once more beside Comet's
+PEER = Path(__file__).with_name("_spark_peer.py")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Who computes, and the settings that say so."""
+
+    name: str
+    application: str
+    settings: dict[str, str]
+
+
+#: each plugin, and Spark alone in the same application
+WAYS = (
+    Way("comet", "comet", {"spark.comet.enabled": "true"}),
+    Way("comet's spark", "comet", {"spark.comet.enabled": "false"}),
+    Way("jumpgate", "jumpgate", {"spark.jumpgate.offload": "always"}),
+    Way("jumpgate's spark", "jumpgate", {"spark.jumpgate.offload": "never"}),
+)
+
+
+class Peer:
+    """An application of Spark 3.5."""
+
+    def __init__(self, python: Path, settings: dict[str, str], tables: dict[str, str]) -> None:
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "SPARK_HOME")}
+        self._process = subprocess.Popen(
+            [python, PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**environment, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": str(python)},
+        )  # fmt: skip
+        self._say({"settings": settings, "tables": tables})
+
+    def seconds(self, query: str, settings: dict[str, str]) -> float:
+        """Raises RuntimeError where there is no answer."""
+        self._say({"query": query, "settings": settings})
+        assert self._process.stdout is not None
+        answer = json.loads(self._process.stdout.readline() or '{"error": "the application has ended"}')
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return float(answer["seconds"])
+
+    def close(self) -> None:
+        self._process.communicate()
+
+    def _say(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()
+
+
+def environment(folder: Path) -> Path:
+    """The Python of an environment with Spark 3.5, made once."""
+    python = folder / "venv" / "bin" / "python"
+    if not (folder / "ready").exists():
+        venv.create(folder / "venv", with_pip=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", PYSPARK], check=True)
+        (folder / "ready").touch()
+    return python
+
+
+def comet_jar(folder: Path) -> Path:
+    jar = folder / f"{COMET}-{COMET_VERSION}.jar"
+    if not jar.exists():
+        maven(
+            "--non-recursive", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
+            f"-Dartifact=org.apache.datafusion:{COMET}:{COMET_VERSION}", f"-DoutputDirectory={folder}",
+        )  # fmt: skip
+    return jar
+
+
+def plugin_jar() -> Path:
+    with contextlib.suppress(ConfigError):
+        return spark.jar(VERSION)
+    maven("package", "-P", f"spark-{VERSION}", "-DskipTests")
+    return spark.jar(VERSION)
+
+
+@contextlib.contextmanager
+def peers(data: Path, cores: int) -> Iterator[dict[str, Peer]]:
+    """Both applications over the same tables, and a service. What they need is kept in the cache's folder."""
+    folder = cache.folder("comet")
+    python = environment(folder)
+    tables = {table: str(path(data, table, "parquet")) for table in TPCDS.tables}
+    common = {
+        "spark.master": f"local[{cores}]", "spark.driver.memory": MEMORY, "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }  # fmt: skip
+    jar = str(comet_jar(folder))
+    service = embedded.start(local_hosts(1))
+    settings = {
+        "comet": {
+            "spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.plugins": "org.apache.spark.CometPlugin",
+            "spark.shuffle.manager": "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager",
+            "spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": MEMORY,
+        },
+        "jumpgate": {
+            "spark.jars": str(plugin_jar()), "spark.plugins": spark.PLUGIN, "spark.jumpgate.address": service.address,
+            "spark.jumpgate.strict": "true", "spark.jumpgate.timeoutSeconds": "600",
+        },
+    }  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        stack.callback(service.close)
+        applications = {}
+        for name, own in settings.items():
+            applications[name] = Peer(python, {**common, **own}, tables)
+            stack.callback(applications[name].close)
+        yield applications
+
+
+def measured(applications: dict[str, Peer], query: str) -> dict[str, float]:
+    """Seconds by way, each once to warm up and once for the clock; without those that have no answer."""
+    found = {}
+    for way in WAYS:
+        try:
+            for _ in range(2):
+                found[way.name] = applications[way.application].seconds(query, way.settings)
+        except RuntimeError as error:
+            found.pop(way.name, None)
+            remark(f"{way.name}: {error}")
+    return found

@@ -1,0 +1,60 @@
+package org.apache.spark.sql.jumpgate
+
+import io.jumpgate.JumpgateException
+import io.jumpgate.ntf.ColumnarFrame
+import io.jumpgate.spark.exec.FrameCopy
+import java.nio.ByteBuffer
+import org.apache.spark.{SparkContext, SparkEnv}
+import org.apache.spark.storage.{RDDBlockId, StorageLevel}
+import org.apache.spark.util.io.ChunkedByteBuffer
+import scala.reflect.ClassTag
+
+/**
+ * What executors have received, on disk as blocks of Spark's: for tasks that run elsewhere, for when an executor is lost, and for who
+ * reads a result again, as a cached table does where it lost a block. A partition's frames are blocks of an RDD that exists by its number
+ * only; Spark keeps executors that have some.
+ */
+object Backups {
+  /** On the driver: numbers that nobody else uses, by partition. */
+  def numbers(context: SparkContext, partitions: Int): Map[Int, Int] = (0 until partitions).map(_ -> context.newRddId()).toMap
+
+  /** Whether there are other executors, which need them at once. */
+  def areForOthers: Boolean = SparkEnv.get.executorId != SparkContext.DRIVER_IDENTIFIER
+
+  /** On two executors, if there are others. */
+  def keep(number: Int, frames: Seq[ColumnarFrame]): Unit = {
+    val level = if (areForOthers) StorageLevel.DISK_ONLY_2 else StorageLevel.DISK_ONLY
+    frames.indices.foreach { i =>
+      val bytes = new ChunkedByteBuffer(frames(i).buffer.bytes)
+      SparkEnv.get.blockManager.putBytes(RDDBlockId(number, i), bytes, level)(ClassTag(classOf[Array[Byte]]))
+    }
+  }
+
+  /** The frames again, of which `rows` says how many rows each has. Raises JumpgateException where one is lost. */
+  def read(number: Int, rows: Seq[Int]): Iterator[FrameCopy] = rows.iterator.zipWithIndex.map { case (count, i) =>
+    val block = RDDBlockId(number, i)
+    FrameCopy(count, here(block).orElse(elsewhere(block)).getOrElse(
+      throw new JumpgateException(JumpgateException.UNREACHABLE, "executors that kept a partition of a result are lost")))
+  }
+
+  private def here(block: RDDBlockId): Option[Array[Byte]] = {
+    val manager = SparkEnv.get.blockManager
+    manager.getLocalBytes(block).map { found =>
+      try found.toChunkedByteBuffer(ByteBuffer.allocate).toArray
+      finally {
+        found.dispose()
+        manager.releaseLock(block)
+      }
+    }
+  }
+
+  private def elsewhere(block: RDDBlockId): Option[Array[Byte]] =
+    SparkEnv.get.blockManager.getRemoteBytes(block).map { found =>
+      try found.toArray
+      finally found.dispose()
+    }
+
+  /** On the driver. */
+  def drop(numbers: Iterable[Int]): Unit =
+    Option(SparkEnv.get).foreach(env => numbers.foreach(env.blockManager.master.removeRdd(_, blocking = false)))
+}
