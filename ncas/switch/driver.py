@@ -24,7 +24,7 @@ FLOW_NUMBER_BITS = 16
 #: an algorithm with more rows is one job's at a time: to empty a part of them takes too long
 SHARED_BITS_MAX = 16
 #: registers that are divided among the flows; all others belong to an algorithm
-PER_FLOW = ("window", "outcome")
+PER_FLOW = ("window",)
 
 
 @dataclass

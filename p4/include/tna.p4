@@ -14,15 +14,30 @@ typedef bit<10> MirrorId_t;
 typedef bit<3>  ResubmitType_t;
 typedef bit<3>  DigestType_t;
 typedef bit<16> ReplicationId_t;
+typedef bit<16> L1ExclusionId_t;
+typedef bit<9>  L2ExclusionId_t;
 
+#define PORT_ID_WIDTH 9
 #define PORT_METADATA_SIZE 64
-const bit<32> PARSER_ERROR_OK = 0;
+#define QUEUE_ID_WIDTH 5
+const bit<16> PARSER_ERROR_OK = 0;
 const bit<16> PARSER_ERROR_NO_MATCH = 0x0001;
 const bit<16> PARSER_ERROR_PARTIAL_HDR = 0x0002;
-const bit<16> PARSER_ERROR_COUNTER_RANGE = 0x0004;
+const bit<16> PARSER_ERROR_CTR_RANGE = 0x0004;
+const bit<16> PARSER_ERROR_TIMEOUT_USER = 0x0008;
+const bit<16> PARSER_ERROR_TIMEOUT_HW = 0x0010;
+const bit<16> PARSER_ERROR_SRC_EXT = 0x0020;
+const bit<16> PARSER_ERROR_DST_CONT = 0x0040;
+const bit<16> PARSER_ERROR_PHV_OWNER = 0x0080;
+const bit<16> PARSER_ERROR_MULTIWRITE = 0x0100;
+const bit<16> PARSER_ERROR_ARAM_MBE = 0x0400;
+const bit<16> PARSER_ERROR_FCS = 0x0800;
 
 enum HashAlgorithm_t { IDENTITY, RANDOM, CRC8, CRC16, CRC32, CRC64, XOR8, XOR16, XOR32, CUSTOM }
 enum CounterType_t { PACKETS, BYTES, PACKETS_AND_BYTES }
+enum MeterType_t { PACKETS, BYTES }
+enum bit<8> MeterColor_t { GREEN = 0, YELLOW = 1, RED = 3 }
+enum SelectorMode_t { FAIR, RESILIENT }
 
 header ingress_intrinsic_metadata_t {
     bit<1>  resubmit_flag;
@@ -54,8 +69,8 @@ struct ingress_intrinsic_metadata_for_tm_t {
     bit<16> mcast_grp_b;
     bit<13> level1_mcast_hash;
     bit<13> level2_mcast_hash;
-    bit<16> level1_exclusion_id;
-    bit<9>  level2_exclusion_id;
+    L1ExclusionId_t level1_exclusion_id;
+    L2ExclusionId_t level2_exclusion_id;
     bit<16> rid;
 }
 
@@ -73,13 +88,15 @@ header egress_intrinsic_metadata_t {
     bit<19> enq_qdepth;
     bit<6>  _pad2;
     bit<2>  enq_congest_stat;
-    bit<32> enq_tstamp;
+    bit<14> _pad9;
+    bit<18> enq_tstamp;
     bit<5>  _pad3;
     bit<19> deq_qdepth;
     bit<6>  _pad4;
     bit<2>  deq_congest_stat;
     bit<8>  app_pool_congest_stat;
-    bit<32> deq_timedelta;
+    bit<14> _pad10;
+    bit<18> deq_timedelta;
     bit<16> egress_rid;
     bit<7>  _pad5;
     bit<1>  egress_rid_first;
@@ -108,6 +125,37 @@ struct egress_intrinsic_metadata_for_deparser_t {
 struct egress_intrinsic_metadata_for_output_port_t {
     bit<1> capture_tstamp_on_tx;
     bit<1> update_delay_on_tx;
-    bit<1> force_tx_error;
+}
+
+header pktgen_timer_header_t {
+    bit<3>  _pad1;
+    bit<2>  pipe_id;
+    bit<3>  app_id;
+    bit<8>  _pad2;
+    bit<16> batch_id;
+    bit<16> packet_id;
+}
+
+header pktgen_port_down_header_t {
+    bit<3>  _pad1;
+    bit<2>  pipe_id;
+    bit<3>  app_id;
+    bit<15> _pad2;
+    bit<9>  port_num;
+    bit<16> packet_id;
+}
+
+header pktgen_recirc_header_t {
+    bit<3>  _pad1;
+    bit<2>  pipe_id;
+    bit<3>  app_id;
+    bit<24> key;
+    bit<16> packet_id;
+}
+
+header ptp_metadata_t {
+    bit<8>  udp_cksum_byte_offset;
+    bit<8>  cf_byte_offset;
+    bit<48> updated_cf;
 }
 #endif

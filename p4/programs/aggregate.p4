@@ -32,10 +32,14 @@ const bit<8> KIND_END = 6;
 const bit<8> STALE = 1;
 const bit<8> REPEATED = 2;
 const bit<8> FRESH = 4;
-// What a predicate of (the bucket is empty, it has the key's low word) says. Neither: it belongs to another key.
+// What a predicate of (the bucket is empty, it has the key's low word) says.
+const bit<8> OTHER = 1;
 const bit<8> SAME = 4;
 const bit<8> CLAIMED = 2;
 const bit<8> CLAIMED_ZERO = 8;  // an empty bucket's word is 0
+// Of a tuple: it is out of the packet (bit 0), and its value is to be added.
+const bit<8> MINE = 1;
+const bit<8> TAKEN = 3;
 // What a predicate of (the high word is equal, it is less) says.
 const bit<8> EQUAL = 2;
 const bit<8> LESS = 4;
@@ -66,12 +70,10 @@ struct headers_t {
 }
 struct slot_t {
     bit<14> bucket;
-    bit<8> key;
-    bit<1> read;       // the answer holds the slot's bucket
-    bit<8> high_key;   // 1: the high word is this key's too
+    bit<8> key;        // what the low word says of the bucket
+    bit<8> mine;       // DATA: MINE, TAKEN or 0; READ: 1 if the answer holds the bucket
     bit<8> min_is;     // the high word beside the bucket's
     bit<8> max_is;
-    bit<32> low;
     bit<32> high;      // biased by 2^31, so that unsigned order is the numbers' order
     bit<32> not_low;
     bit<32> not_high;
@@ -83,8 +85,6 @@ struct metadata_t {
     bit<32> to_address;
     bit<16> to_udp_port;
     bit<8> window;
-    bit<8> left;     // tuples that stay in the packet
-    bit<14> cell;
     bit<14> base;
     bit<14> mask;
     slot_t s0;
@@ -110,8 +110,13 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
-    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
-    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
+    // The hash unit makes the cell's address in the stage of the register.
+    Hash<bit<14>>(HashAlgorithm_t.IDENTITY) cell_of;
+    action advance_now() {
+        bit<14> cell = cell_of.get({hdr.jumpgate.flow[5:0], hdr.jumpgate.sequence[7:0]});
+        md.window = advance_window.execute(cell);
+    }
+    table advance { actions = { advance_now; } const default_action = advance_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -168,106 +173,106 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     // What becomes of DATA: it goes on with the tuples that are left, or is acknowledged if there are none.
     table leave {
-        key = { md.routed: exact; hdr.jumpgate.present: exact; md.left: exact; }
+        key = { md.routed: exact; hdr.jumpgate.present: exact; md.s0.mine[0:0]: exact; md.s1.mine[0:0]: exact; md.s2.mine[0:0]: exact; md.s3.mine[0:0]: exact; }
         actions = { forward; acknowledge; refuse; }
         const entries = {
-            (0, 0, 0): acknowledge(0);
-            (0, 1, 0): acknowledge(0xFFEF);
-            (0, 2, 0): acknowledge(0xFFEF);
-            (0, 3, 0): acknowledge(0xFFDE);
-            (0, 4, 0): acknowledge(0xFFEF);
-            (0, 5, 0): acknowledge(0xFFDE);
-            (0, 6, 0): acknowledge(0xFFDE);
-            (0, 7, 0): acknowledge(0xFFCD);
-            (0, 8, 0): acknowledge(0xFFEF);
-            (0, 9, 0): acknowledge(0xFFDE);
-            (0, 10, 0): acknowledge(0xFFDE);
-            (0, 11, 0): acknowledge(0xFFCD);
-            (0, 12, 0): acknowledge(0xFFDE);
-            (0, 13, 0): acknowledge(0xFFCD);
-            (0, 14, 0): acknowledge(0xFFCD);
-            (0, 15, 0): acknowledge(0xFFBC);
-            (1, 0, 0): acknowledge(0);
-            (1, 1, 1): forward(1, 0);
-            (1, 1, 0): acknowledge(0xFFEF);
-            (1, 2, 2): forward(2, 0);
-            (1, 2, 0): acknowledge(0xFFEF);
-            (1, 3, 3): forward(3, 0);
-            (1, 3, 2): forward(2, 0xFFEF);
-            (1, 3, 1): forward(1, 0xFFEF);
-            (1, 3, 0): acknowledge(0xFFDE);
-            (1, 4, 4): forward(4, 0);
-            (1, 4, 0): acknowledge(0xFFEF);
-            (1, 5, 5): forward(5, 0);
-            (1, 5, 4): forward(4, 0xFFEF);
-            (1, 5, 1): forward(1, 0xFFEF);
-            (1, 5, 0): acknowledge(0xFFDE);
-            (1, 6, 6): forward(6, 0);
-            (1, 6, 4): forward(4, 0xFFEF);
-            (1, 6, 2): forward(2, 0xFFEF);
-            (1, 6, 0): acknowledge(0xFFDE);
-            (1, 7, 7): forward(7, 0);
-            (1, 7, 6): forward(6, 0xFFEF);
-            (1, 7, 5): forward(5, 0xFFEF);
-            (1, 7, 4): forward(4, 0xFFDE);
-            (1, 7, 3): forward(3, 0xFFEF);
-            (1, 7, 2): forward(2, 0xFFDE);
-            (1, 7, 1): forward(1, 0xFFDE);
-            (1, 7, 0): acknowledge(0xFFCD);
-            (1, 8, 8): forward(8, 0);
-            (1, 8, 0): acknowledge(0xFFEF);
-            (1, 9, 9): forward(9, 0);
-            (1, 9, 8): forward(8, 0xFFEF);
-            (1, 9, 1): forward(1, 0xFFEF);
-            (1, 9, 0): acknowledge(0xFFDE);
-            (1, 10, 10): forward(10, 0);
-            (1, 10, 8): forward(8, 0xFFEF);
-            (1, 10, 2): forward(2, 0xFFEF);
-            (1, 10, 0): acknowledge(0xFFDE);
-            (1, 11, 11): forward(11, 0);
-            (1, 11, 10): forward(10, 0xFFEF);
-            (1, 11, 9): forward(9, 0xFFEF);
-            (1, 11, 8): forward(8, 0xFFDE);
-            (1, 11, 3): forward(3, 0xFFEF);
-            (1, 11, 2): forward(2, 0xFFDE);
-            (1, 11, 1): forward(1, 0xFFDE);
-            (1, 11, 0): acknowledge(0xFFCD);
-            (1, 12, 12): forward(12, 0);
-            (1, 12, 8): forward(8, 0xFFEF);
-            (1, 12, 4): forward(4, 0xFFEF);
-            (1, 12, 0): acknowledge(0xFFDE);
-            (1, 13, 13): forward(13, 0);
-            (1, 13, 12): forward(12, 0xFFEF);
-            (1, 13, 9): forward(9, 0xFFEF);
-            (1, 13, 8): forward(8, 0xFFDE);
-            (1, 13, 5): forward(5, 0xFFEF);
-            (1, 13, 4): forward(4, 0xFFDE);
-            (1, 13, 1): forward(1, 0xFFDE);
-            (1, 13, 0): acknowledge(0xFFCD);
-            (1, 14, 14): forward(14, 0);
-            (1, 14, 12): forward(12, 0xFFEF);
-            (1, 14, 10): forward(10, 0xFFEF);
-            (1, 14, 8): forward(8, 0xFFDE);
-            (1, 14, 6): forward(6, 0xFFEF);
-            (1, 14, 4): forward(4, 0xFFDE);
-            (1, 14, 2): forward(2, 0xFFDE);
-            (1, 14, 0): acknowledge(0xFFCD);
-            (1, 15, 15): forward(15, 0);
-            (1, 15, 14): forward(14, 0xFFEF);
-            (1, 15, 13): forward(13, 0xFFEF);
-            (1, 15, 12): forward(12, 0xFFDE);
-            (1, 15, 11): forward(11, 0xFFEF);
-            (1, 15, 10): forward(10, 0xFFDE);
-            (1, 15, 9): forward(9, 0xFFDE);
-            (1, 15, 8): forward(8, 0xFFCD);
-            (1, 15, 7): forward(7, 0xFFEF);
-            (1, 15, 6): forward(6, 0xFFDE);
-            (1, 15, 5): forward(5, 0xFFDE);
-            (1, 15, 4): forward(4, 0xFFCD);
-            (1, 15, 3): forward(3, 0xFFDE);
-            (1, 15, 2): forward(2, 0xFFCD);
-            (1, 15, 1): forward(1, 0xFFCD);
-            (1, 15, 0): acknowledge(0xFFBC);
+            (0, 0, 0, 0, 0, 0): acknowledge(0);
+            (0, 1, 1, 0, 0, 0): acknowledge(0xFFEF);
+            (0, 2, 0, 1, 0, 0): acknowledge(0xFFEF);
+            (0, 3, 1, 1, 0, 0): acknowledge(0xFFDE);
+            (0, 4, 0, 0, 1, 0): acknowledge(0xFFEF);
+            (0, 5, 1, 0, 1, 0): acknowledge(0xFFDE);
+            (0, 6, 0, 1, 1, 0): acknowledge(0xFFDE);
+            (0, 7, 1, 1, 1, 0): acknowledge(0xFFCD);
+            (0, 8, 0, 0, 0, 1): acknowledge(0xFFEF);
+            (0, 9, 1, 0, 0, 1): acknowledge(0xFFDE);
+            (0, 10, 0, 1, 0, 1): acknowledge(0xFFDE);
+            (0, 11, 1, 1, 0, 1): acknowledge(0xFFCD);
+            (0, 12, 0, 0, 1, 1): acknowledge(0xFFDE);
+            (0, 13, 1, 0, 1, 1): acknowledge(0xFFCD);
+            (0, 14, 0, 1, 1, 1): acknowledge(0xFFCD);
+            (0, 15, 1, 1, 1, 1): acknowledge(0xFFBC);
+            (1, 0, 0, 0, 0, 0): acknowledge(0);
+            (1, 1, 0, 0, 0, 0): forward(1, 0);
+            (1, 1, 1, 0, 0, 0): acknowledge(0xFFEF);
+            (1, 2, 0, 0, 0, 0): forward(2, 0);
+            (1, 2, 0, 1, 0, 0): acknowledge(0xFFEF);
+            (1, 3, 0, 0, 0, 0): forward(3, 0);
+            (1, 3, 1, 0, 0, 0): forward(2, 0xFFEF);
+            (1, 3, 0, 1, 0, 0): forward(1, 0xFFEF);
+            (1, 3, 1, 1, 0, 0): acknowledge(0xFFDE);
+            (1, 4, 0, 0, 0, 0): forward(4, 0);
+            (1, 4, 0, 0, 1, 0): acknowledge(0xFFEF);
+            (1, 5, 0, 0, 0, 0): forward(5, 0);
+            (1, 5, 1, 0, 0, 0): forward(4, 0xFFEF);
+            (1, 5, 0, 0, 1, 0): forward(1, 0xFFEF);
+            (1, 5, 1, 0, 1, 0): acknowledge(0xFFDE);
+            (1, 6, 0, 0, 0, 0): forward(6, 0);
+            (1, 6, 0, 1, 0, 0): forward(4, 0xFFEF);
+            (1, 6, 0, 0, 1, 0): forward(2, 0xFFEF);
+            (1, 6, 0, 1, 1, 0): acknowledge(0xFFDE);
+            (1, 7, 0, 0, 0, 0): forward(7, 0);
+            (1, 7, 1, 0, 0, 0): forward(6, 0xFFEF);
+            (1, 7, 0, 1, 0, 0): forward(5, 0xFFEF);
+            (1, 7, 1, 1, 0, 0): forward(4, 0xFFDE);
+            (1, 7, 0, 0, 1, 0): forward(3, 0xFFEF);
+            (1, 7, 1, 0, 1, 0): forward(2, 0xFFDE);
+            (1, 7, 0, 1, 1, 0): forward(1, 0xFFDE);
+            (1, 7, 1, 1, 1, 0): acknowledge(0xFFCD);
+            (1, 8, 0, 0, 0, 0): forward(8, 0);
+            (1, 8, 0, 0, 0, 1): acknowledge(0xFFEF);
+            (1, 9, 0, 0, 0, 0): forward(9, 0);
+            (1, 9, 1, 0, 0, 0): forward(8, 0xFFEF);
+            (1, 9, 0, 0, 0, 1): forward(1, 0xFFEF);
+            (1, 9, 1, 0, 0, 1): acknowledge(0xFFDE);
+            (1, 10, 0, 0, 0, 0): forward(10, 0);
+            (1, 10, 0, 1, 0, 0): forward(8, 0xFFEF);
+            (1, 10, 0, 0, 0, 1): forward(2, 0xFFEF);
+            (1, 10, 0, 1, 0, 1): acknowledge(0xFFDE);
+            (1, 11, 0, 0, 0, 0): forward(11, 0);
+            (1, 11, 1, 0, 0, 0): forward(10, 0xFFEF);
+            (1, 11, 0, 1, 0, 0): forward(9, 0xFFEF);
+            (1, 11, 1, 1, 0, 0): forward(8, 0xFFDE);
+            (1, 11, 0, 0, 0, 1): forward(3, 0xFFEF);
+            (1, 11, 1, 0, 0, 1): forward(2, 0xFFDE);
+            (1, 11, 0, 1, 0, 1): forward(1, 0xFFDE);
+            (1, 11, 1, 1, 0, 1): acknowledge(0xFFCD);
+            (1, 12, 0, 0, 0, 0): forward(12, 0);
+            (1, 12, 0, 0, 1, 0): forward(8, 0xFFEF);
+            (1, 12, 0, 0, 0, 1): forward(4, 0xFFEF);
+            (1, 12, 0, 0, 1, 1): acknowledge(0xFFDE);
+            (1, 13, 0, 0, 0, 0): forward(13, 0);
+            (1, 13, 1, 0, 0, 0): forward(12, 0xFFEF);
+            (1, 13, 0, 0, 1, 0): forward(9, 0xFFEF);
+            (1, 13, 1, 0, 1, 0): forward(8, 0xFFDE);
+            (1, 13, 0, 0, 0, 1): forward(5, 0xFFEF);
+            (1, 13, 1, 0, 0, 1): forward(4, 0xFFDE);
+            (1, 13, 0, 0, 1, 1): forward(1, 0xFFDE);
+            (1, 13, 1, 0, 1, 1): acknowledge(0xFFCD);
+            (1, 14, 0, 0, 0, 0): forward(14, 0);
+            (1, 14, 0, 1, 0, 0): forward(12, 0xFFEF);
+            (1, 14, 0, 0, 1, 0): forward(10, 0xFFEF);
+            (1, 14, 0, 1, 1, 0): forward(8, 0xFFDE);
+            (1, 14, 0, 0, 0, 1): forward(6, 0xFFEF);
+            (1, 14, 0, 1, 0, 1): forward(4, 0xFFDE);
+            (1, 14, 0, 0, 1, 1): forward(2, 0xFFDE);
+            (1, 14, 0, 1, 1, 1): acknowledge(0xFFCD);
+            (1, 15, 0, 0, 0, 0): forward(15, 0);
+            (1, 15, 1, 0, 0, 0): forward(14, 0xFFEF);
+            (1, 15, 0, 1, 0, 0): forward(13, 0xFFEF);
+            (1, 15, 1, 1, 0, 0): forward(12, 0xFFDE);
+            (1, 15, 0, 0, 1, 0): forward(11, 0xFFEF);
+            (1, 15, 1, 0, 1, 0): forward(10, 0xFFDE);
+            (1, 15, 0, 1, 1, 0): forward(9, 0xFFDE);
+            (1, 15, 1, 1, 1, 0): forward(8, 0xFFCD);
+            (1, 15, 0, 0, 0, 1): forward(7, 0xFFEF);
+            (1, 15, 1, 0, 0, 1): forward(6, 0xFFDE);
+            (1, 15, 0, 1, 0, 1): forward(5, 0xFFDE);
+            (1, 15, 1, 1, 0, 1): forward(4, 0xFFCD);
+            (1, 15, 0, 0, 1, 1): forward(3, 0xFFDE);
+            (1, 15, 1, 0, 1, 1): forward(2, 0xFFCD);
+            (1, 15, 0, 1, 1, 1): forward(1, 0xFFCD);
+            (1, 15, 1, 1, 1, 1): acknowledge(0xFFBC);
         }
         const default_action = refuse();
         size = 97;
@@ -279,7 +284,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         answer();
     }
     table reads {
-        key = { hdr.jumpgate.kind: exact; md.s0.read: exact; md.s1.read: exact; md.s2.read: exact; md.s3.read: exact; }
+        key = { hdr.jumpgate.kind: exact; md.s0.mine[0:0]: exact; md.s1.mine[0:0]: exact; md.s2.mine[0:0]: exact; md.s3.mine[0:0]: exact; }
         actions = { answer_read; refuse; }
         const entries = {
             (KIND_READ_FIRST, 0, 0, 0, 0): answer_read(0, 36, 16);
@@ -318,14 +323,6 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = refuse();
         size = 32;
     }
-    // What was left of the packet with that number: a repetition has the same fate.
-    Register<bit<8>, bit<14>>(16384, 0) outcome;
-    RegisterAction<bit<8>, bit<14>, bit<8>>(outcome) keep_outcome = {
-        void apply(inout bit<8> value, out bit<8> rv) { value = md.left; rv = value; }
-    };
-    RegisterAction<bit<8>, bit<14>, bit<8>>(outcome) repeat_outcome = {
-        void apply(inout bit<8> value, out bit<8> rv) { rv = value; }
-    };
 
     // ---- slot 0 ----
     CRCPolynomial<bit<32>>(0x04C11DB7, true, false, false, 0xFFFFFFFF, 0xFFFFFFFF) polynomial_0;
@@ -343,10 +340,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_key_0 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<1>>(owner_0) owner_occupied_0 = {
-        void apply(inout owner_t value, out bit<1> rv) {
-            rv = 0;
-            if (value.occupied == 1) { rv = 1; }
+    RegisterAction<owner_t, bit<14>, bit<8>>(owner_0) owner_look_0 = {
+        void apply(inout owner_t value, out bit<8> rv) {
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_0.key_low);
         }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_0) owner_clear_0 = {
@@ -355,12 +351,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     Register<bit<32>, bit<14>>(16384, 0) key_high_0;
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_0) key_high_set_0 = {
-        void apply(inout bit<32> value, out bit<8> rv) { value = hdr.tuple_0.key_high; rv = 1; }
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = hdr.tuple_0.key_high; }
     };
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_0) key_high_check_0 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (value == hdr.tuple_0.key_high) { rv = 1; }
+            if (value == hdr.tuple_0.key_high) { rv = MINE; }
+        }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_0) key_high_recheck_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = 0;
+            if (value == hdr.tuple_0.key_high) { rv = TAKEN; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(key_high_0) key_high_read_0 = {
@@ -383,7 +385,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout limb_t value, out bit<32> rv) {
             rv = 0;
             if (value.sum > md.s0.not_low) { value.carries = value.carries + 1; }
-            value.sum = value.sum + md.s0.low;
+            value.sum = value.sum + hdr.tuple_0.value_low;
         }
     };
     RegisterAction<limb_t, bit<14>, bit<32>>(sum_low_0) sum_low_first_0 = {
@@ -430,10 +432,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_low_0;
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_0) min_low_set_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = md.s0.low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = hdr.tuple_0.value_low; }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_0) min_low_take_0 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, md.s0.low); }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, hdr.tuple_0.value_low); }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_0) min_low_read_0 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
@@ -486,10 +488,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_key_1 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<1>>(owner_1) owner_occupied_1 = {
-        void apply(inout owner_t value, out bit<1> rv) {
-            rv = 0;
-            if (value.occupied == 1) { rv = 1; }
+    RegisterAction<owner_t, bit<14>, bit<8>>(owner_1) owner_look_1 = {
+        void apply(inout owner_t value, out bit<8> rv) {
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_1.key_low);
         }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_1) owner_clear_1 = {
@@ -498,12 +499,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     Register<bit<32>, bit<14>>(16384, 0) key_high_1;
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_1) key_high_set_1 = {
-        void apply(inout bit<32> value, out bit<8> rv) { value = hdr.tuple_1.key_high; rv = 1; }
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = hdr.tuple_1.key_high; }
     };
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_1) key_high_check_1 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (value == hdr.tuple_1.key_high) { rv = 1; }
+            if (value == hdr.tuple_1.key_high) { rv = MINE; }
+        }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_1) key_high_recheck_1 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = 0;
+            if (value == hdr.tuple_1.key_high) { rv = TAKEN; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(key_high_1) key_high_read_1 = {
@@ -526,7 +533,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout limb_t value, out bit<32> rv) {
             rv = 0;
             if (value.sum > md.s1.not_low) { value.carries = value.carries + 1; }
-            value.sum = value.sum + md.s1.low;
+            value.sum = value.sum + hdr.tuple_1.value_low;
         }
     };
     RegisterAction<limb_t, bit<14>, bit<32>>(sum_low_1) sum_low_first_1 = {
@@ -573,10 +580,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_low_1;
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_1) min_low_set_1 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = md.s1.low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = hdr.tuple_1.value_low; }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_1) min_low_take_1 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, md.s1.low); }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, hdr.tuple_1.value_low); }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_1) min_low_read_1 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
@@ -629,10 +636,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_key_2 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<1>>(owner_2) owner_occupied_2 = {
-        void apply(inout owner_t value, out bit<1> rv) {
-            rv = 0;
-            if (value.occupied == 1) { rv = 1; }
+    RegisterAction<owner_t, bit<14>, bit<8>>(owner_2) owner_look_2 = {
+        void apply(inout owner_t value, out bit<8> rv) {
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_2.key_low);
         }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_2) owner_clear_2 = {
@@ -641,12 +647,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     Register<bit<32>, bit<14>>(16384, 0) key_high_2;
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_2) key_high_set_2 = {
-        void apply(inout bit<32> value, out bit<8> rv) { value = hdr.tuple_2.key_high; rv = 1; }
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = hdr.tuple_2.key_high; }
     };
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_2) key_high_check_2 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (value == hdr.tuple_2.key_high) { rv = 1; }
+            if (value == hdr.tuple_2.key_high) { rv = MINE; }
+        }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_2) key_high_recheck_2 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = 0;
+            if (value == hdr.tuple_2.key_high) { rv = TAKEN; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(key_high_2) key_high_read_2 = {
@@ -669,7 +681,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout limb_t value, out bit<32> rv) {
             rv = 0;
             if (value.sum > md.s2.not_low) { value.carries = value.carries + 1; }
-            value.sum = value.sum + md.s2.low;
+            value.sum = value.sum + hdr.tuple_2.value_low;
         }
     };
     RegisterAction<limb_t, bit<14>, bit<32>>(sum_low_2) sum_low_first_2 = {
@@ -716,10 +728,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_low_2;
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_2) min_low_set_2 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = md.s2.low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = hdr.tuple_2.value_low; }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_2) min_low_take_2 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, md.s2.low); }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, hdr.tuple_2.value_low); }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_2) min_low_read_2 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
@@ -772,10 +784,9 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_key_3 = {
         void apply(inout owner_t value, out bit<32> rv) { rv = value.key_low; }
     };
-    RegisterAction<owner_t, bit<14>, bit<1>>(owner_3) owner_occupied_3 = {
-        void apply(inout owner_t value, out bit<1> rv) {
-            rv = 0;
-            if (value.occupied == 1) { rv = 1; }
+    RegisterAction<owner_t, bit<14>, bit<8>>(owner_3) owner_look_3 = {
+        void apply(inout owner_t value, out bit<8> rv) {
+            rv = this.predicate(value.occupied == 0, value.key_low == hdr.tuple_3.key_low);
         }
     };
     RegisterAction<owner_t, bit<14>, bit<32>>(owner_3) owner_clear_3 = {
@@ -784,12 +795,18 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     Register<bit<32>, bit<14>>(16384, 0) key_high_3;
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_3) key_high_set_3 = {
-        void apply(inout bit<32> value, out bit<8> rv) { value = hdr.tuple_3.key_high; rv = 1; }
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = hdr.tuple_3.key_high; }
     };
     RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_3) key_high_check_3 = {
         void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
-            if (value == hdr.tuple_3.key_high) { rv = 1; }
+            if (value == hdr.tuple_3.key_high) { rv = MINE; }
+        }
+    };
+    RegisterAction<bit<32>, bit<14>, bit<8>>(key_high_3) key_high_recheck_3 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
+            rv = 0;
+            if (value == hdr.tuple_3.key_high) { rv = TAKEN; }
         }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(key_high_3) key_high_read_3 = {
@@ -812,7 +829,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout limb_t value, out bit<32> rv) {
             rv = 0;
             if (value.sum > md.s3.not_low) { value.carries = value.carries + 1; }
-            value.sum = value.sum + md.s3.low;
+            value.sum = value.sum + hdr.tuple_3.value_low;
         }
     };
     RegisterAction<limb_t, bit<14>, bit<32>>(sum_low_3) sum_low_first_3 = {
@@ -859,10 +876,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     };
     Register<bit<32>, bit<14>>(16384, 0xFFFFFFFF) min_low_3;
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_3) min_low_set_3 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = md.s3.low; }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = hdr.tuple_3.value_low; }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_3) min_low_take_3 = {
-        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, md.s3.low); }
+        void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = min(value, hdr.tuple_3.value_low); }
     };
     RegisterAction<bit<32>, bit<14>, bit<32>>(min_low_3) min_low_read_3 = {
         void apply(inout bit<32> value, out bit<32> rv) { rv = value; }
@@ -899,7 +916,741 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<32> rv) { rv = 0; value = 0xFFFFFFFF; }
     };
 
+
+    // ---- what becomes of slot 0, a table for each register ----
+    action hash_bucket_0_now() { md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
+    table hash_bucket_0 { actions = { hash_bucket_0_now; } const default_action = hash_bucket_0_now(); size = 1; }
+    action spread_now_0() {
+        md.s0.high = hdr.tuple_0.value_high ^ 0x80000000;
+        md.s0.not_low = ~hdr.tuple_0.value_low;
+        md.s0.not_high = hdr.tuple_0.value_high ^ 0x7FFFFFFF;
+    }
+    table spread_0 { actions = { spread_now_0; } const default_action = spread_now_0(); size = 1; }
+    // A repetition finds its key where it was taken, since a bucket's key stays; nothing is added again.
+    action owner_claims_0() { md.s0.key = claim_0.execute(md.s0.bucket); }
+    action owner_looks_0() { md.s0.key = owner_look_0.execute(md.s0.bucket); }
+    action owner_drops_0() { md.s0.mine = TAKEN; }
+    action owner_answers_0() {
+        md.s0.mine = MINE;
+        hdr.second_0.setValid();
+        hdr.second_0.key_low = owner_key_0.execute(md.s0.bucket);
+    }
+    action owner_clears_0() { owner_clear_0.execute(md.s0.bucket); }
+    table owner_of_0 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; hdr.jumpgate.present[0:0]: ternary;
+            hdr.tuple_0.nulls[0:0]: ternary;
+        }
+        actions = {
+            owner_claims_0; owner_looks_0; owner_drops_0; owner_answers_0; owner_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, 1, 0): owner_claims_0();
+            (KIND_DATA, REPEATED, 1, 0): owner_looks_0();
+            (KIND_DATA, STALE, 1, _): owner_drops_0();
+            (KIND_READ_FIRST, _, _, _): owner_looks_0();
+            (KIND_READ_SECOND, _, 1, _): owner_answers_0();
+            (KIND_CLEAR, _, _, _): owner_clears_0();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action key_high_claims_0(bit<8> fate) { md.s0.mine = fate; key_high_set_0.execute(md.s0.bucket); }
+    action key_high_checks_0() { md.s0.mine = key_high_check_0.execute(md.s0.bucket); }
+    action key_high_rechecks_0() { md.s0.mine = key_high_recheck_0.execute(md.s0.bucket); }
+    action key_high_answers_0() {
+        md.s0.mine = MINE;
+        hdr.first_0.setValid();
+        hdr.first_0.key_high = key_high_read_0.execute(md.s0.bucket);
+    }
+    table key_high_of_0 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; md.s0.key: ternary; hdr.tuple_0.nulls[1:1]: ternary;
+        }
+        actions = {
+            key_high_claims_0; key_high_checks_0; key_high_rechecks_0; key_high_answers_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, CLAIMED, 0): key_high_claims_0(MINE);
+            (KIND_DATA, FRESH, CLAIMED, 1): key_high_claims_0(TAKEN);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 0): key_high_claims_0(MINE);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 1): key_high_claims_0(TAKEN);
+            (KIND_DATA, FRESH, SAME, 0): key_high_checks_0();
+            (KIND_DATA, _, SAME, _): key_high_rechecks_0();
+            (KIND_READ_FIRST, _, SAME, _): key_high_answers_0();
+            (KIND_READ_FIRST, _, OTHER, _): key_high_answers_0();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action count_adds_0() { count_add_0.execute(md.s0.bucket); }
+    action count_answers_first_0() { hdr.first_0.count = count_read_0.execute(md.s0.bucket); }
+    action count_clears_0() { count_clear_0.execute(md.s0.bucket); }
+    table count_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; }
+        actions = {
+            count_adds_0; count_answers_first_0; count_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): count_adds_0();
+            (KIND_READ_FIRST, MINE): count_answers_first_0();
+            (KIND_CLEAR, 0): count_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_low_adds_0() { sum_low_add_0.execute(md.s0.bucket); }
+    action sum_low_answers_first_0() { hdr.first_0.sum_low = sum_low_first_0.execute(md.s0.bucket); }
+    action sum_low_answers_second_0() { hdr.second_0.carries_low = sum_low_second_0.execute(md.s0.bucket); }
+    action sum_low_clears_0() { sum_low_clear_0.execute(md.s0.bucket); }
+    table sum_low_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; }
+        actions = {
+            sum_low_adds_0; sum_low_answers_first_0; sum_low_answers_second_0; sum_low_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_low_adds_0();
+            (KIND_READ_FIRST, MINE): sum_low_answers_first_0();
+            (KIND_READ_SECOND, MINE): sum_low_answers_second_0();
+            (KIND_CLEAR, 0): sum_low_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_high_adds_0() { sum_high_add_0.execute(md.s0.bucket); }
+    action sum_high_answers_first_0() { hdr.first_0.sum_high = sum_high_first_0.execute(md.s0.bucket); }
+    action sum_high_answers_second_0() { hdr.second_0.carries_high = sum_high_second_0.execute(md.s0.bucket); }
+    action sum_high_clears_0() { sum_high_clear_0.execute(md.s0.bucket); }
+    table sum_high_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; }
+        actions = {
+            sum_high_adds_0; sum_high_answers_first_0; sum_high_answers_second_0; sum_high_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_high_adds_0();
+            (KIND_READ_FIRST, MINE): sum_high_answers_first_0();
+            (KIND_READ_SECOND, MINE): sum_high_answers_second_0();
+            (KIND_CLEAR, 0): sum_high_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_high_adds_0() { md.s0.min_is = min_high_take_0.execute(md.s0.bucket); }
+    action min_high_answers_first_0() { hdr.first_0.min_high = min_high_read_0.execute(md.s0.bucket); }
+    action min_high_clears_0() { min_high_clear_0.execute(md.s0.bucket); }
+    table min_high_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; }
+        actions = {
+            min_high_adds_0; min_high_answers_first_0; min_high_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): min_high_adds_0();
+            (KIND_READ_FIRST, MINE): min_high_answers_first_0();
+            (KIND_CLEAR, 0): min_high_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_high_adds_0() { md.s0.max_is = max_high_take_0.execute(md.s0.bucket); }
+    action max_high_answers_first_0() { hdr.first_0.max_high = max_high_read_0.execute(md.s0.bucket); }
+    action max_high_clears_0() { max_high_clear_0.execute(md.s0.bucket); }
+    table max_high_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; }
+        actions = {
+            max_high_adds_0; max_high_answers_first_0; max_high_clears_0; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): max_high_adds_0();
+            (KIND_READ_FIRST, MINE): max_high_answers_first_0();
+            (KIND_CLEAR, 0): max_high_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_low_sets_0() { min_low_set_0.execute(md.s0.bucket); }
+    action min_low_takes_0() { min_low_take_0.execute(md.s0.bucket); }
+    action min_low_answers_0() { hdr.first_0.min_low = min_low_read_0.execute(md.s0.bucket); }
+    action min_low_clears_0() { min_low_clear_0.execute(md.s0.bucket); }
+    table min_low_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; md.s0.min_is: exact; }
+        actions = { min_low_sets_0; min_low_takes_0; min_low_answers_0; min_low_clears_0; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): min_low_sets_0();
+            (KIND_DATA, MINE, EQUAL): min_low_takes_0();
+            (KIND_READ_FIRST, MINE, 0): min_low_answers_0();
+            (KIND_CLEAR, 0, 0): min_low_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_low_sets_0() { max_low_set_0.execute(md.s0.bucket); }
+    action max_low_takes_0() { max_low_take_0.execute(md.s0.bucket); }
+    action max_low_answers_0() { hdr.first_0.max_low = max_low_read_0.execute(md.s0.bucket); }
+    action max_low_clears_0() { max_low_clear_0.execute(md.s0.bucket); }
+    table max_low_of_0 {
+        key = { hdr.jumpgate.kind: exact; md.s0.mine: exact; md.s0.max_is: exact; }
+        actions = { max_low_sets_0; max_low_takes_0; max_low_answers_0; max_low_clears_0; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): max_low_sets_0();
+            (KIND_DATA, MINE, EQUAL): max_low_takes_0();
+            (KIND_READ_FIRST, MINE, 0): max_low_answers_0();
+            (KIND_CLEAR, 0, 0): max_low_clears_0();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+
+    // ---- what becomes of slot 1, a table for each register ----
+    action hash_bucket_1_now() { md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}); }
+    table hash_bucket_1 { actions = { hash_bucket_1_now; } const default_action = hash_bucket_1_now(); size = 1; }
+    action spread_now_1() {
+        md.s1.high = hdr.tuple_1.value_high ^ 0x80000000;
+        md.s1.not_low = ~hdr.tuple_1.value_low;
+        md.s1.not_high = hdr.tuple_1.value_high ^ 0x7FFFFFFF;
+    }
+    table spread_1 { actions = { spread_now_1; } const default_action = spread_now_1(); size = 1; }
+    // A repetition finds its key where it was taken, since a bucket's key stays; nothing is added again.
+    action owner_claims_1() { md.s1.key = claim_1.execute(md.s1.bucket); }
+    action owner_looks_1() { md.s1.key = owner_look_1.execute(md.s1.bucket); }
+    action owner_drops_1() { md.s1.mine = TAKEN; }
+    action owner_answers_1() {
+        md.s1.mine = MINE;
+        hdr.second_1.setValid();
+        hdr.second_1.key_low = owner_key_1.execute(md.s1.bucket);
+    }
+    action owner_clears_1() { owner_clear_1.execute(md.s1.bucket); }
+    table owner_of_1 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; hdr.jumpgate.present[1:1]: ternary;
+            hdr.tuple_1.nulls[0:0]: ternary;
+        }
+        actions = {
+            owner_claims_1; owner_looks_1; owner_drops_1; owner_answers_1; owner_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, 1, 0): owner_claims_1();
+            (KIND_DATA, REPEATED, 1, 0): owner_looks_1();
+            (KIND_DATA, STALE, 1, _): owner_drops_1();
+            (KIND_READ_FIRST, _, _, _): owner_looks_1();
+            (KIND_READ_SECOND, _, 1, _): owner_answers_1();
+            (KIND_CLEAR, _, _, _): owner_clears_1();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action key_high_claims_1(bit<8> fate) { md.s1.mine = fate; key_high_set_1.execute(md.s1.bucket); }
+    action key_high_checks_1() { md.s1.mine = key_high_check_1.execute(md.s1.bucket); }
+    action key_high_rechecks_1() { md.s1.mine = key_high_recheck_1.execute(md.s1.bucket); }
+    action key_high_answers_1() {
+        md.s1.mine = MINE;
+        hdr.first_1.setValid();
+        hdr.first_1.key_high = key_high_read_1.execute(md.s1.bucket);
+    }
+    table key_high_of_1 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; md.s1.key: ternary; hdr.tuple_1.nulls[1:1]: ternary;
+        }
+        actions = {
+            key_high_claims_1; key_high_checks_1; key_high_rechecks_1; key_high_answers_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, CLAIMED, 0): key_high_claims_1(MINE);
+            (KIND_DATA, FRESH, CLAIMED, 1): key_high_claims_1(TAKEN);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 0): key_high_claims_1(MINE);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 1): key_high_claims_1(TAKEN);
+            (KIND_DATA, FRESH, SAME, 0): key_high_checks_1();
+            (KIND_DATA, _, SAME, _): key_high_rechecks_1();
+            (KIND_READ_FIRST, _, SAME, _): key_high_answers_1();
+            (KIND_READ_FIRST, _, OTHER, _): key_high_answers_1();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action count_adds_1() { count_add_1.execute(md.s1.bucket); }
+    action count_answers_first_1() { hdr.first_1.count = count_read_1.execute(md.s1.bucket); }
+    action count_clears_1() { count_clear_1.execute(md.s1.bucket); }
+    table count_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; }
+        actions = {
+            count_adds_1; count_answers_first_1; count_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): count_adds_1();
+            (KIND_READ_FIRST, MINE): count_answers_first_1();
+            (KIND_CLEAR, 0): count_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_low_adds_1() { sum_low_add_1.execute(md.s1.bucket); }
+    action sum_low_answers_first_1() { hdr.first_1.sum_low = sum_low_first_1.execute(md.s1.bucket); }
+    action sum_low_answers_second_1() { hdr.second_1.carries_low = sum_low_second_1.execute(md.s1.bucket); }
+    action sum_low_clears_1() { sum_low_clear_1.execute(md.s1.bucket); }
+    table sum_low_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; }
+        actions = {
+            sum_low_adds_1; sum_low_answers_first_1; sum_low_answers_second_1; sum_low_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_low_adds_1();
+            (KIND_READ_FIRST, MINE): sum_low_answers_first_1();
+            (KIND_READ_SECOND, MINE): sum_low_answers_second_1();
+            (KIND_CLEAR, 0): sum_low_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_high_adds_1() { sum_high_add_1.execute(md.s1.bucket); }
+    action sum_high_answers_first_1() { hdr.first_1.sum_high = sum_high_first_1.execute(md.s1.bucket); }
+    action sum_high_answers_second_1() { hdr.second_1.carries_high = sum_high_second_1.execute(md.s1.bucket); }
+    action sum_high_clears_1() { sum_high_clear_1.execute(md.s1.bucket); }
+    table sum_high_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; }
+        actions = {
+            sum_high_adds_1; sum_high_answers_first_1; sum_high_answers_second_1; sum_high_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_high_adds_1();
+            (KIND_READ_FIRST, MINE): sum_high_answers_first_1();
+            (KIND_READ_SECOND, MINE): sum_high_answers_second_1();
+            (KIND_CLEAR, 0): sum_high_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_high_adds_1() { md.s1.min_is = min_high_take_1.execute(md.s1.bucket); }
+    action min_high_answers_first_1() { hdr.first_1.min_high = min_high_read_1.execute(md.s1.bucket); }
+    action min_high_clears_1() { min_high_clear_1.execute(md.s1.bucket); }
+    table min_high_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; }
+        actions = {
+            min_high_adds_1; min_high_answers_first_1; min_high_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): min_high_adds_1();
+            (KIND_READ_FIRST, MINE): min_high_answers_first_1();
+            (KIND_CLEAR, 0): min_high_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_high_adds_1() { md.s1.max_is = max_high_take_1.execute(md.s1.bucket); }
+    action max_high_answers_first_1() { hdr.first_1.max_high = max_high_read_1.execute(md.s1.bucket); }
+    action max_high_clears_1() { max_high_clear_1.execute(md.s1.bucket); }
+    table max_high_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; }
+        actions = {
+            max_high_adds_1; max_high_answers_first_1; max_high_clears_1; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): max_high_adds_1();
+            (KIND_READ_FIRST, MINE): max_high_answers_first_1();
+            (KIND_CLEAR, 0): max_high_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_low_sets_1() { min_low_set_1.execute(md.s1.bucket); }
+    action min_low_takes_1() { min_low_take_1.execute(md.s1.bucket); }
+    action min_low_answers_1() { hdr.first_1.min_low = min_low_read_1.execute(md.s1.bucket); }
+    action min_low_clears_1() { min_low_clear_1.execute(md.s1.bucket); }
+    table min_low_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; md.s1.min_is: exact; }
+        actions = { min_low_sets_1; min_low_takes_1; min_low_answers_1; min_low_clears_1; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): min_low_sets_1();
+            (KIND_DATA, MINE, EQUAL): min_low_takes_1();
+            (KIND_READ_FIRST, MINE, 0): min_low_answers_1();
+            (KIND_CLEAR, 0, 0): min_low_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_low_sets_1() { max_low_set_1.execute(md.s1.bucket); }
+    action max_low_takes_1() { max_low_take_1.execute(md.s1.bucket); }
+    action max_low_answers_1() { hdr.first_1.max_low = max_low_read_1.execute(md.s1.bucket); }
+    action max_low_clears_1() { max_low_clear_1.execute(md.s1.bucket); }
+    table max_low_of_1 {
+        key = { hdr.jumpgate.kind: exact; md.s1.mine: exact; md.s1.max_is: exact; }
+        actions = { max_low_sets_1; max_low_takes_1; max_low_answers_1; max_low_clears_1; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): max_low_sets_1();
+            (KIND_DATA, MINE, EQUAL): max_low_takes_1();
+            (KIND_READ_FIRST, MINE, 0): max_low_answers_1();
+            (KIND_CLEAR, 0, 0): max_low_clears_1();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+
+    // ---- what becomes of slot 2, a table for each register ----
+    action hash_bucket_2_now() { md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}); }
+    table hash_bucket_2 { actions = { hash_bucket_2_now; } const default_action = hash_bucket_2_now(); size = 1; }
+    action spread_now_2() {
+        md.s2.high = hdr.tuple_2.value_high ^ 0x80000000;
+        md.s2.not_low = ~hdr.tuple_2.value_low;
+        md.s2.not_high = hdr.tuple_2.value_high ^ 0x7FFFFFFF;
+    }
+    table spread_2 { actions = { spread_now_2; } const default_action = spread_now_2(); size = 1; }
+    // A repetition finds its key where it was taken, since a bucket's key stays; nothing is added again.
+    action owner_claims_2() { md.s2.key = claim_2.execute(md.s2.bucket); }
+    action owner_looks_2() { md.s2.key = owner_look_2.execute(md.s2.bucket); }
+    action owner_drops_2() { md.s2.mine = TAKEN; }
+    action owner_answers_2() {
+        md.s2.mine = MINE;
+        hdr.second_2.setValid();
+        hdr.second_2.key_low = owner_key_2.execute(md.s2.bucket);
+    }
+    action owner_clears_2() { owner_clear_2.execute(md.s2.bucket); }
+    table owner_of_2 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; hdr.jumpgate.present[2:2]: ternary;
+            hdr.tuple_2.nulls[0:0]: ternary;
+        }
+        actions = {
+            owner_claims_2; owner_looks_2; owner_drops_2; owner_answers_2; owner_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, 1, 0): owner_claims_2();
+            (KIND_DATA, REPEATED, 1, 0): owner_looks_2();
+            (KIND_DATA, STALE, 1, _): owner_drops_2();
+            (KIND_READ_FIRST, _, _, _): owner_looks_2();
+            (KIND_READ_SECOND, _, 1, _): owner_answers_2();
+            (KIND_CLEAR, _, _, _): owner_clears_2();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action key_high_claims_2(bit<8> fate) { md.s2.mine = fate; key_high_set_2.execute(md.s2.bucket); }
+    action key_high_checks_2() { md.s2.mine = key_high_check_2.execute(md.s2.bucket); }
+    action key_high_rechecks_2() { md.s2.mine = key_high_recheck_2.execute(md.s2.bucket); }
+    action key_high_answers_2() {
+        md.s2.mine = MINE;
+        hdr.first_2.setValid();
+        hdr.first_2.key_high = key_high_read_2.execute(md.s2.bucket);
+    }
+    table key_high_of_2 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; md.s2.key: ternary; hdr.tuple_2.nulls[1:1]: ternary;
+        }
+        actions = {
+            key_high_claims_2; key_high_checks_2; key_high_rechecks_2; key_high_answers_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, CLAIMED, 0): key_high_claims_2(MINE);
+            (KIND_DATA, FRESH, CLAIMED, 1): key_high_claims_2(TAKEN);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 0): key_high_claims_2(MINE);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 1): key_high_claims_2(TAKEN);
+            (KIND_DATA, FRESH, SAME, 0): key_high_checks_2();
+            (KIND_DATA, _, SAME, _): key_high_rechecks_2();
+            (KIND_READ_FIRST, _, SAME, _): key_high_answers_2();
+            (KIND_READ_FIRST, _, OTHER, _): key_high_answers_2();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action count_adds_2() { count_add_2.execute(md.s2.bucket); }
+    action count_answers_first_2() { hdr.first_2.count = count_read_2.execute(md.s2.bucket); }
+    action count_clears_2() { count_clear_2.execute(md.s2.bucket); }
+    table count_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; }
+        actions = {
+            count_adds_2; count_answers_first_2; count_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): count_adds_2();
+            (KIND_READ_FIRST, MINE): count_answers_first_2();
+            (KIND_CLEAR, 0): count_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_low_adds_2() { sum_low_add_2.execute(md.s2.bucket); }
+    action sum_low_answers_first_2() { hdr.first_2.sum_low = sum_low_first_2.execute(md.s2.bucket); }
+    action sum_low_answers_second_2() { hdr.second_2.carries_low = sum_low_second_2.execute(md.s2.bucket); }
+    action sum_low_clears_2() { sum_low_clear_2.execute(md.s2.bucket); }
+    table sum_low_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; }
+        actions = {
+            sum_low_adds_2; sum_low_answers_first_2; sum_low_answers_second_2; sum_low_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_low_adds_2();
+            (KIND_READ_FIRST, MINE): sum_low_answers_first_2();
+            (KIND_READ_SECOND, MINE): sum_low_answers_second_2();
+            (KIND_CLEAR, 0): sum_low_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_high_adds_2() { sum_high_add_2.execute(md.s2.bucket); }
+    action sum_high_answers_first_2() { hdr.first_2.sum_high = sum_high_first_2.execute(md.s2.bucket); }
+    action sum_high_answers_second_2() { hdr.second_2.carries_high = sum_high_second_2.execute(md.s2.bucket); }
+    action sum_high_clears_2() { sum_high_clear_2.execute(md.s2.bucket); }
+    table sum_high_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; }
+        actions = {
+            sum_high_adds_2; sum_high_answers_first_2; sum_high_answers_second_2; sum_high_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_high_adds_2();
+            (KIND_READ_FIRST, MINE): sum_high_answers_first_2();
+            (KIND_READ_SECOND, MINE): sum_high_answers_second_2();
+            (KIND_CLEAR, 0): sum_high_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_high_adds_2() { md.s2.min_is = min_high_take_2.execute(md.s2.bucket); }
+    action min_high_answers_first_2() { hdr.first_2.min_high = min_high_read_2.execute(md.s2.bucket); }
+    action min_high_clears_2() { min_high_clear_2.execute(md.s2.bucket); }
+    table min_high_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; }
+        actions = {
+            min_high_adds_2; min_high_answers_first_2; min_high_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): min_high_adds_2();
+            (KIND_READ_FIRST, MINE): min_high_answers_first_2();
+            (KIND_CLEAR, 0): min_high_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_high_adds_2() { md.s2.max_is = max_high_take_2.execute(md.s2.bucket); }
+    action max_high_answers_first_2() { hdr.first_2.max_high = max_high_read_2.execute(md.s2.bucket); }
+    action max_high_clears_2() { max_high_clear_2.execute(md.s2.bucket); }
+    table max_high_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; }
+        actions = {
+            max_high_adds_2; max_high_answers_first_2; max_high_clears_2; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): max_high_adds_2();
+            (KIND_READ_FIRST, MINE): max_high_answers_first_2();
+            (KIND_CLEAR, 0): max_high_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_low_sets_2() { min_low_set_2.execute(md.s2.bucket); }
+    action min_low_takes_2() { min_low_take_2.execute(md.s2.bucket); }
+    action min_low_answers_2() { hdr.first_2.min_low = min_low_read_2.execute(md.s2.bucket); }
+    action min_low_clears_2() { min_low_clear_2.execute(md.s2.bucket); }
+    table min_low_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; md.s2.min_is: exact; }
+        actions = { min_low_sets_2; min_low_takes_2; min_low_answers_2; min_low_clears_2; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): min_low_sets_2();
+            (KIND_DATA, MINE, EQUAL): min_low_takes_2();
+            (KIND_READ_FIRST, MINE, 0): min_low_answers_2();
+            (KIND_CLEAR, 0, 0): min_low_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_low_sets_2() { max_low_set_2.execute(md.s2.bucket); }
+    action max_low_takes_2() { max_low_take_2.execute(md.s2.bucket); }
+    action max_low_answers_2() { hdr.first_2.max_low = max_low_read_2.execute(md.s2.bucket); }
+    action max_low_clears_2() { max_low_clear_2.execute(md.s2.bucket); }
+    table max_low_of_2 {
+        key = { hdr.jumpgate.kind: exact; md.s2.mine: exact; md.s2.max_is: exact; }
+        actions = { max_low_sets_2; max_low_takes_2; max_low_answers_2; max_low_clears_2; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): max_low_sets_2();
+            (KIND_DATA, MINE, EQUAL): max_low_takes_2();
+            (KIND_READ_FIRST, MINE, 0): max_low_answers_2();
+            (KIND_CLEAR, 0, 0): max_low_clears_2();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+
+    // ---- what becomes of slot 3, a table for each register ----
+    action hash_bucket_3_now() { md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}); }
+    table hash_bucket_3 { actions = { hash_bucket_3_now; } const default_action = hash_bucket_3_now(); size = 1; }
+    action spread_now_3() {
+        md.s3.high = hdr.tuple_3.value_high ^ 0x80000000;
+        md.s3.not_low = ~hdr.tuple_3.value_low;
+        md.s3.not_high = hdr.tuple_3.value_high ^ 0x7FFFFFFF;
+    }
+    table spread_3 { actions = { spread_now_3; } const default_action = spread_now_3(); size = 1; }
+    // A repetition finds its key where it was taken, since a bucket's key stays; nothing is added again.
+    action owner_claims_3() { md.s3.key = claim_3.execute(md.s3.bucket); }
+    action owner_looks_3() { md.s3.key = owner_look_3.execute(md.s3.bucket); }
+    action owner_drops_3() { md.s3.mine = TAKEN; }
+    action owner_answers_3() {
+        md.s3.mine = MINE;
+        hdr.second_3.setValid();
+        hdr.second_3.key_low = owner_key_3.execute(md.s3.bucket);
+    }
+    action owner_clears_3() { owner_clear_3.execute(md.s3.bucket); }
+    table owner_of_3 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; hdr.jumpgate.present[3:3]: ternary;
+            hdr.tuple_3.nulls[0:0]: ternary;
+        }
+        actions = {
+            owner_claims_3; owner_looks_3; owner_drops_3; owner_answers_3; owner_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, 1, 0): owner_claims_3();
+            (KIND_DATA, REPEATED, 1, 0): owner_looks_3();
+            (KIND_DATA, STALE, 1, _): owner_drops_3();
+            (KIND_READ_FIRST, _, _, _): owner_looks_3();
+            (KIND_READ_SECOND, _, 1, _): owner_answers_3();
+            (KIND_CLEAR, _, _, _): owner_clears_3();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action key_high_claims_3(bit<8> fate) { md.s3.mine = fate; key_high_set_3.execute(md.s3.bucket); }
+    action key_high_checks_3() { md.s3.mine = key_high_check_3.execute(md.s3.bucket); }
+    action key_high_rechecks_3() { md.s3.mine = key_high_recheck_3.execute(md.s3.bucket); }
+    action key_high_answers_3() {
+        md.s3.mine = MINE;
+        hdr.first_3.setValid();
+        hdr.first_3.key_high = key_high_read_3.execute(md.s3.bucket);
+    }
+    table key_high_of_3 {
+        key = {
+            hdr.jumpgate.kind: ternary; md.window: ternary; md.s3.key: ternary; hdr.tuple_3.nulls[1:1]: ternary;
+        }
+        actions = {
+            key_high_claims_3; key_high_checks_3; key_high_rechecks_3; key_high_answers_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, FRESH, CLAIMED, 0): key_high_claims_3(MINE);
+            (KIND_DATA, FRESH, CLAIMED, 1): key_high_claims_3(TAKEN);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 0): key_high_claims_3(MINE);
+            (KIND_DATA, FRESH, CLAIMED_ZERO, 1): key_high_claims_3(TAKEN);
+            (KIND_DATA, FRESH, SAME, 0): key_high_checks_3();
+            (KIND_DATA, _, SAME, _): key_high_rechecks_3();
+            (KIND_READ_FIRST, _, SAME, _): key_high_answers_3();
+            (KIND_READ_FIRST, _, OTHER, _): key_high_answers_3();
+        }
+        const default_action = NoAction();
+        size = 8;
+    }
+    action count_adds_3() { count_add_3.execute(md.s3.bucket); }
+    action count_answers_first_3() { hdr.first_3.count = count_read_3.execute(md.s3.bucket); }
+    action count_clears_3() { count_clear_3.execute(md.s3.bucket); }
+    table count_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; }
+        actions = {
+            count_adds_3; count_answers_first_3; count_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): count_adds_3();
+            (KIND_READ_FIRST, MINE): count_answers_first_3();
+            (KIND_CLEAR, 0): count_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_low_adds_3() { sum_low_add_3.execute(md.s3.bucket); }
+    action sum_low_answers_first_3() { hdr.first_3.sum_low = sum_low_first_3.execute(md.s3.bucket); }
+    action sum_low_answers_second_3() { hdr.second_3.carries_low = sum_low_second_3.execute(md.s3.bucket); }
+    action sum_low_clears_3() { sum_low_clear_3.execute(md.s3.bucket); }
+    table sum_low_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; }
+        actions = {
+            sum_low_adds_3; sum_low_answers_first_3; sum_low_answers_second_3; sum_low_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_low_adds_3();
+            (KIND_READ_FIRST, MINE): sum_low_answers_first_3();
+            (KIND_READ_SECOND, MINE): sum_low_answers_second_3();
+            (KIND_CLEAR, 0): sum_low_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action sum_high_adds_3() { sum_high_add_3.execute(md.s3.bucket); }
+    action sum_high_answers_first_3() { hdr.first_3.sum_high = sum_high_first_3.execute(md.s3.bucket); }
+    action sum_high_answers_second_3() { hdr.second_3.carries_high = sum_high_second_3.execute(md.s3.bucket); }
+    action sum_high_clears_3() { sum_high_clear_3.execute(md.s3.bucket); }
+    table sum_high_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; }
+        actions = {
+            sum_high_adds_3; sum_high_answers_first_3; sum_high_answers_second_3; sum_high_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): sum_high_adds_3();
+            (KIND_READ_FIRST, MINE): sum_high_answers_first_3();
+            (KIND_READ_SECOND, MINE): sum_high_answers_second_3();
+            (KIND_CLEAR, 0): sum_high_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_high_adds_3() { md.s3.min_is = min_high_take_3.execute(md.s3.bucket); }
+    action min_high_answers_first_3() { hdr.first_3.min_high = min_high_read_3.execute(md.s3.bucket); }
+    action min_high_clears_3() { min_high_clear_3.execute(md.s3.bucket); }
+    table min_high_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; }
+        actions = {
+            min_high_adds_3; min_high_answers_first_3; min_high_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): min_high_adds_3();
+            (KIND_READ_FIRST, MINE): min_high_answers_first_3();
+            (KIND_CLEAR, 0): min_high_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_high_adds_3() { md.s3.max_is = max_high_take_3.execute(md.s3.bucket); }
+    action max_high_answers_first_3() { hdr.first_3.max_high = max_high_read_3.execute(md.s3.bucket); }
+    action max_high_clears_3() { max_high_clear_3.execute(md.s3.bucket); }
+    table max_high_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; }
+        actions = {
+            max_high_adds_3; max_high_answers_first_3; max_high_clears_3; NoAction;
+        }
+        const entries = {
+            (KIND_DATA, MINE): max_high_adds_3();
+            (KIND_READ_FIRST, MINE): max_high_answers_first_3();
+            (KIND_CLEAR, 0): max_high_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action min_low_sets_3() { min_low_set_3.execute(md.s3.bucket); }
+    action min_low_takes_3() { min_low_take_3.execute(md.s3.bucket); }
+    action min_low_answers_3() { hdr.first_3.min_low = min_low_read_3.execute(md.s3.bucket); }
+    action min_low_clears_3() { min_low_clear_3.execute(md.s3.bucket); }
+    table min_low_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; md.s3.min_is: exact; }
+        actions = { min_low_sets_3; min_low_takes_3; min_low_answers_3; min_low_clears_3; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): min_low_sets_3();
+            (KIND_DATA, MINE, EQUAL): min_low_takes_3();
+            (KIND_READ_FIRST, MINE, 0): min_low_answers_3();
+            (KIND_CLEAR, 0, 0): min_low_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+    action max_low_sets_3() { max_low_set_3.execute(md.s3.bucket); }
+    action max_low_takes_3() { max_low_take_3.execute(md.s3.bucket); }
+    action max_low_answers_3() { hdr.first_3.max_low = max_low_read_3.execute(md.s3.bucket); }
+    action max_low_clears_3() { max_low_clear_3.execute(md.s3.bucket); }
+    table max_low_of_3 {
+        key = { hdr.jumpgate.kind: exact; md.s3.mine: exact; md.s3.max_is: exact; }
+        actions = { max_low_sets_3; max_low_takes_3; max_low_answers_3; max_low_clears_3; NoAction; }
+        const entries = {
+            (KIND_DATA, MINE, LESS): max_low_sets_3();
+            (KIND_DATA, MINE, EQUAL): max_low_takes_3();
+            (KIND_READ_FIRST, MINE, 0): max_low_answers_3();
+            (KIND_CLEAR, 0, 0): max_low_clears_3();
+        }
+        const default_action = NoAction();
+        size = 4;
+    }
+
     action aggregate(bit<14> base, bit<14> mask) {
+        ig_tm_md.bypass_egress = 1;
         md.base = base;
         md.mask = mask;
     }
@@ -909,15 +1660,6 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         const default_action = refuse();
         size = 64;
     }
-
-    action hash_bucket_0_now() { md.s0.bucket = hash_0.get({hdr.tuple_0.key_high, hdr.tuple_0.key_low}); }
-    table hash_bucket_0 { actions = { hash_bucket_0_now; } const default_action = hash_bucket_0_now(); size = 1; }
-    action hash_bucket_1_now() { md.s1.bucket = hash_1.get({hdr.tuple_1.key_high, hdr.tuple_1.key_low}); }
-    table hash_bucket_1 { actions = { hash_bucket_1_now; } const default_action = hash_bucket_1_now(); size = 1; }
-    action hash_bucket_2_now() { md.s2.bucket = hash_2.get({hdr.tuple_2.key_high, hdr.tuple_2.key_low}); }
-    table hash_bucket_2 { actions = { hash_bucket_2_now; } const default_action = hash_bucket_2_now(); size = 1; }
-    action hash_bucket_3_now() { md.s3.bucket = hash_3.get({hdr.tuple_3.key_high, hdr.tuple_3.key_low}); }
-    table hash_bucket_3 { actions = { hash_bucket_3_now; } const default_action = hash_bucket_3_now(); size = 1; }
     // The flow's buckets: those that are `base` but for the bits of the mask.
     action buckets_given_now() {
         md.s0.bucket = hdr.jumpgate.sequence[13:0];
@@ -941,244 +1683,73 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     table buckets_placed { actions = { buckets_placed_now; } const default_action = buckets_placed_now(); size = 1; }
 
+    // Register by register, the slots side by side: a stage then holds as many of them as it has room for.
     apply {
-        ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
+                advance.apply();
                 hash_bucket_0.apply();
+                spread_0.apply();
                 hash_bucket_1.apply();
+                spread_1.apply();
                 hash_bucket_2.apply();
+                spread_2.apply();
                 hash_bucket_3.apply();
+                spread_3.apply();
             } else {
                 buckets_given.apply();
             }
-            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
             buckets_masked.apply();
             buckets_placed.apply();
+            owner_of_0.apply();
+            owner_of_1.apply();
+            owner_of_2.apply();
+            owner_of_3.apply();
+            key_high_of_0.apply();
+            key_high_of_1.apply();
+            key_high_of_2.apply();
+            key_high_of_3.apply();
+            min_high_of_0.apply();
+            min_high_of_1.apply();
+            min_high_of_2.apply();
+            min_high_of_3.apply();
+            max_high_of_0.apply();
+            max_high_of_1.apply();
+            max_high_of_2.apply();
+            max_high_of_3.apply();
+            count_of_0.apply();
+            count_of_1.apply();
+            count_of_2.apply();
+            count_of_3.apply();
+            sum_low_of_0.apply();
+            sum_low_of_1.apply();
+            sum_low_of_2.apply();
+            sum_low_of_3.apply();
+            sum_high_of_0.apply();
+            sum_high_of_1.apply();
+            sum_high_of_2.apply();
+            sum_high_of_3.apply();
+            min_low_of_0.apply();
+            min_low_of_1.apply();
+            min_low_of_2.apply();
+            min_low_of_3.apply();
+            max_low_of_0.apply();
+            max_low_of_1.apply();
+            max_low_of_2.apply();
+            max_low_of_3.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
-                md.left = hdr.jumpgate.present;
-                md.s0.high_key = 0;
-                if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls[0:0] == 0) {
-                    md.s0.low = hdr.tuple_0.value_low;
-                    md.s0.high = hdr.tuple_0.value_high ^ 0x80000000;
-                    md.s0.not_low = ~hdr.tuple_0.value_low;
-                    md.s0.not_high = hdr.tuple_0.value_high ^ 0x7FFFFFFF;
-                    md.s0.key = claim_0.execute(md.s0.bucket);
-                    if (md.s0.key == CLAIMED || md.s0.key == CLAIMED_ZERO) { md.s0.high_key = key_high_set_0.execute(md.s0.bucket); }
-                    else if (md.s0.key == SAME) { md.s0.high_key = key_high_check_0.execute(md.s0.bucket); }
-                    if (md.s0.high_key == 1) {
-                        md.left[0:0] = 0;
-                        if (hdr.tuple_0.nulls[1:1] == 0) {
-                            count_add_0.execute(md.s0.bucket);
-                            sum_low_add_0.execute(md.s0.bucket);
-                            sum_high_add_0.execute(md.s0.bucket);
-                            md.s0.min_is = min_high_take_0.execute(md.s0.bucket);
-                            md.s0.max_is = max_high_take_0.execute(md.s0.bucket);
-                            if (md.s0.min_is == LESS) { min_low_set_0.execute(md.s0.bucket); }
-                            else if (md.s0.min_is == EQUAL) { min_low_take_0.execute(md.s0.bucket); }
-                            if (md.s0.max_is == LESS) { max_low_set_0.execute(md.s0.bucket); }
-                            else if (md.s0.max_is == EQUAL) { max_low_take_0.execute(md.s0.bucket); }
-                        }
-                    }
-                }
-                md.s1.high_key = 0;
-                if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls[0:0] == 0) {
-                    md.s1.low = hdr.tuple_1.value_low;
-                    md.s1.high = hdr.tuple_1.value_high ^ 0x80000000;
-                    md.s1.not_low = ~hdr.tuple_1.value_low;
-                    md.s1.not_high = hdr.tuple_1.value_high ^ 0x7FFFFFFF;
-                    md.s1.key = claim_1.execute(md.s1.bucket);
-                    if (md.s1.key == CLAIMED || md.s1.key == CLAIMED_ZERO) { md.s1.high_key = key_high_set_1.execute(md.s1.bucket); }
-                    else if (md.s1.key == SAME) { md.s1.high_key = key_high_check_1.execute(md.s1.bucket); }
-                    if (md.s1.high_key == 1) {
-                        md.left[1:1] = 0;
-                        if (hdr.tuple_1.nulls[1:1] == 0) {
-                            count_add_1.execute(md.s1.bucket);
-                            sum_low_add_1.execute(md.s1.bucket);
-                            sum_high_add_1.execute(md.s1.bucket);
-                            md.s1.min_is = min_high_take_1.execute(md.s1.bucket);
-                            md.s1.max_is = max_high_take_1.execute(md.s1.bucket);
-                            if (md.s1.min_is == LESS) { min_low_set_1.execute(md.s1.bucket); }
-                            else if (md.s1.min_is == EQUAL) { min_low_take_1.execute(md.s1.bucket); }
-                            if (md.s1.max_is == LESS) { max_low_set_1.execute(md.s1.bucket); }
-                            else if (md.s1.max_is == EQUAL) { max_low_take_1.execute(md.s1.bucket); }
-                        }
-                    }
-                }
-                md.s2.high_key = 0;
-                if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls[0:0] == 0) {
-                    md.s2.low = hdr.tuple_2.value_low;
-                    md.s2.high = hdr.tuple_2.value_high ^ 0x80000000;
-                    md.s2.not_low = ~hdr.tuple_2.value_low;
-                    md.s2.not_high = hdr.tuple_2.value_high ^ 0x7FFFFFFF;
-                    md.s2.key = claim_2.execute(md.s2.bucket);
-                    if (md.s2.key == CLAIMED || md.s2.key == CLAIMED_ZERO) { md.s2.high_key = key_high_set_2.execute(md.s2.bucket); }
-                    else if (md.s2.key == SAME) { md.s2.high_key = key_high_check_2.execute(md.s2.bucket); }
-                    if (md.s2.high_key == 1) {
-                        md.left[2:2] = 0;
-                        if (hdr.tuple_2.nulls[1:1] == 0) {
-                            count_add_2.execute(md.s2.bucket);
-                            sum_low_add_2.execute(md.s2.bucket);
-                            sum_high_add_2.execute(md.s2.bucket);
-                            md.s2.min_is = min_high_take_2.execute(md.s2.bucket);
-                            md.s2.max_is = max_high_take_2.execute(md.s2.bucket);
-                            if (md.s2.min_is == LESS) { min_low_set_2.execute(md.s2.bucket); }
-                            else if (md.s2.min_is == EQUAL) { min_low_take_2.execute(md.s2.bucket); }
-                            if (md.s2.max_is == LESS) { max_low_set_2.execute(md.s2.bucket); }
-                            else if (md.s2.max_is == EQUAL) { max_low_take_2.execute(md.s2.bucket); }
-                        }
-                    }
-                }
-                md.s3.high_key = 0;
-                if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls[0:0] == 0) {
-                    md.s3.low = hdr.tuple_3.value_low;
-                    md.s3.high = hdr.tuple_3.value_high ^ 0x80000000;
-                    md.s3.not_low = ~hdr.tuple_3.value_low;
-                    md.s3.not_high = hdr.tuple_3.value_high ^ 0x7FFFFFFF;
-                    md.s3.key = claim_3.execute(md.s3.bucket);
-                    if (md.s3.key == CLAIMED || md.s3.key == CLAIMED_ZERO) { md.s3.high_key = key_high_set_3.execute(md.s3.bucket); }
-                    else if (md.s3.key == SAME) { md.s3.high_key = key_high_check_3.execute(md.s3.bucket); }
-                    if (md.s3.high_key == 1) {
-                        md.left[3:3] = 0;
-                        if (hdr.tuple_3.nulls[1:1] == 0) {
-                            count_add_3.execute(md.s3.bucket);
-                            sum_low_add_3.execute(md.s3.bucket);
-                            sum_high_add_3.execute(md.s3.bucket);
-                            md.s3.min_is = min_high_take_3.execute(md.s3.bucket);
-                            md.s3.max_is = max_high_take_3.execute(md.s3.bucket);
-                            if (md.s3.min_is == LESS) { min_low_set_3.execute(md.s3.bucket); }
-                            else if (md.s3.min_is == EQUAL) { min_low_take_3.execute(md.s3.bucket); }
-                            if (md.s3.max_is == LESS) { max_low_set_3.execute(md.s3.bucket); }
-                            else if (md.s3.max_is == EQUAL) { max_low_take_3.execute(md.s3.bucket); }
-                        }
-                    }
-                }
-                if (md.window == FRESH) { md.left = keep_outcome.execute(md.cell); }
-                else if (md.window == REPEATED) { md.left = repeat_outcome.execute(md.cell); }
-                else { md.left = 0; }
-                if (md.left[0:0] == 0) { hdr.tuple_0.setInvalid(); }
-                if (md.left[1:1] == 0) { hdr.tuple_1.setInvalid(); }
-                if (md.left[2:2] == 0) { hdr.tuple_2.setInvalid(); }
-                if (md.left[3:3] == 0) { hdr.tuple_3.setInvalid(); }
+                if (md.s0.mine[0:0] == 1) { hdr.tuple_0.setInvalid(); }
+                if (md.s1.mine[0:0] == 1) { hdr.tuple_1.setInvalid(); }
+                if (md.s2.mine[0:0] == 1) { hdr.tuple_2.setInvalid(); }
+                if (md.s3.mine[0:0] == 1) { hdr.tuple_3.setInvalid(); }
                 leave.apply();
-            } else if (hdr.jumpgate.kind == KIND_READ_FIRST) {
-                md.s0.read = owner_occupied_0.execute(md.s0.bucket);
-                if (md.s0.read == 1) {
-                    hdr.first_0.setValid();
-                    hdr.first_0.key_high = key_high_read_0.execute(md.s0.bucket);
-                    hdr.first_0.count = count_read_0.execute(md.s0.bucket);
-                    hdr.first_0.sum_low = sum_low_first_0.execute(md.s0.bucket);
-                    hdr.first_0.sum_high = sum_high_first_0.execute(md.s0.bucket);
-                    hdr.first_0.min_high = min_high_read_0.execute(md.s0.bucket);
-                    hdr.first_0.min_low = min_low_read_0.execute(md.s0.bucket);
-                    hdr.first_0.max_high = max_high_read_0.execute(md.s0.bucket);
-                    hdr.first_0.max_low = max_low_read_0.execute(md.s0.bucket);
-                }
-                md.s1.read = owner_occupied_1.execute(md.s1.bucket);
-                if (md.s1.read == 1) {
-                    hdr.first_1.setValid();
-                    hdr.first_1.key_high = key_high_read_1.execute(md.s1.bucket);
-                    hdr.first_1.count = count_read_1.execute(md.s1.bucket);
-                    hdr.first_1.sum_low = sum_low_first_1.execute(md.s1.bucket);
-                    hdr.first_1.sum_high = sum_high_first_1.execute(md.s1.bucket);
-                    hdr.first_1.min_high = min_high_read_1.execute(md.s1.bucket);
-                    hdr.first_1.min_low = min_low_read_1.execute(md.s1.bucket);
-                    hdr.first_1.max_high = max_high_read_1.execute(md.s1.bucket);
-                    hdr.first_1.max_low = max_low_read_1.execute(md.s1.bucket);
-                }
-                md.s2.read = owner_occupied_2.execute(md.s2.bucket);
-                if (md.s2.read == 1) {
-                    hdr.first_2.setValid();
-                    hdr.first_2.key_high = key_high_read_2.execute(md.s2.bucket);
-                    hdr.first_2.count = count_read_2.execute(md.s2.bucket);
-                    hdr.first_2.sum_low = sum_low_first_2.execute(md.s2.bucket);
-                    hdr.first_2.sum_high = sum_high_first_2.execute(md.s2.bucket);
-                    hdr.first_2.min_high = min_high_read_2.execute(md.s2.bucket);
-                    hdr.first_2.min_low = min_low_read_2.execute(md.s2.bucket);
-                    hdr.first_2.max_high = max_high_read_2.execute(md.s2.bucket);
-                    hdr.first_2.max_low = max_low_read_2.execute(md.s2.bucket);
-                }
-                md.s3.read = owner_occupied_3.execute(md.s3.bucket);
-                if (md.s3.read == 1) {
-                    hdr.first_3.setValid();
-                    hdr.first_3.key_high = key_high_read_3.execute(md.s3.bucket);
-                    hdr.first_3.count = count_read_3.execute(md.s3.bucket);
-                    hdr.first_3.sum_low = sum_low_first_3.execute(md.s3.bucket);
-                    hdr.first_3.sum_high = sum_high_first_3.execute(md.s3.bucket);
-                    hdr.first_3.min_high = min_high_read_3.execute(md.s3.bucket);
-                    hdr.first_3.min_low = min_low_read_3.execute(md.s3.bucket);
-                    hdr.first_3.max_high = max_high_read_3.execute(md.s3.bucket);
-                    hdr.first_3.max_low = max_low_read_3.execute(md.s3.bucket);
-                }
-                reads.apply();
-            } else if (hdr.jumpgate.kind == KIND_READ_SECOND) {
-                // An ALU gives one word a pass, so the request says which slots READ_FIRST found occupied.
-                md.s0.read = hdr.jumpgate.present[0:0];
-                if (md.s0.read == 1) {
-                    hdr.second_0.setValid();
-                    hdr.second_0.key_low = owner_key_0.execute(md.s0.bucket);
-                    hdr.second_0.carries_low = sum_low_second_0.execute(md.s0.bucket);
-                    hdr.second_0.carries_high = sum_high_second_0.execute(md.s0.bucket);
-                }
-                md.s1.read = hdr.jumpgate.present[1:1];
-                if (md.s1.read == 1) {
-                    hdr.second_1.setValid();
-                    hdr.second_1.key_low = owner_key_1.execute(md.s1.bucket);
-                    hdr.second_1.carries_low = sum_low_second_1.execute(md.s1.bucket);
-                    hdr.second_1.carries_high = sum_high_second_1.execute(md.s1.bucket);
-                }
-                md.s2.read = hdr.jumpgate.present[2:2];
-                if (md.s2.read == 1) {
-                    hdr.second_2.setValid();
-                    hdr.second_2.key_low = owner_key_2.execute(md.s2.bucket);
-                    hdr.second_2.carries_low = sum_low_second_2.execute(md.s2.bucket);
-                    hdr.second_2.carries_high = sum_high_second_2.execute(md.s2.bucket);
-                }
-                md.s3.read = hdr.jumpgate.present[3:3];
-                if (md.s3.read == 1) {
-                    hdr.second_3.setValid();
-                    hdr.second_3.key_low = owner_key_3.execute(md.s3.bucket);
-                    hdr.second_3.carries_low = sum_low_second_3.execute(md.s3.bucket);
-                    hdr.second_3.carries_high = sum_high_second_3.execute(md.s3.bucket);
-                }
+            } else if (hdr.jumpgate.kind == KIND_READ_FIRST || hdr.jumpgate.kind == KIND_READ_SECOND) {
+                // An ALU gives one word a pass, so the second request says which slots the first found occupied.
                 reads.apply();
             } else if (hdr.jumpgate.kind == KIND_CLEAR) {
-                owner_clear_0.execute(md.s0.bucket);
-                count_clear_0.execute(md.s0.bucket);
-                sum_low_clear_0.execute(md.s0.bucket);
-                sum_high_clear_0.execute(md.s0.bucket);
-                min_high_clear_0.execute(md.s0.bucket);
-                min_low_clear_0.execute(md.s0.bucket);
-                max_high_clear_0.execute(md.s0.bucket);
-                max_low_clear_0.execute(md.s0.bucket);
-                owner_clear_1.execute(md.s1.bucket);
-                count_clear_1.execute(md.s1.bucket);
-                sum_low_clear_1.execute(md.s1.bucket);
-                sum_high_clear_1.execute(md.s1.bucket);
-                min_high_clear_1.execute(md.s1.bucket);
-                min_low_clear_1.execute(md.s1.bucket);
-                max_high_clear_1.execute(md.s1.bucket);
-                max_low_clear_1.execute(md.s1.bucket);
-                owner_clear_2.execute(md.s2.bucket);
-                count_clear_2.execute(md.s2.bucket);
-                sum_low_clear_2.execute(md.s2.bucket);
-                sum_high_clear_2.execute(md.s2.bucket);
-                min_high_clear_2.execute(md.s2.bucket);
-                min_low_clear_2.execute(md.s2.bucket);
-                max_high_clear_2.execute(md.s2.bucket);
-                max_low_clear_2.execute(md.s2.bucket);
-                owner_clear_3.execute(md.s3.bucket);
-                count_clear_3.execute(md.s3.bucket);
-                sum_low_clear_3.execute(md.s3.bucket);
-                sum_high_clear_3.execute(md.s3.bucket);
-                min_high_clear_3.execute(md.s3.bucket);
-                min_low_clear_3.execute(md.s3.bucket);
-                max_high_clear_3.execute(md.s3.bucket);
-                max_low_clear_3.execute(md.s3.bucket);
                 answer();
             } else if (md.routed == 1) {
                 forward(hdr.jumpgate.present, 0);
@@ -1198,6 +1769,22 @@ parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out in
         pkt.advance(PORT_METADATA_SIZE);
         md.to_sender = 0;
         md.window = 0;
+        md.s0.key = 0;
+        md.s0.mine = 0;
+        md.s0.min_is = 0;
+        md.s0.max_is = 0;
+        md.s1.key = 0;
+        md.s1.mine = 0;
+        md.s1.min_is = 0;
+        md.s1.max_is = 0;
+        md.s2.key = 0;
+        md.s2.mine = 0;
+        md.s2.min_is = 0;
+        md.s2.max_is = 0;
+        md.s3.key = 0;
+        md.s3.mine = 0;
+        md.s3.min_is = 0;
+        md.s3.max_is = 0;
         transition ethernet;
     }
     state ethernet {

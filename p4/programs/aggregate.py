@@ -2,8 +2,8 @@
 
 A tuple whose bucket belongs to another key, or whose key is NULL, stays in the packet; a NULL value only claims the
 bucket. Sums are exact: the value is biased by 2^63 and added as two 32-bit limbs, each with a count of its wraps, so
-up to 2^32 - 1 values of any size fit. A packet's outcome is remembered for as long as its number is in the flow's
-window: a repetition has the same fate and adds nothing (PROTOCOL.md).
+up to 2^32 - 1 values of any size fit. A bucket keeps its key, so a repetition within the flow's window has the fate of
+the first: tuples whose buckets are theirs were taken then, and nothing is added again (PROTOCOL.md).
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ class Aggregate:
         self.bucket_mask, self.window_mask = (1 << bucket_bits) - 1, (1 << window_bits) - 1
         self.slots: list[dict[int, Group]] = [{} for _ in range(slots)]
         self.window: dict[tuple[int, int], int] = {}
-        self.outcome: dict[tuple[int, int], int] = {}
 
     def process(self, flow: int, sequence: int, tuples: tuple[Tuple | None, ...]) -> Verdict:
         """One data packet; sequence numbers begin with 1."""
@@ -87,20 +86,21 @@ class Aggregate:
         highest = self.window.get(cell, 0)
         if sequence < highest:
             return Verdict((None,) * len(tuples))
-        if sequence > highest:
-            self.window[cell] = sequence
-            self.outcome[cell] = sum(1 << i for i, t in enumerate(tuples) if t is not None and not self._absorb(i, t))
-        left = self.outcome.get(cell, 0)
-        return Verdict(tuple(t if left >> i & 1 else None for i, t in enumerate(tuples)))
+        self.window[cell] = sequence
+        return Verdict(
+            tuple(None if t is None or self._absorb(i, t, sequence > highest) else t for i, t in enumerate(tuples))
+        )
 
-    def _absorb(self, slot: int, t: Tuple) -> bool:
+    def _absorb(self, slot: int, t: Tuple, is_new: bool) -> bool:
         if t.key is None:
             return False
         bucket = hash_key(0, t.key & BIAS * 2 - 1) & self.bucket_mask
-        group = self.slots[slot].setdefault(bucket, Group(t.key))
-        if group.key != t.key:
+        if is_new:
+            self.slots[slot].setdefault(bucket, Group(t.key))
+        group = self.slots[slot].get(bucket)
+        if group is None or group.key != t.key:
             return False
-        if t.value is not None:
+        if is_new and t.value is not None:
             group.add(t.value)
         return True
 

@@ -57,7 +57,7 @@ struct headers_t {
 struct slot_t {
     bit<8> run;     // the algorithm that processes the tuple, 0 if none does
     bit<8> pruned;
-    bit<1> empty_key;  // its key is what an empty entry holds, so it passes
+    bit<8> empty_key;  // its key is what an empty entry holds, so it passes
     bit<10> row_0;
     bit<32> lru_high; bit<32> lru_low;
 }
@@ -69,7 +69,6 @@ struct metadata_t {
     bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
     bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
@@ -96,8 +95,13 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
-    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
-    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
+    // The hash unit makes the cell's address in the stage of the register.
+    Hash<bit<14>>(HashAlgorithm_t.IDENTITY) cell_of;
+    action advance_now() {
+        bit<14> cell = cell_of.get({hdr.jumpgate.flow[5:0], hdr.jumpgate.sequence[7:0]});
+        md.window = advance_window.execute(cell);
+    }
+    table advance { actions = { advance_now; } const default_action = advance_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -422,6 +426,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<10> base,
                bit<10> mask) {
+        ig_tm_md.bypass_egress = 1;
         md.run = algorithm;
         md.threshold = threshold;
         md.side = side;
@@ -629,12 +634,10 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
-        ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                 hash_row_0_0.apply();
                 hash_row_0_1.apply();
@@ -647,14 +650,14 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.tuple_1.key_high == 0x80000000) { if (hdr.tuple_1.key_low == 0) { mark_empty_key_1.apply(); } }
             if (hdr.tuple_2.key_high == 0x80000000) { if (hdr.tuple_2.key_low == 0) { mark_empty_key_2.apply(); } }
             if (hdr.tuple_3.key_high == 0x80000000) { if (hdr.tuple_3.key_low == 0) { mark_empty_key_3.apply(); } }
-            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
-            rows_masked.apply();
-            rows_placed.apply();
+            if (hdr.jumpgate.kind == KIND_DATA) { advance.apply(); }
             // A NULL passes: what it compares to is the receiver's business.
             if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (md.window == FRESH && hdr.tuple_1.isValid() && hdr.tuple_1.nulls == 0) { admit_1.apply(); }
             if (md.window == FRESH && hdr.tuple_2.isValid() && hdr.tuple_2.nulls == 0) { admit_2.apply(); }
             if (md.window == FRESH && hdr.tuple_3.isValid() && hdr.tuple_3.nulls == 0) { admit_3.apply(); }
+            rows_masked.apply();
+            rows_placed.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                     if (md.s0.run == RUN_DISTINCT_LRU && md.s0.empty_key == 0) { md.s0.lru_high = lru_high_0_0_swap.execute(md.s0.row_0); }
                     if (md.s1.run == RUN_DISTINCT_LRU && md.s1.empty_key == 0) { md.s1.lru_high = lru_high_0_1_swap.execute(md.s1.row_0); }

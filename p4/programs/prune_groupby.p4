@@ -65,7 +65,6 @@ struct metadata_t {
     bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
     bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
@@ -89,8 +88,13 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
-    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
-    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
+    // The hash unit makes the cell's address in the stage of the register.
+    Hash<bit<14>>(HashAlgorithm_t.IDENTITY) cell_of;
+    action advance_now() {
+        bit<14> cell = cell_of.get({hdr.jumpgate.flow[5:0], hdr.jumpgate.sequence[7:0]});
+        md.window = advance_window.execute(cell);
+    }
+    table advance { actions = { advance_now; } const default_action = advance_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -167,6 +171,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<12> base,
                bit<12> mask) {
+        ig_tm_md.bypass_egress = 1;
         md.run = algorithm;
         md.threshold = threshold;
         md.side = side;
@@ -365,22 +370,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
-        ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                 hash_row_0_0.apply();
             } else {
                 rows_given.apply();
             }
-            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
-            rows_masked.apply();
-            rows_placed.apply();
+            if (hdr.jumpgate.kind == KIND_DATA) { advance.apply(); }
             // A NULL passes: what it compares to is the receiver's business.
             if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
+            rows_masked.apply();
+            rows_placed.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                 if (md.s0.run == RUN_GROUPBY) {
                     if (hdr.tuple_0.key_low != 0x80000000) {

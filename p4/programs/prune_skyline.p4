@@ -57,8 +57,8 @@ struct headers_t {
 struct slot_t {
     bit<8> run;     // the algorithm that processes the tuple, 0 if none does
     bit<8> pruned;
-    bit<32> sky_h; bit<32> sky_x; bit<32> sky_y; bit<1> sky_own; bit<8> sky_order; bit<1> sky_in_x; bit<1> sky_in_y;
-    bit<16> sky_lead_x; bit<16> sky_lead_y; bit<32> sky_log_x; bit<32> sky_log_y; bit<32> sky_shift_x; bit<32> sky_shift_y;
+    bit<32> sky_h; bit<32> sky_x; bit<32> sky_y; bit<8> sky_own; bit<8> sky_order; bit<8> sky_in_x; bit<8> sky_in_y;
+    bit<32> sky_lead_x; bit<32> sky_lead_y; bit<32> sky_log_x; bit<32> sky_log_y; bit<32> sky_shift_x; bit<32> sky_shift_y;
 }
 struct metadata_t {
     bit<1> to_sender;
@@ -68,7 +68,6 @@ struct metadata_t {
     bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
     bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
@@ -92,8 +91,13 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
-    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
-    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
+    // The hash unit makes the cell's address in the stage of the register.
+    Hash<bit<14>>(HashAlgorithm_t.IDENTITY) cell_of;
+    action advance_now() {
+        bit<14> cell = cell_of.get({hdr.jumpgate.flow[5:0], hdr.jumpgate.sequence[7:0]});
+        md.window = advance_window.execute(cell);
+    }
+    table advance { actions = { advance_now; } const default_action = advance_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -170,6 +174,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<4> base,
                bit<4> mask) {
+        ig_tm_md.bypass_egress = 1;
         md.run = algorithm;
         md.threshold = threshold;
         md.side = side;
@@ -189,23 +194,23 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     action admit_0_now() { md.s0.run = md.run; }
     table admit_0 { actions = { admit_0_now; } const default_action = admit_0_now(); size = 1; }
     // The 16 leading bits, found by the first bit set, are looked up; the others only shift the logarithm.
-    action sky_lead_x_0_0() { md.s0.sky_lead_x = hdr.tuple_0.a[15:0]; md.s0.sky_shift_x = 0; }
-    action sky_lead_x_1_0() { md.s0.sky_lead_x = hdr.tuple_0.a[16:1]; md.s0.sky_shift_x = 67108864; }
-    action sky_lead_x_2_0() { md.s0.sky_lead_x = hdr.tuple_0.a[17:2]; md.s0.sky_shift_x = 134217728; }
-    action sky_lead_x_3_0() { md.s0.sky_lead_x = hdr.tuple_0.a[18:3]; md.s0.sky_shift_x = 201326592; }
-    action sky_lead_x_4_0() { md.s0.sky_lead_x = hdr.tuple_0.a[19:4]; md.s0.sky_shift_x = 268435456; }
-    action sky_lead_x_5_0() { md.s0.sky_lead_x = hdr.tuple_0.a[20:5]; md.s0.sky_shift_x = 335544320; }
-    action sky_lead_x_6_0() { md.s0.sky_lead_x = hdr.tuple_0.a[21:6]; md.s0.sky_shift_x = 402653184; }
-    action sky_lead_x_7_0() { md.s0.sky_lead_x = hdr.tuple_0.a[22:7]; md.s0.sky_shift_x = 469762048; }
-    action sky_lead_x_8_0() { md.s0.sky_lead_x = hdr.tuple_0.a[23:8]; md.s0.sky_shift_x = 536870912; }
-    action sky_lead_x_9_0() { md.s0.sky_lead_x = hdr.tuple_0.a[24:9]; md.s0.sky_shift_x = 603979776; }
-    action sky_lead_x_10_0() { md.s0.sky_lead_x = hdr.tuple_0.a[25:10]; md.s0.sky_shift_x = 671088640; }
-    action sky_lead_x_11_0() { md.s0.sky_lead_x = hdr.tuple_0.a[26:11]; md.s0.sky_shift_x = 738197504; }
-    action sky_lead_x_12_0() { md.s0.sky_lead_x = hdr.tuple_0.a[27:12]; md.s0.sky_shift_x = 805306368; }
-    action sky_lead_x_13_0() { md.s0.sky_lead_x = hdr.tuple_0.a[28:13]; md.s0.sky_shift_x = 872415232; }
-    action sky_lead_x_14_0() { md.s0.sky_lead_x = hdr.tuple_0.a[29:14]; md.s0.sky_shift_x = 939524096; }
-    action sky_lead_x_15_0() { md.s0.sky_lead_x = hdr.tuple_0.a[30:15]; md.s0.sky_shift_x = 1006632960; }
-    action sky_lead_x_16_0() { md.s0.sky_lead_x = hdr.tuple_0.a[31:16]; md.s0.sky_shift_x = 1073741824; }
+    action sky_lead_x_0_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 0; md.s0.sky_shift_x = 0; }
+    action sky_lead_x_1_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 1; md.s0.sky_shift_x = 67108864; }
+    action sky_lead_x_2_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 2; md.s0.sky_shift_x = 134217728; }
+    action sky_lead_x_3_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 3; md.s0.sky_shift_x = 201326592; }
+    action sky_lead_x_4_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 4; md.s0.sky_shift_x = 268435456; }
+    action sky_lead_x_5_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 5; md.s0.sky_shift_x = 335544320; }
+    action sky_lead_x_6_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 6; md.s0.sky_shift_x = 402653184; }
+    action sky_lead_x_7_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 7; md.s0.sky_shift_x = 469762048; }
+    action sky_lead_x_8_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 8; md.s0.sky_shift_x = 536870912; }
+    action sky_lead_x_9_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 9; md.s0.sky_shift_x = 603979776; }
+    action sky_lead_x_10_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 10; md.s0.sky_shift_x = 671088640; }
+    action sky_lead_x_11_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 11; md.s0.sky_shift_x = 738197504; }
+    action sky_lead_x_12_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 12; md.s0.sky_shift_x = 805306368; }
+    action sky_lead_x_13_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 13; md.s0.sky_shift_x = 872415232; }
+    action sky_lead_x_14_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 14; md.s0.sky_shift_x = 939524096; }
+    action sky_lead_x_15_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 15; md.s0.sky_shift_x = 1006632960; }
+    action sky_lead_x_16_0() { md.s0.sky_lead_x = hdr.tuple_0.a >> 16; md.s0.sky_shift_x = 1073741824; }
     table sky_leading_x_0 {
         key = { hdr.tuple_0.a: ternary; }
         actions = { sky_lead_x_0_0; sky_lead_x_1_0; sky_lead_x_2_0; sky_lead_x_3_0; sky_lead_x_4_0; sky_lead_x_5_0; sky_lead_x_6_0; sky_lead_x_7_0; sky_lead_x_8_0; sky_lead_x_9_0; sky_lead_x_10_0; sky_lead_x_11_0; sky_lead_x_12_0; sky_lead_x_13_0; sky_lead_x_14_0; sky_lead_x_15_0; sky_lead_x_16_0;  }
@@ -232,28 +237,28 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action sky_log_x_0(bit<32> logarithm) { md.s0.sky_log_x = md.s0.sky_shift_x + logarithm; }
     table sky_logs_x_0 {
-        key = { md.s0.sky_lead_x: exact; }
+        key = { md.s0.sky_lead_x[15:0]: exact @name("md.s0.sky_lead_x"); }
         actions = { sky_log_x_0; }
         size = 65536;
     }
     // The 16 leading bits, found by the first bit set, are looked up; the others only shift the logarithm.
-    action sky_lead_y_0_0() { md.s0.sky_lead_y = hdr.tuple_0.b[15:0]; md.s0.sky_shift_y = 0; }
-    action sky_lead_y_1_0() { md.s0.sky_lead_y = hdr.tuple_0.b[16:1]; md.s0.sky_shift_y = 67108864; }
-    action sky_lead_y_2_0() { md.s0.sky_lead_y = hdr.tuple_0.b[17:2]; md.s0.sky_shift_y = 134217728; }
-    action sky_lead_y_3_0() { md.s0.sky_lead_y = hdr.tuple_0.b[18:3]; md.s0.sky_shift_y = 201326592; }
-    action sky_lead_y_4_0() { md.s0.sky_lead_y = hdr.tuple_0.b[19:4]; md.s0.sky_shift_y = 268435456; }
-    action sky_lead_y_5_0() { md.s0.sky_lead_y = hdr.tuple_0.b[20:5]; md.s0.sky_shift_y = 335544320; }
-    action sky_lead_y_6_0() { md.s0.sky_lead_y = hdr.tuple_0.b[21:6]; md.s0.sky_shift_y = 402653184; }
-    action sky_lead_y_7_0() { md.s0.sky_lead_y = hdr.tuple_0.b[22:7]; md.s0.sky_shift_y = 469762048; }
-    action sky_lead_y_8_0() { md.s0.sky_lead_y = hdr.tuple_0.b[23:8]; md.s0.sky_shift_y = 536870912; }
-    action sky_lead_y_9_0() { md.s0.sky_lead_y = hdr.tuple_0.b[24:9]; md.s0.sky_shift_y = 603979776; }
-    action sky_lead_y_10_0() { md.s0.sky_lead_y = hdr.tuple_0.b[25:10]; md.s0.sky_shift_y = 671088640; }
-    action sky_lead_y_11_0() { md.s0.sky_lead_y = hdr.tuple_0.b[26:11]; md.s0.sky_shift_y = 738197504; }
-    action sky_lead_y_12_0() { md.s0.sky_lead_y = hdr.tuple_0.b[27:12]; md.s0.sky_shift_y = 805306368; }
-    action sky_lead_y_13_0() { md.s0.sky_lead_y = hdr.tuple_0.b[28:13]; md.s0.sky_shift_y = 872415232; }
-    action sky_lead_y_14_0() { md.s0.sky_lead_y = hdr.tuple_0.b[29:14]; md.s0.sky_shift_y = 939524096; }
-    action sky_lead_y_15_0() { md.s0.sky_lead_y = hdr.tuple_0.b[30:15]; md.s0.sky_shift_y = 1006632960; }
-    action sky_lead_y_16_0() { md.s0.sky_lead_y = hdr.tuple_0.b[31:16]; md.s0.sky_shift_y = 1073741824; }
+    action sky_lead_y_0_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 0; md.s0.sky_shift_y = 0; }
+    action sky_lead_y_1_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 1; md.s0.sky_shift_y = 67108864; }
+    action sky_lead_y_2_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 2; md.s0.sky_shift_y = 134217728; }
+    action sky_lead_y_3_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 3; md.s0.sky_shift_y = 201326592; }
+    action sky_lead_y_4_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 4; md.s0.sky_shift_y = 268435456; }
+    action sky_lead_y_5_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 5; md.s0.sky_shift_y = 335544320; }
+    action sky_lead_y_6_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 6; md.s0.sky_shift_y = 402653184; }
+    action sky_lead_y_7_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 7; md.s0.sky_shift_y = 469762048; }
+    action sky_lead_y_8_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 8; md.s0.sky_shift_y = 536870912; }
+    action sky_lead_y_9_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 9; md.s0.sky_shift_y = 603979776; }
+    action sky_lead_y_10_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 10; md.s0.sky_shift_y = 671088640; }
+    action sky_lead_y_11_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 11; md.s0.sky_shift_y = 738197504; }
+    action sky_lead_y_12_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 12; md.s0.sky_shift_y = 805306368; }
+    action sky_lead_y_13_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 13; md.s0.sky_shift_y = 872415232; }
+    action sky_lead_y_14_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 14; md.s0.sky_shift_y = 939524096; }
+    action sky_lead_y_15_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 15; md.s0.sky_shift_y = 1006632960; }
+    action sky_lead_y_16_0() { md.s0.sky_lead_y = hdr.tuple_0.b >> 16; md.s0.sky_shift_y = 1073741824; }
     table sky_leading_y_0 {
         key = { hdr.tuple_0.b: ternary; }
         actions = { sky_lead_y_0_0; sky_lead_y_1_0; sky_lead_y_2_0; sky_lead_y_3_0; sky_lead_y_4_0; sky_lead_y_5_0; sky_lead_y_6_0; sky_lead_y_7_0; sky_lead_y_8_0; sky_lead_y_9_0; sky_lead_y_10_0; sky_lead_y_11_0; sky_lead_y_12_0; sky_lead_y_13_0; sky_lead_y_14_0; sky_lead_y_15_0; sky_lead_y_16_0;  }
@@ -280,7 +285,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action sky_log_y_0(bit<32> logarithm) { md.s0.sky_log_y = md.s0.sky_shift_y + logarithm; }
     table sky_logs_y_0 {
-        key = { md.s0.sky_lead_y: exact; }
+        key = { md.s0.sky_lead_y[15:0]: exact @name("md.s0.sky_lead_y"); }
         actions = { sky_log_y_0; }
         size = 65536;
     }
@@ -320,15 +325,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // A copy compares: is the smaller score's coordinate within the greater score's?
     Register<bit<32>, bit<4>>(16, 0) sky_box_x_0_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_0_0) sky_cover_x_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_0_0) sky_cover_x_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value <= md.s0.sky_x) { rv = 1; }
             value = md.s0.sky_x;
         }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_0_0) sky_within_x_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_0_0) sky_within_x_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (md.s0.sky_x <= value) { rv = 1; }
         }
@@ -346,15 +351,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // A copy compares: is the smaller score's coordinate within the greater score's?
     Register<bit<32>, bit<4>>(16, 0) sky_box_y_0_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_0_0) sky_cover_y_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_0_0) sky_cover_y_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value <= md.s0.sky_y) { rv = 1; }
             value = md.s0.sky_y;
         }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_0_0) sky_within_y_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_0_0) sky_within_y_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (md.s0.sky_y <= value) { rv = 1; }
         }
@@ -394,15 +399,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // A copy compares: is the smaller score's coordinate within the greater score's?
     Register<bit<32>, bit<4>>(16, 0) sky_box_x_1_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_1_0) sky_cover_x_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_1_0) sky_cover_x_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value <= md.s0.sky_x) { rv = 1; }
             value = md.s0.sky_x;
         }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_x_1_0) sky_within_x_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_x_1_0) sky_within_x_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (md.s0.sky_x <= value) { rv = 1; }
         }
@@ -420,15 +425,15 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // A copy compares: is the smaller score's coordinate within the greater score's?
     Register<bit<32>, bit<4>>(16, 0) sky_box_y_1_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_1_0) sky_cover_y_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_1_0) sky_cover_y_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value <= md.s0.sky_y) { rv = 1; }
             value = md.s0.sky_y;
         }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(sky_box_y_1_0) sky_within_y_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(sky_box_y_1_0) sky_within_y_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (md.s0.sky_y <= value) { rv = 1; }
         }
@@ -439,13 +444,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
-        ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            locate_cell.apply();
-            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
+            if (hdr.jumpgate.kind == KIND_DATA) { advance.apply(); }
             // A NULL passes: what it compares to is the receiver's business.
             if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
             if (hdr.jumpgate.kind == KIND_DATA) {

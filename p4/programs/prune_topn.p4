@@ -56,11 +56,11 @@ struct slot_t {
     bit<8> pruned;
     bit<12> row_random;
     bit<32> rand_carried;
-    bit<1> det_early; bit<32> det_least; bit<32> det_above;
-    bit<32> det_t0; bit<32> det_short0; bit<1> det_full0;
-    bit<32> det_t1; bit<32> det_short1; bit<1> det_full1;
-    bit<32> det_t2; bit<32> det_short2; bit<1> det_full2;
-    bit<32> det_t3; bit<32> det_short3; bit<1> det_full3;
+    bit<8> det_early; bit<32> det_least; bit<32> det_above;
+    bit<32> det_t0; bit<32> det_short0; bit<8> det_full0;
+    bit<32> det_t1; bit<32> det_short1; bit<8> det_full1;
+    bit<32> det_t2; bit<32> det_short2; bit<8> det_full2;
+    bit<32> det_t3; bit<32> det_short3; bit<8> det_full3;
 }
 struct metadata_t {
     bit<1> to_sender;
@@ -70,7 +70,6 @@ struct metadata_t {
     bit<16> to_udp_port;
     bit<8> window;
     bit<8> run;
-    bit<14> cell;
     bit<32> threshold;
     bit<1> side;       // join: which input the flow is
     bit<1> adds;       // the flow's keys go into the structure, instead of being looked up
@@ -94,8 +93,13 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
             if (hdr.jumpgate.sequence > value) { value = hdr.jumpgate.sequence; }
         }
     };
-    action locate_cell_now() { md.cell = hdr.jumpgate.flow[5:0] ++ hdr.jumpgate.sequence[7:0]; }
-    table locate_cell { actions = { locate_cell_now; } const default_action = locate_cell_now(); size = 1; }
+    // The hash unit makes the cell's address in the stage of the register.
+    Hash<bit<14>>(HashAlgorithm_t.IDENTITY) cell_of;
+    action advance_now() {
+        bit<14> cell = cell_of.get({hdr.jumpgate.flow[5:0], hdr.jumpgate.sequence[7:0]});
+        md.window = advance_window.execute(cell);
+    }
+    table advance { actions = { advance_now; } const default_action = advance_now(); size = 1; }
     action refuse() { ig_dprsr_md.drop_ctl = 1; }
     // Where the flow's packets go on: to the receiver, and its acknowledgements to the sender.
     action send(bit<9> port, bit<48> mac, bit<32> address, bit<16> udp_port) {
@@ -172,6 +176,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
     }
     action run(bit<8> algorithm, bit<32> threshold, bit<1> side, bit<1> adds, bit<1> absorbs, bit<12> base,
                bit<12> mask) {
+        ig_tm_md.bypass_egress = 1;
         md.run = algorithm;
         md.threshold = threshold;
         md.side = side;
@@ -234,8 +239,8 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<4>>(16, 0) det_seen_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_seen_0) det_count_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_seen_0) det_count_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value < md.threshold) { value = value + 1; rv = 1; }
         }
@@ -255,11 +260,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0xFFFFFFFF; }
     };
     Register<bit<32>, bit<4>>(16, 0) det_above_0_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_0_0) det_add_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_0_0) det_add_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_0_0) det_check_0_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_0_0) det_check_0_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
@@ -268,11 +273,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<4>>(16, 0) det_above_1_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_1_0) det_add_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_1_0) det_add_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_1_0) det_check_1_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_1_0) det_check_1_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
@@ -281,11 +286,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<4>>(16, 0) det_above_2_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_2_0) det_add_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_2_0) det_add_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_2_0) det_check_2_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_2_0) det_check_2_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
@@ -294,11 +299,11 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = 0; }
     };
     Register<bit<32>, bit<4>>(16, 0) det_above_3_0;
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_3_0) det_add_3_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) { rv = 0; value = value |+| 1; }
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_3_0) det_add_3_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) { rv = 0; value = value |+| 1; }
     };
-    RegisterAction<bit<32>, bit<4>, bit<1>>(det_above_3_0) det_check_3_0 = {
-        void apply(inout bit<32> value, out bit<1> rv) {
+    RegisterAction<bit<32>, bit<4>, bit<8>>(det_above_3_0) det_check_3_0 = {
+        void apply(inout bit<32> value, out bit<8> rv) {
             rv = 0;
             if (value >= md.threshold) { rv = 1; }
         }
@@ -337,22 +342,20 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
 
     // Branches that follow each other do not overlap in the stages, so those that every packet takes hold one table each.
     apply {
-        ig_tm_md.bypass_egress = 1;
         if (!hdr.jumpgate.isValid()) {
             refuse();
         } else if (flow.apply().hit) {
             route.apply();
-            locate_cell.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                 draw_row_0.apply();
             } else {
                 rows_given.apply();
             }
-            if (hdr.jumpgate.kind == KIND_DATA) { md.window = advance_window.execute(md.cell); }
-            rows_masked.apply();
-            rows_placed.apply();
+            if (hdr.jumpgate.kind == KIND_DATA) { advance.apply(); }
             // A NULL passes: what it compares to is the receiver's business.
             if (md.window == FRESH && hdr.tuple_0.isValid() && hdr.tuple_0.nulls == 0) { admit_0.apply(); }
+            rows_masked.apply();
+            rows_placed.apply();
             if (hdr.jumpgate.kind == KIND_DATA) {
                 if (md.s0.run == RUN_TOPN_RAND) {
                     md.s0.rand_carried = rand_keep_0_0.execute(md.s0.row_random);

@@ -114,12 +114,8 @@ PROGRAMS: dict[str, AggregateSizes | PruneSizes] = {
     "prune_groupby": PruneSizes(("groupby",), groupby_columns=6),
     "prune_join": PruneSizes(("join_bf",), bloom_bits=22),
     "prune_skyline": PruneSizes(("skyline",), skyline_points=2),
-    "prune": PruneSizes(("filter", "distinct_lru", "topn_rand", "groupby", "join_rbf", "having")),
+    "prune": PruneSizes(("filter", "having", "distinct_lru", "topn_rand", "groupby", "join_rbf")),
 }
-
-
-#: those whose model fits a Tofino 1; the others are for the software switch
-ON_TOFINO = tuple(name for name in PROGRAMS if name != "aggregate")
 
 
 @dataclass(frozen=True)
@@ -130,19 +126,18 @@ class Entry:
     action: str
 
 
-def _fates(slots: int, is_aggregate: bool, tuple_bytes: int) -> list[Entry]:
-    """Table `leave`: what becomes of DATA, for each set of tuples that came and of those that are left.
+def _fates(slots: int, tuple_bytes: int, absorbing: bool) -> list[Entry]:
+    """Table `leave`: what becomes of DATA, for each set of tuples that came and of those that are taken out.
 
-    Aggregate's key ends with the set that is left; prune's with `absorbs` and for each slot whether it was pruned.
+    Its key: `routed`, the tuples that came, `absorbs` where flows may be insert-only, for each slot whether it goes.
     """
     out = []
     for routed, present in itertools.product(range(2), range(1 << slots)):
-        for gone, absorbs in itertools.product(range(1 << slots), range(1 if is_aggregate else 2)):
+        for gone, absorbs in itertools.product(range(1 << slots), range(2 if absorbing else 1)):
             if gone & ~present:
                 continue
             left = present & ~gone
-            key = [routed, present, left] if is_aggregate else [routed, present, absorbs]
-            key += [] if is_aggregate else [gone >> i & 1 for i in range(slots)]
+            key = [routed, present, *([absorbs] if absorbing else []), *(gone >> i & 1 for i in range(slots))]
             if absorbs or not left:
                 action = f"acknowledge({_shorter(tuple_bytes * present.bit_count())})"
             elif routed:
@@ -176,7 +171,10 @@ def render(sizes: AggregateSizes | PruneSizes) -> str:
     context = asdict(sizes)
     context["zeroed"] = []
     if is_aggregate:
+        slots = range(sizes.slots)
         context["answers"] = _answers(sizes.slots)
+        context["keys"] = " ".join(f"md.s{i}.mine[0:0]: exact;" for i in slots)
+        context["zeroed"] = [f"md.s{i}.{name}" for i in slots for name in ("key", "mine", "min_is", "max_is")]
     if isinstance(sizes, PruneSizes):
         pruned = (f"md.s{i}.pruned[1:1]: exact;" for i in range(sizes.slots))
         has_empty_key = bool({"distinct_lru", "distinct_fifo"} & set(sizes.algorithms))
@@ -197,7 +195,7 @@ def render(sizes: AggregateSizes | PruneSizes) -> str:
         .get_template("aggregate.p4.j2" if is_aggregate else "prune.p4.j2")
         .render(
             fields=row,
-            fates=_fates(sizes.slots, is_aggregate, sum(field.bits for field in row) // 8),
+            fates=_fates(sizes.slots, sum(field.bits for field in row) // 8, not is_aggregate),
             udp_port=UDP_PORT,
             **context,
         )

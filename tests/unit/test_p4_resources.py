@@ -14,7 +14,7 @@ from jumpgate.p4.compiler.allocation.phv import Containers
 from jumpgate.p4.compiler.allocation.placement import place
 from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.profile import load_profile
-from jumpgate.p4.programs.render import ON_TOFINO, PROGRAMS, PruneSizes, render
+from jumpgate.p4.programs.render import PROGRAMS, PruneSizes, render
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"
 
@@ -34,7 +34,7 @@ def test_programs_that_fit_no_hardware_are_compiled_when_asked() -> None:
     assert made.cpp and not made.resources.problems
 
 
-@pytest.mark.parametrize("name", ON_TOFINO)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_report_is_consistent(name: str) -> None:
     made = report(render(PROGRAMS[name]), "x.p4")
     data = made.to_dict()
@@ -181,9 +181,3 @@ def test_the_tables_of_the_skyline() -> None:
 def test_an_unknown_profile_is_named() -> None:
     with pytest.raises(ConfigError, match="no hardware profile 'tofino9'; there are none, tofino1, tofino2"):
         compile_source("", "x.p4", profile="tofino9")
-
-
-def test_what_fits_no_tofino_says_so() -> None:
-    left = {name: report(render(PROGRAMS[name]), "x.p4").problems for name in set(PROGRAMS) - set(ON_TOFINO)}
-    assert {name: len(problems) for name, problems in left.items()} == {"aggregate": 1}
-    assert "needs 17 stages, a Tofino 1 has 12" in left["aggregate"][0][1]

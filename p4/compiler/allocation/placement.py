@@ -1,4 +1,5 @@
-"""Units → stages: list scheduling along the longest chain, within what a stage has.
+"""Units → stages: list scheduling in the order of the program, within what a stage has. A Tofino's own compiler was
+seen to follow that order so far that a program's longest branch should come first.
 
 All accesses to a register, and all applications of a table, are one place: they lie in one stage. A place goes into
 the first stage that its edges allow and that has room. Two registers that must each come before the other cannot be
@@ -26,7 +27,6 @@ class Place:
     number: int
     units: list[Unit]
     needs: dict[int, int] = field(default_factory=dict)
-    height: int = 0  # stages of the longest chain that starts here
 
     @property
     def names(self) -> str:
@@ -122,12 +122,6 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
     order = ordered_places(program, diagnostics)
     if order is None:
         return []
-    followers: dict[int, list[tuple[Place, int]]] = {}
-    for p in order:
-        for need, distance in p.needs.items():
-            followers.setdefault(need, []).append((p, distance))
-    for p in reversed(order):
-        p.height = max((f.height + distance for f, distance in followers.get(p.number, ())), default=0)
     stages: list[Stage] = []
     at: dict[int, int] = {}
     waiting = list(order)
@@ -137,7 +131,7 @@ def place(program: ir.Program, profile: Profile, diagnostics: Diagnostics) -> li
         moved = True
         while moved:
             moved = False
-            for p in sorted(waiting, key=lambda p: (-p.height, p.number)):
+            for p in sorted(waiting, key=lambda p: p.number):
                 if any(n not in at or at[n] + d > number for n, d in p.needs.items()):
                     continue
                 over = _over(here, p, program, profile)

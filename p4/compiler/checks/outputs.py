@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.frontend.source import Diagnostics
 from jumpgate.p4.compiler.profile import Profile
-from jumpgate.p4.compiler.walk import walk
+from jumpgate.p4.compiler.walk import gets, walk
 
 Path = tuple[tuple[int, bool], ...]
 PREDICATE_BITS = 4
@@ -40,8 +40,11 @@ def check_outputs(program: ir.Program, profile: Profile, diagnostics: Diagnostic
 
 def _once(access: ir.Execute, diagnostics: Diagnostics) -> None:
     before: dict[ir.Slot, list[Path]] = {}
+    last: tuple[Path, ir.Slot] | None = None
     for path, s in _assignments(access.body, ()):
-        if s.slot not in (*access.values, access.output):
+        overwrites = last == (path, s.slot) and s.slot not in gets(s.value)  # the one just before has no effect
+        last = path, s.slot
+        if overwrites or s.slot not in (*access.values, access.output):
             continue
         paths = before.setdefault(s.slot, [])
         if any(_meet(path, other) for other in paths):

@@ -63,7 +63,7 @@ class Vendor:
                     elif operations(value) > 1 and not is_linear(value):
                         self._spans(s.position, "the result of another operation")
                     values = _without(values, s.slot)
-                    if s.slot not in gets(value) and not isinstance(value, ir.Random):
+                    if s.slot not in gets(value) and not (isinstance(value, ir.Random) or _is_call(value)):
                         values = {**values, s.slot: value}
                 case ir.If():
                     if gateway_operations(s.condition) or gateway_operations(_read(s.condition, values)):
@@ -108,7 +108,7 @@ class Vendor:
     def _action(self, table: ir.Table, action: ir.TableAction) -> None:
         values: Values = {}
         hashed = 0
-        for s in walk(action.body):
+        for s in walk(action.body, registers=False):
             if (
                 isinstance(s, ir.Execute)
                 and action.parameters
@@ -140,8 +140,10 @@ class Vendor:
     # ---- conditions and indices ----
 
     def gateway(self, s: ir.If) -> None:
-        bits = sum(_compared(s.condition).values())
-        if bits > self.gateway_bits and not self.limits["splits_conditions"]:
+        compared = _compared(s.condition)
+        bits = sum(compared.values())
+        fields = any(isinstance(e, ir.Binary) for e in compared)  # conditions over constants alone are taken apart
+        if bits > self.gateway_bits and fields and not self.limits["splits_conditions"]:
             self.diagnostics.error(
                 s.position,
                 f"the condition compares {bits} bits, a gateway of a {self.title} {self.gateway_bits}: nest ifs",
@@ -154,6 +156,11 @@ class Vendor:
                 s.position, f"the index of register '{self.program.registers[s.register].name}' is too complex: "
                 "compute it in a field, by a table without keys",
             )  # fmt: skip
+
+
+def _is_call(e: ir.Expr) -> bool:
+    """Its result is not read through."""
+    return isinstance(e, ir.Binary) and e.op in ("min", "max")
 
 
 def _read(e: ir.Expr, values: Values) -> ir.Expr:

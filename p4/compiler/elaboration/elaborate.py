@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.externs import Externs
 from jumpgate.p4.compiler.elaboration.names import (
+    Broken,
     Closure,
     Composite,
     EnumType,
@@ -16,12 +17,15 @@ from jumpgate.p4.compiler.elaboration.names import (
     Packet,
     Scope,
     Value,
+    in_order,
 )
 from jumpgate.p4.compiler.elaboration.parsers import Parsers
 from jumpgate.p4.compiler.frontend import ast
-from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 from jumpgate.p4.compiler.walk import walk
 
+PIPES = ("pipe0", "pipe1", "pipe2", "pipe3")
+BLOCKS = ("ingress_parser", "ingress", "ingress_deparser", "egress_parser", "egress", "egress_deparser")
 INITIAL = {("ingress_intrinsic_metadata_for_tm_t", "ucast_egress_port"): 0x1FF}
 
 
@@ -49,7 +53,7 @@ class Elaborate(Parsers, Externs):
                 else:
                     self.declare(node, root)
             except Mistake as mistake:
-                self.diagnostics.add(mistake)
+                self._broken(node, root, mistake)
         if main is None and self.diagnostics.found:
             return
         try:
@@ -58,6 +62,10 @@ class Elaborate(Parsers, Externs):
             self.diagnostics.add(mistake)
 
     # ---- declarations ----
+
+    def _broken(self, node: ast.Declaration, scope: Scope, mistake: Mistake) -> None:
+        self.diagnostics.add(mistake)
+        scope.values.setdefault(node.name, Broken())
 
     def declare(self, node: ast.Declaration, scope: Scope) -> None:
         match node:
@@ -74,7 +82,7 @@ class Elaborate(Parsers, Externs):
             case ast.Instance() if isinstance(scope.value(node.type.name), Closure):
                 found = scope.value(node.type.name)
                 assert isinstance(found, Closure)
-                scope.add(node.name, Closure(found.node, found.scope, node.name), node.position)
+                scope.add(node.name, self.made(found, node.arguments, scope, node.name, node.position), node.position)
             case ast.Instance():
                 scope.add(node.name, self.instance(node, scope), node.position)
             case ast.Action() | ast.Table() | ast.Control() | ast.Parser():
@@ -107,6 +115,26 @@ class Elaborate(Parsers, Externs):
 
     # ---- controls ----
 
+    def made(
+        self, closure: Closure, arguments: Sequence[ast.Expression], scope: Scope, name: str, position: Position
+    ) -> Closure:
+        """An instance of a parser or control: what it is given stands for its constructor's parameters."""
+        node = closure.node
+        given = node.given if isinstance(node, ast.Parser | ast.Control) else ()
+        values = in_order(arguments, [p.name for p in given], position)
+        if len(values) != len(given):
+            raise Mistake(position, f"{node.name} is made with {len(given)} values, {len(values)} given")
+        inner = closure.scope.inner()
+        for parameter, argument in zip(given, values, strict=True):
+            value = self.expression(argument, scope)
+            if not isinstance(value, Instance):
+                kind = self.bits(self.type(parameter.type, inner), parameter.position)
+                value = self.convert(self.plain(value, argument.position), kind, argument.position)
+                if not isinstance(value, ir.Const):
+                    raise Mistake(argument.position, f"'{parameter.name}' must be known when the program is compiled")
+            inner.values[parameter.name] = value
+        return Closure(node, inner, name)
+
     def block(self, closure: Closure, arguments: Sequence[Value], prefix: str) -> None:
         """A control with its parameters bound: locals, then the body."""
         node = closure.node
@@ -118,7 +146,7 @@ class Elaborate(Parsers, Externs):
             try:
                 self.declare(local, scope)
             except Mistake as mistake:
-                self.diagnostics.add(mistake)
+                self._broken(local, scope, mistake)
         self.scoped(lambda: self.body(node.body.body, scope.inner()), None, node.position)
 
     def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
@@ -152,8 +180,10 @@ class Elaborate(Parsers, Externs):
     def _table(self, table: Closure) -> int:
         node = table.node
         assert isinstance(node, ast.Table)
-        keys = tuple(self._key(k, table.scope) for k in node.keys)
-        for at, key in zip(node.keys, keys, strict=True):
+        # An entry has one action, so there is nothing for a selector to choose from.
+        matched = [k for k in node.keys if k.match != "selector"]
+        keys = tuple(self._key(k, table.scope) for k in matched)
+        for at, key in zip(matched, keys, strict=True):
             if sum(k.name == key.name for k in keys) > 1:
                 raise Mistake(at.position, f"two keys are called '{key.name}'; tell them apart by @name(\"…\")")
         entry = self.slot(f"{node.name}.entry", ir.Bits(32))
@@ -217,14 +247,15 @@ class Elaborate(Parsers, Externs):
             raise Mistake(position, f"{name} belongs to table {self.program.tables[owner].name} already")
 
     def _key(self, key: ast.Key, scope: Scope) -> ir.Key:
-        if key.match not in ("exact", "ternary", "lpm", "range"):
+        match = "exact" if key.match == "atcam_partition_index" else key.match
+        if match not in ("exact", "ternary", "lpm", "range"):
             raise Mistake(key.position, f"match kind '{key.match}'; there are exact, ternary, lpm and range")
         value = self.scalar(key.expression, scope)
         if not value.type.width:
             raise Mistake(key.position, "a key needs a width")
-        if key.match == "range" and value.type.width > 64:
+        if match == "range" and value.type.width > 64:
             raise Mistake(key.position, "a range key has 64 bits at most")
-        return ir.Key(key.name or written(key.expression), value, key.match)
+        return ir.Key(key.name or written(key.expression), value, match)
 
     def _action(self, use: ast.ActionUse, scope: Scope) -> ir.TableAction:
         kind = next((a for a in ("defaultonly", "tableonly") if a in use.annotations), "")
@@ -245,9 +276,10 @@ class Elaborate(Parsers, Externs):
         return ir.TableAction(found.name, self.id("action", found.name), tuple(parameters), names, body, kind)
 
     def _data(self, use: ast.ActionUse, action: ir.TableAction, scope: Scope) -> tuple[int, ...]:
-        if len(use.arguments) != len(action.parameters):
-            raise Mistake(use.position, f"{use.name} takes {len(action.parameters)} values, {len(use.arguments)} given")
-        values = [self.scalar(a, scope, p.type) for a, p in zip(use.arguments, action.parameters, strict=True)]
+        arguments = in_order(use.arguments, action.names, use.position)
+        if len(arguments) != len(action.parameters):
+            raise Mistake(use.position, f"{use.name} takes {len(action.parameters)} values, {len(arguments)} given")
+        values = [self.scalar(a, scope, p.type) for a, p in zip(arguments, action.parameters, strict=True)]
         if not all(isinstance(v, ir.Const) for v in values):
             raise Mistake(use.position, "an entry's data are constants")
         return tuple(v.value for v in values if isinstance(v, ir.Const))
@@ -283,21 +315,25 @@ class Elaborate(Parsers, Externs):
     def _package(self, main: ast.Instance | None, pipes: dict[str, ast.Instance], scope: Scope) -> None:
         if main is None or not main.arguments:
             raise Mistake(Position(self.program.name, 1, 1), "the program needs 'Switch(pipe) main;'")
-        first = main.arguments[0]
+        [first, *more] = in_order(main.arguments, PIPES, main.position)
         pipe = pipes.get(first.name) if isinstance(first, ast.Name) else None
-        if pipe is None or len(main.arguments) != 1:
+        if pipe is None or more:
             raise Mistake(main.position, "Switch takes one Pipeline")
-        if len(pipe.arguments) != 6:
+        parts = in_order(pipe.arguments, BLOCKS, pipe.position)
+        if len(parts) != 6:
             raise Mistake(pipe.position, "Pipeline takes parser, control and deparser of ingress, then of egress")
         blocks: list[Closure] = []
-        for argument, kind in zip(pipe.arguments, (ast.Parser, ast.Control, ast.Control) * 2, strict=True):
+        for argument, kind in zip(parts, (ast.Parser, ast.Control, ast.Control) * 2, strict=True):
             function = argument.function if isinstance(argument, ast.Call) else argument
             found = scope.value(function.name) if isinstance(function, ast.Name) else None
+            if isinstance(found, Broken):
+                raise Consequence(argument.position, "this is wrong")
             if not isinstance(found, Closure) or not isinstance(found.node, kind):
                 raise Mistake(argument.position, f"expected a {kind.__name__.lower()} here")
-            blocks.append(found)
-        for gress, parts in ((self.program.ingress, blocks[:3]), (self.program.egress, blocks[3:])):
-            self._gress(gress, parts)
+            values = argument.arguments if isinstance(argument, ast.Call) else ()
+            blocks.append(self.made(found, values, scope, found.name, argument.position))
+        for gress, three in ((self.program.ingress, blocks[:3]), (self.program.egress, blocks[3:])):
+            self._gress(gress, three)
 
     def _gress(self, gress: ir.Gress, blocks: Sequence[Closure]) -> None:
         self.gress, self.shared = gress, {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.arithmetic import binary, cut, unary
 from jumpgate.p4.compiler.elaboration.names import (
+    Broken,
     Composite,
     EnumType,
     ExternType,
@@ -18,14 +19,16 @@ from jumpgate.p4.compiler.elaboration.names import (
     describe,
 )
 from jumpgate.p4.compiler.frontend import ast
-from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
+from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 
 WIDTH_MAX = 128
 COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 EXTERNS = {
     "Register": 2, "RegisterAction": 3, "DirectRegister": 1, "DirectRegisterAction": 2, "Counter": 2,
     "DirectCounter": 1, "Hash": 1, "CRCPolynomial": 1, "Random": 1, "Mirror": 0, "Digest": 1, "Resubmit": 0,
-    "Checksum": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0,
+    "Checksum": 0, "ParserPriority": 0, "packet_in": 0, "packet_out": 0, "ActionProfile": 0, "ActionSelector": 0,
+    "Atcam": 0, "Alpm": 0, "Meter": 1, "DirectMeter": 0, "Lpf": 2, "DirectLpf": 1, "Wred": 2, "DirectWred": 1,
+    "value_set": 1,
 }  # fmt: skip
 
 
@@ -70,6 +73,8 @@ class Expressions:
             node = ast.TypeName(node.position, "error")
         found = scope.type(node.name)
         if found is None:
+            if isinstance(scope.value(node.name), Broken):
+                raise Consequence(node.position, f"type '{node.name}' is wrong")
             raise Mistake(node.position, f"unknown type '{node.name}'")
         return found
 
@@ -136,6 +141,8 @@ class Expressions:
                 return self._cast(node, scope)
             case ast.ListExpression():
                 return Listed(tuple(self.expression(item, scope) for item in node.items))
+        if isinstance(node, ast.Named):
+            raise Mistake(node.position, "an argument by name is not possible here")
         raise Mistake(node.position, "'default' and '_' belong into key sets")
 
     def call(self, node: ast.Call, scope: Scope) -> Value:
@@ -143,6 +150,8 @@ class Expressions:
 
     def _name(self, node: ast.Name, scope: Scope) -> Value:
         value = scope.value(node.name)
+        if isinstance(value, Broken):
+            raise Consequence(node.position, f"'{node.name}' is wrong")
         if value is None:
             kind = scope.type(node.name)
             if isinstance(kind, EnumType):

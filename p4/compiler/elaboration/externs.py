@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zlib
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Type,
     Value,
     describe,
+    in_order,
     scalars,
 )
 from jumpgate.p4.compiler.frontend import ast
@@ -35,6 +37,25 @@ CRCS = {
 }
 KINDS = ("packets", "bytes", "both")
 PREFIX = {"action": 0x01, "table": 0x02, "counter": 0x12, "direct_counter": 0x13, "register": 0x16, "digest": 0x17}
+#: of constructors; those at the end may be left out
+GIVEN = {
+    "Register": ("size", "initial_value"), "DirectRegister": ("initial_value",), "RegisterAction": ("reg",),
+    "DirectRegisterAction": ("reg",), "Counter": ("size", "type"), "DirectCounter": ("type",),
+    "Hash": ("algo", "poly"), "CRCPolynomial": ("coeff", "reversed", "msb", "extended", "init", "xor"),
+    "Mirror": ("mirror_type",), "Resubmit": ("resubmit_type",), "Digest": ("digest_type",),
+    "Meter": ("size", "type", "red", "yellow", "green"), "DirectMeter": ("type", "red", "yellow", "green"),
+    "Lpf": ("size",), "Wred": ("size", "drop_value", "no_drop_value"), "DirectWred": ("drop_value", "no_drop_value"),
+    "ActionProfile": ("size",),
+}  # fmt: skip
+#: of methods, likewise
+ARGUMENTS = {
+    "get": ("data",),
+    "count": ("index", "adjust_byte_count"),
+    "pack": ("data",),
+    "emit": ("session_id", "hdr"),
+    "update": ("data", "zeros_as_ones"),
+}
+GREEN = 0
 DIGEST_BYTES_MAX = 48
 HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
 
@@ -56,6 +77,8 @@ class Externs(Lower):
         name = f"{scope.prefix}{node.name}"
         if not isinstance(kind, ExternType):
             raise Mistake(node.position, f"'{node.type.name}' cannot be instantiated")
+        if kind.name in GIVEN:
+            node = dataclasses.replace(node, arguments=in_order(node.arguments, GIVEN[kind.name], node.position))
         match kind.name:
             case "Register" | "DirectRegister":
                 return self._register(node, kind, name, scope)
@@ -72,6 +95,8 @@ class Externs(Lower):
                 return Instance(kind, name, data=self._algorithm(node, kind, scope))
             case "CRCPolynomial":
                 return Instance(kind, name, data=self._polynomial(node, kind, scope))
+            case "Wred" | "DirectWred":
+                return Instance(kind, name, data=self.constant(node.arguments[-1], scope))
             case "Digest":
                 number = len(self.program.digests)
                 fields = tuple((f, t.width) for f, t in flat_fields(kind.arguments[0]))
@@ -137,7 +162,7 @@ class Externs(Lower):
         else:
             found = CRCS.get(name, name.lower())
         limit = found.width if isinstance(found, ir.Crc) else {"xor8": 8, "xor16": 16, "xor32": 32}.get(found, 64)
-        if width > limit:
+        if width > limit and not isinstance(found, ir.Crc):
             raise Mistake(node.position, f"the hash gives {limit} bits, bit<{width}> is wanted")
         return found
 
@@ -151,9 +176,10 @@ class Externs(Lower):
             return self.packet_method(name, node, scope)
         if isinstance(base, RegisterAction) and name == "execute":
             if self.program.registers[base.register].index_width:
-                if len(node.arguments) != 1:
+                arguments = in_order(node.arguments, ("index",), at)
+                if len(arguments) != 1:
                     raise Mistake(at, "execute takes one index")
-                index = self.scalar(node.arguments[0], scope)
+                index = self.scalar(arguments[0], scope)
             else:
                 if self.entry is None:
                     raise Mistake(at, "a DirectRegister's action is executed in an action of its table")
@@ -170,16 +196,23 @@ class Externs(Lower):
         raise Mistake(at, f"a {describe(base)} has no method '{name}'")
 
     def _extern_method(self, base: Instance, name: str, node: ast.Call, scope: Scope) -> Value | None:
-        inputs = [e for a in node.arguments for e in scalars(self.expression(a, scope))]
+        arguments = in_order(node.arguments, _parameters(base.type.name, name), node.position)
+        inputs = [e for a in arguments for e in scalars(self.expression(a, scope))]
         match base.type.name, name:
             case "Hash", "get":
                 if not inputs or any(not e.type.width for e in inputs):
                     raise Mistake(node.position, "the hash's inputs need widths")
                 assert isinstance(base.data, ir.Crc | str)
                 kind = self.bits(base.type.arguments[0], node.position)
-                return self._kept(ir.Hash(base.data, tuple(inputs), kind), "hash")
+                return self._kept(_hash(base.data, tuple(inputs), kind), "hash")
             case "Random", "get":
                 return self._kept(ir.Random(self.bits(base.type.arguments[0], node.position)), "random")
+            case (("Meter" | "DirectMeter"), "execute"):
+                return ir.Const(GREEN, ir.Bits(8))
+            case (("Lpf" | "DirectLpf"), "execute") if inputs:
+                return inputs[0]
+            case (("Wred" | "DirectWred"), "execute") if isinstance(base.data, int):
+                return ir.Const(base.data, ir.Bits(8))
             case (("Counter" | "DirectCounter"), "count"):
                 index: ir.Expr | None = None
                 if base.type.name == "Counter" and len(inputs) == 1:
@@ -237,6 +270,24 @@ class Externs(Lower):
 
     def apply_block(self, block: Closure, node: ast.Call, scope: Scope) -> None:
         raise NotImplementedError
+
+
+def _parameters(extern: str, method: str) -> tuple[str, ...]:
+    if method == "execute":  # of meters and their like
+        index = () if extern.startswith("Direct") else ("index",)
+        return (*index, "color", "adjust_byte_count") if extern.endswith("Meter") else ("val", *index)
+    return ARGUMENTS.get(method, ())
+
+
+def _hash(algorithm: ir.Crc | str, inputs: tuple[ir.Expr, ...], kind: ir.Bits) -> ir.Expr:
+    """A CRC that is shorter than what is wanted of it is repeated, as the hardware's hash unit does."""
+    if not isinstance(algorithm, ir.Crc) or kind.width <= algorithm.width:
+        return ir.Hash(algorithm, inputs, kind)
+    once = ir.Hash(algorithm, inputs, ir.Bits(algorithm.width))
+    value: ir.Expr = once
+    while value.type.width < kind.width:
+        value = ir.Binary("++", once, value, ir.Bits(value.type.width + algorithm.width))
+    return value if value.type == kind else ir.Slice(value, kind.width - 1, 0)
 
 
 def _predicate(comparisons: Sequence[ir.Expr], kind: ir.Bits, position: Position) -> ir.Expr:

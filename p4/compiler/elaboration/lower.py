@@ -23,6 +23,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Type,
     Value,
     describe,
+    in_order,
     scalars,
     slots,
 )
@@ -279,9 +280,10 @@ class Lower(Expressions):
 
     def bind(self, parameters: Sequence[ast.Parameter], node: ast.Call, scope: Scope, inner: Scope) -> None:
         """`in` and directionless arguments are copied, out and inout ones are the caller's own storage."""
-        if len(parameters) != len(node.arguments):
-            raise Mistake(node.position, f"{len(parameters)} arguments are needed, {len(node.arguments)} given")
-        for parameter, argument in zip(parameters, node.arguments, strict=True):
+        arguments = in_order(node.arguments, [p.name for p in parameters], node.position)
+        if len(parameters) != len(arguments):
+            raise Mistake(node.position, f"{len(parameters)} arguments are needed, {len(arguments)} given")
+        for parameter, argument in zip(parameters, arguments, strict=True):
             kind = self.type(parameter.type, inner)
             value = self.expression(argument, scope)
             if parameter.direction in ("out", "inout") or isinstance(value, Packet):

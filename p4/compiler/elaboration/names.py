@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
@@ -89,6 +90,11 @@ class RegisterAction:
 
 
 @dataclass(frozen=True)
+class Broken:
+    """What a wrong declaration leaves: its uses are no mistakes of their own."""
+
+
+@dataclass(frozen=True)
 class Packet:
     """packet_in or packet_out."""
 
@@ -102,7 +108,7 @@ class Listed:
 
 Value = (
     ir.Const | ir.Get | ir.Unary | ir.Binary | ir.Slice | ir.Cast | ir.Mux | ir.Lookahead | ir.Hash | ir.Random
-    | Group | StackValue | Instance | Closure | RegisterAction | Packet | Listed | EnumType
+    | Group | StackValue | Instance | Closure | RegisterAction | Packet | Listed | EnumType | Broken
 )  # fmt: skip
 
 
@@ -140,6 +146,27 @@ class Scope:
         self.values[name] = value
 
 
+def in_order(
+    arguments: Sequence[ast.Expression], names: Sequence[str], position: Position
+) -> tuple[ast.Expression, ...]:
+    """Arguments in the order of their parameters, given by place or by name; those at the end may be left out."""
+    named = [a for a in arguments if isinstance(a, ast.Named)]
+    if not named:
+        return tuple(arguments)
+    if len(named) < len(arguments):
+        raise Mistake(position, "arguments are given all by name, or all in order")
+    given = {a.name: a.value for a in named}
+    for a in named:
+        if a.name not in names:
+            raise Mistake(a.position, f"there is no parameter '{a.name}'; there are {', '.join(names) or 'none'}")
+    if len(given) < len(named):
+        raise Mistake(position, "two arguments are for one parameter")
+    left_out = [n for n in names[: len(given)] if n not in given]
+    if left_out:
+        raise Mistake(position, f"no argument is for parameter '{left_out[0]}'")
+    return tuple(given[n] for n in names[: len(given)])
+
+
 def scalars(value: Value) -> list[ir.Expr]:
     """All scalars of a value in order, without validity bits."""
     if isinstance(value, Group):
@@ -148,7 +175,7 @@ def scalars(value: Value) -> list[ir.Expr]:
         return [e for element in value.elements for e in scalars(element)]
     if isinstance(value, Listed):
         return [e for item in value.items for e in scalars(item)]
-    if isinstance(value, Instance | Closure | RegisterAction | Packet | EnumType):
+    if isinstance(value, Instance | Closure | RegisterAction | Packet | EnumType | Broken):
         return []
     return [value]
 
@@ -162,6 +189,6 @@ def describe(value: Value) -> str:
         return f"{value.type.kind} {value.type.name}"
     if isinstance(value, Instance):
         return value.type.name
-    if isinstance(value, StackValue | Listed | Closure | RegisterAction | Packet | EnumType):
+    if isinstance(value, StackValue | Listed | Closure | RegisterAction | Packet | EnumType | Broken):
         return type(value).__name__.lower()
     return str(value.type)

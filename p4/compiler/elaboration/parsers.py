@@ -8,7 +8,19 @@ from dataclasses import dataclass, field
 
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.lower import Lower
-from jumpgate.p4.compiler.elaboration.names import Closure, ExternType, Group, Packet, Scope, StackValue, Value, scalars
+from jumpgate.p4.compiler.elaboration.names import (
+    Closure,
+    ExternType,
+    Group,
+    Instance,
+    Packet,
+    Scope,
+    StackValue,
+    Value,
+    in_order,
+    scalars,
+    slots,
+)
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 
@@ -106,13 +118,18 @@ class Parsers(Lower):
                 cases = (ir.Case((), self._reach(frame, node.target, 0, self.phase, node.position)),)
             else:
                 subjects = tuple(self.scalar(s, scope) for s in node.select)
-                cases = tuple(self._case(c, subjects, frame, scope) for c in node.cases)
+                cases = tuple(self._case(c, subjects, frame, scope) for c in node.cases if not self._is_set(c, scope))
             return ir.State(name, tuple(self.out), subjects, cases, node.position)
         except Mistake as mistake:
             self.diagnostics.add(mistake)
             return ir.State(name, (), (), cases, node.position)
         finally:
             self.out = outer
+
+    def _is_set(self, case: ast.SelectCase, scope: Scope) -> bool:
+        """A value set, which is empty: the software switch's control plane fills none."""
+        values = [scope.value(k.name) for k in case.keys if isinstance(k, ast.Name)]
+        return any(isinstance(v, Instance) and v.type.name == "value_set" for v in values)
 
     def _case(self, case: ast.SelectCase, subjects: Sequence[ir.Expr], frame: Frame, scope: Scope) -> ir.Case:
         target = self._reach(frame, case.state, 0, self.phase, case.position)
@@ -160,7 +177,8 @@ class Parsers(Lower):
         sites = frame.subs
         site = (name, at)
         if site not in sites:
-            arguments = [self.expression(a, scope) for a in node.call.arguments]
+            names = [p.name for p in found.node.parameters]
+            arguments = [self.expression(a, scope) for a in in_order(node.call.arguments, names, node.position)]
             if len(arguments) != len(found.node.parameters):
                 raise Mistake(node.position, f"{found.node.name} takes {len(found.node.parameters)} arguments")
             sites[site] = self._frame(found, arguments, (frame, name, at + 1))
@@ -196,6 +214,8 @@ class Parsers(Lower):
             condition = self.scalar(node.arguments[0], scope, ir.BOOL)
             self.out.append(ir.Fail(ir.Unary("!", condition, ir.BOOL)))
             return None
+        if self.in_parser and isinstance(node.function, ast.Name) and node.function.name == "port_metadata_unpack":
+            return self._port_metadata(node, scope)
         if self.in_parser and isinstance(node.function, ast.Member):
             base = self.expression(node.function.base, scope)
             if isinstance(base, Packet):
@@ -233,6 +253,19 @@ class Parsers(Lower):
             if isinstance(e, ir.Get):
                 self.set(e.slot, ir.Lookahead(offset, e.type))
                 offset += e.type.width
+        return value
+
+    def _port_metadata(self, node: ast.Call, scope: Scope) -> Value:
+        """8 bytes that a control plane gives for the port; the software switch has none, so they are 0."""
+        if self.phase != 1 or len(node.types) != 1:
+            raise Mistake(node.position, "port_metadata_unpack<T>(packet) comes behind the intrinsic metadata, once")
+        self.phase = 2
+        value = self.storage(self.type(node.types[0], scope), "port_metadata", node.position)
+        found = slots(value)
+        if sum(s.type.width for s in found) > 64:
+            raise Mistake(node.position, "the metadata of a port have 8 bytes")
+        for s in found:
+            self.set(s, ir.Const(0, s.type))
         return value
 
     def _extract(self, node: ast.Expression, scope: Scope) -> None:

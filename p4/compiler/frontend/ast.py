@@ -103,12 +103,32 @@ class ListExpression(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Named(Node):
+    """`name = value` of arguments."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class Anything(Node):
     """`default` or `_` of a key set."""
 
 
 Expression = (
-    Number | Boolean | Name | Member | Index | Call | Unary | Binary | Conditional | Cast | ListExpression | Anything
+    Number
+    | Boolean
+    | Name
+    | Member
+    | Index
+    | Call
+    | Unary
+    | Binary
+    | Conditional
+    | Cast
+    | ListExpression
+    | Named
+    | Anything
 )
 
 # ---- statements ----
@@ -270,16 +290,22 @@ class State(Node):
 
 @dataclass(frozen=True, slots=True)
 class Parser(Node):
+    """`given`: what its instances are made with."""
+
     name: str
     parameters: tuple[Parameter, ...]
+    given: tuple[Parameter, ...]
     locals: tuple[Declaration, ...]
     states: tuple[State, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Control(Node):
+    """`given`: what its instances are made with."""
+
     name: str
     parameters: tuple[Parameter, ...]
+    given: tuple[Parameter, ...]
     locals: tuple[Declaration, ...]
     body: Block
 

@@ -132,15 +132,13 @@ class _Grammar(Syntax):
 
     # ---- parsers and controls ----
 
-    def _head(self) -> tuple[Token, tuple[ast.Parameter, ...]]:
+    def _head(self) -> tuple[Token, tuple[ast.Parameter, ...], tuple[ast.Parameter, ...]]:
         self.take()
         name = self.name()
         if self.sees("<"):
             raise Mistake(self.token.position, "generic parsers and controls are not supported")
         parameters = self.parameters()
-        if self.sees("("):
-            raise Mistake(self.token.position, "constructor parameters are not supported; use #define or const")
-        return name, parameters
+        return name, parameters, self.parameters() if self.sees("(") else ()
 
     def _local(self) -> ast.Declaration:
         token = self.token
@@ -153,7 +151,7 @@ class _Grammar(Syntax):
         return self.declaration()[0]
 
     def _parser(self) -> ast.Parser:
-        name, parameters = self._head()
+        name, parameters, given = self._head()
         self.expect("{")
         declared: list[ast.Declaration] = []
         states: list[ast.State] = []
@@ -170,7 +168,7 @@ class _Grammar(Syntax):
                 self.depth = 0
                 self.recover(start)
         self.expect("}")
-        return ast.Parser(name.position, name.text, parameters, tuple(declared), tuple(states))
+        return ast.Parser(name.position, name.text, parameters, given, tuple(declared), tuple(states))
 
     def _state(self) -> ast.State:
         self.take()
@@ -201,7 +199,7 @@ class _Grammar(Syntax):
         return ast.State(name.position, name.text, body, None, subjects, tuple(cases))
 
     def _control(self) -> ast.Control:
-        name, parameters = self._head()
+        name, parameters, given = self._head()
         self.expect("{")
         declared: list[ast.Declaration] = []
         body = None
@@ -221,7 +219,7 @@ class _Grammar(Syntax):
         if body is None:
             raise self.unexpected("'apply {' of the control")
         self.expect("}")
-        return ast.Control(name.position, name.text, parameters, tuple(declared), body)
+        return ast.Control(name.position, name.text, parameters, given, tuple(declared), body)
 
     # ---- tables ----
 

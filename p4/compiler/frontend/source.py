@@ -57,6 +57,10 @@ class Mistake(Exception):
         self.message = message
 
 
+class Consequence(Mistake):
+    """Follows from a mistake that has been told, such as a name whose declaration is wrong."""
+
+
 @dataclass
 class Diagnostics:
     """Collects mistakes; `check` raises them together."""
@@ -65,6 +69,8 @@ class Diagnostics:
     found: dict[tuple[Position, str], None] = field(default_factory=dict)
 
     def add(self, mistake: Mistake) -> None:
+        if isinstance(mistake, Consequence):
+            return
         self.found.setdefault((mistake.position, mistake.message))
         if len(self.found) >= PROBLEMS_MAX:
             self.check()

@@ -310,7 +310,9 @@ class Syntax:
         if self.sees("_"):
             return ast.Anything(self.take().position)
         if self.token.kind == "name" and self.peek().text == "=":
-            raise Mistake(self.token.position, "arguments by name are not supported; give them in order")
+            name = self.take()
+            self.take()
+            return ast.Named(name.position, name.text, self.expression())
         return self.expression()
 
     def keyset(self) -> ast.Expression:

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.walk import leaves
 
+#: entries of a table that comparisons tell apart
+FIXED_MAX = 8
+
 
 def cpp_type(kind: ir.Bits) -> str:
     return "bool" if kind.boolean else "u64" if kind.width <= 64 else "u128"
@@ -141,6 +144,24 @@ def _hash(e: ir.Hash) -> str:
     return cut(f"([&]() -> u64 {{ {data} return {call}; }}())", e.type)
 
 
+def _is_fixed(table: ir.Table) -> bool:
+    """Comparisons find its entries faster than a look-up: they are few, and compiled in."""
+    return (
+        table.rows is not None
+        and 0 < len(table.rows) <= FIXED_MAX
+        and table.default_constant
+        and all(key.match in ("exact", "ternary") for key in table.keys)
+    )
+
+
+def _equals(key: ir.Expr, value: int, mask: int) -> str:
+    kind = key.type
+    x = expression(key)
+    if mask != (1 << kind.width) - 1:
+        x = f"({x} & {literal(mask, kind)})"
+    return f"{x} == {literal(value & mask, kind)}"
+
+
 class Writer:
     """Statements of one gress, with indentation."""
 
@@ -219,7 +240,10 @@ class Writer:
     def _apply(self, s: ir.Apply) -> None:
         table = self.program.tables[s.table]
         if not table.keys and table.default_constant:
-            self._always(s, table)
+            self._fallback(s, table)
+            return
+        if _is_fixed(table):
+            self._fixed(s, table)
             return
         words = [w for k in table.keys for w in words_of(expression(k.value), k.value.type)]
         self.line("{")
@@ -250,11 +274,34 @@ class Writer:
         self.depth -= 1
         self.line("}")
 
-    def _always(self, s: ir.Apply, table: ir.Table) -> None:
-        """A table without keys whose action is fixed does that, and looks nothing up."""
-        action = table.actions[table.default]
-        self.line(f"{name(s.hit)} = false; {name(s.action)} = {table.default}; {name(s.entry)} = {table.size};")
-        for parameter, value in zip(action.parameters, table.default_data, strict=True):
+    def _fixed(self, s: ir.Apply, table: ir.Table) -> None:
+        """A few entries that never change are compared with, in the order in which they win."""
+        rows = sorted(enumerate(table.rows or ()), key=lambda row: -row[1].priority)
+        for number, (slot, row) in enumerate(rows):
+            tests = [
+                _equals(k.value, value, mask)
+                for k, value, mask in zip(table.keys, row.values, row.masks, strict=True)
+                if mask
+            ]
+            self.line(f"{'} else if' if number else 'if'} ({' && '.join(tests) or 'true'}) {{")
+            self.depth += 1
+            self._taken(s, table, True, row.action, row.data, slot)
+            self.depth -= 1
+        self.line("} else {")
+        self.depth += 1
+        self._fallback(s, table)
+        self.depth -= 1
+        self.line("}")
+
+    def _fallback(self, s: ir.Apply, table: ir.Table) -> None:
+        """Of a table whose default action is fixed: all that one without keys does, without a look-up."""
+        self._taken(s, table, False, table.default, table.default_data, table.size)
+
+    def _taken(self, s: ir.Apply, table: ir.Table, hit: bool, number: int, data: Sequence[int], slot: int) -> None:
+        """An action whose data are known."""
+        action = table.actions[number]
+        self.line(f"{name(s.hit)} = {str(hit).lower()}; {name(s.action)} = {number}; {name(s.entry)} = {slot};")
+        for parameter, value in zip(action.parameters, data, strict=True):
             self.line(f"{name(parameter)} = {literal(value, parameter.type)};")
         self.statements(action.body)
 

@@ -1,7 +1,7 @@
 #include "include/frame.p4h"
 INGRESS {
-    Meter(16) meter;
-    Lpf<bit<32>, bit<8>>(4) filter;
+    Meters(16) meter;
+    Lps<bit<32>, bit<8>>(4) filter;
     Register<bit<32>, bit<8>>(256, 0) sum;
     RegisterAction<bit<32>, bit<8>, bit<32>>(total) add = { void apply(inout bit<32> v) { v = v + 1; } };
     bit<8> twice;
@@ -24,8 +24,8 @@ INGRESS {
     }
 }
 #include "include/rest.p4h"
-// error: 3:5 unknown type 'Meter'
-// error: 4:5 unknown type 'Lpf'
+// error: 3:5 unknown type 'Meters'
+// error: 4:5 unknown type 'Lps'
 // error: 6:46 'total' is not declared
 // error: 8:12 'twice' is declared twice
 // error: 10:36 match kind 'fuzzy'; there are exact, ternary, lpm and range

@@ -1,7 +1,7 @@
 #include "include/frame.p4h"
 INGRESS {
     Register<bit<24>, bit<8>>(256, 0) odd;
-    Hash<bit<64>>(HashAlgorithm_t.CRC32) narrow;
+    Hash<bit<64>>(HashAlgorithm_t.XOR32) narrow;
     action set(bit<8> x) { hdr.data.kind = x; }
     table flows {
         key = { hdr.data.kind: exact; }

@@ -1,0 +1,161 @@
+"""What TNA programs write beside the plain: arguments by name, values given to controls, externs that no one sets."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from jumpgate.p4.compiler import P4Error, compile_source, front_end
+from jumpgate.p4.compiler.elaboration.externs import CRCS
+from jumpgate.p4.compiler.interpret import Interpreter, crc
+
+CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"
+#: kind, flag, short, a, b, c, long of tests/cases/p4/include/frame.p4h
+DATA = struct.Struct(">BBHIIIQ")
+
+
+def ran(declares: str, apply: str, data: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7), before: str = "") -> tuple[int, ...]:
+    """The packet behind a program whose ingress is this; its C++ is made, too."""
+    text = (
+        f'#include "include/frame.p4h"\n{before}\nINGRESS {{\n{declares}\napply {{ {apply} }}\n}}\n'
+        '#include "include/rest.p4h"\n'
+    )
+    assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
+    program = front_end(text, str(CASES / "x.p4"))
+    done = Interpreter(program).run(program.ingress, DATA.pack(*data), {})
+    assert done is not None
+    return DATA.unpack(done.deparsed)
+
+
+def test_arguments_by_name() -> None:
+    after = ran(
+        """
+        action both(in bit<32> x, in bit<32> y) { hdr.data.a = x; hdr.data.b = y; }
+        Register<bit<32>, bit<8>>(initial_value = 40, size = 256) sum;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(reg = sum) add = {
+            void apply(inout bit<32> value, out bit<32> rv) { value = value + 2; rv = value; }
+        };
+        Hash<bit<16>>(algo = HashAlgorithm_t.CRC16) all;
+        action put(bit<8> x, bit<16> y) { hdr.data.flag = x; hdr.data.short = y; }
+        table t { key = { hdr.data.kind: exact; } actions = { put; } const entries = { 1: put(y = 9, x = 8); } }
+        """,
+        "both(y = 20, x = 10); hdr.data.c = add.execute(index = hdr.data.kind); t.apply();"
+        "hdr.data.long = (bit<64>)all.get(data = { hdr.data.kind });",
+    )
+    assert after == (1, 8, 9, 10, 20, 42, crc(CRCS["CRC16"], b"\1"))
+
+
+def test_controls_are_made_with_values() -> None:
+    before = """
+    control Adds(inout headers_t hdr)(bit<32> much, bool twice) {
+        apply { hdr.data.a = hdr.data.a + much; if (twice) { hdr.data.b = hdr.data.b + much; } }
+    }
+    """
+    after = ran(
+        "Adds(100, false) one; Adds(twice = true, much = 1000) two;", "one.apply(hdr); two.apply(hdr);", before=before
+    )
+    assert after == (1, 2, 3, 1104, 1005, 6, 7)
+
+
+def test_a_short_crc_is_repeated() -> None:
+    after = ran("Hash<bit<32>>(HashAlgorithm_t.CRC16) wide;", "hdr.data.a = wide.get({ hdr.data.kind });")
+    once = crc(CRCS["CRC16"], b"\1")
+    assert after[3] == once << 16 | once
+
+
+def test_meters_that_nobody_set_let_all_pass() -> None:
+    after = ran(
+        """
+        Meter<bit<8>>(256, MeterType_t.BYTES) meter;
+        DirectMeter(MeterType_t.PACKETS) direct;
+        Lpf<bit<32>, bit<8>>(size = 256) filter;
+        Wred<bit<32>, bit<8>>(256, 1, 5) drops;
+        action colour() { hdr.data.kind = direct.execute(); }
+        table t { key = { hdr.data.flag: exact; } actions = { colour; } const entries = { 2: colour(); } }
+        """,
+        """
+        hdr.data.flag = meter.execute(hdr.data.kind); hdr.data.a = filter.execute(hdr.data.b, hdr.data.kind);
+        hdr.data.c = (bit<32>)drops.execute(hdr.data.b, hdr.data.kind);
+        if (hdr.data.flag == (bit<8>)MeterColor_t.GREEN) { hdr.data.flag = 2; }
+        t.apply();
+        """,
+        (9, 9, 9, 9, 9, 9, 9),
+    )
+    assert after == (0, 2, 9, 9, 9, 5, 9)
+
+
+def test_tables_with_action_profiles_have_their_actions_in_the_entries() -> None:
+    after = ran(
+        """
+        ActionProfile(64) members;
+        Hash<bit<16>>(HashAlgorithm_t.CRC16) spread;
+        ActionSelector(action_profile = members, hash = spread, mode = SelectorMode_t.FAIR, max_group_size = 8,
+                       num_groups = 4) groups;
+        action put(bit<8> x) { hdr.data.flag = x; }
+        table t {
+            key = { hdr.data.kind: exact; hdr.data.a: selector; }
+            actions = { put; }
+            const entries = { 1: put(7); }
+            implementation = groups;
+        }
+        """,
+        "t.apply();",
+    )
+    assert after == (1, 7, 3, 4, 5, 6, 7)
+
+
+def test_ports_have_no_metadata_and_value_sets_are_empty() -> None:
+    text = """
+    #include "include/frame.p4h"
+    struct port_t { bit<16> group; bit<48> rest; }
+    parser Other(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+        value_set<bit<8>>(4) kinds;
+        port_t port;
+        state start {
+            pkt.extract(ig);
+            port = port_metadata_unpack<port_t>(pkt);
+            pkt.extract(hdr.data);
+            md.s = port.group;
+            transition select(hdr.data.kind) { kinds: first; default: second; }
+        }
+        state first { md.x = 1; transition accept; }
+        state second { md.x = 2; transition accept; }
+    }
+    INGRESS { apply { hdr.data.short = md.s; hdr.data.a = md.x; } }
+    #define IngressParser Other
+    #include "include/rest.p4h"
+    """
+    program = front_end(text, str(CASES / "x.p4"))
+    done = Interpreter(program).run(program.ingress, DATA.pack(1, 2, 3, 4, 5, 6, 7), {})
+    assert done is not None and DATA.unpack(done.deparsed) == (1, 2, 0, 2, 5, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("both(x = 1, 2);", "given all by name, or all in order"),
+        ("both(x = 1, z = 2);", "there is no parameter 'z'; there are x, y"),
+        ("both(x = 1, x = 2);", "two arguments are for one parameter"),
+        ("both(y = 2);", "no argument is for parameter 'x'"),
+    ],
+)
+def test_names_that_are_not_the_parameters(call: str, said: str) -> None:
+    with pytest.raises(P4Error, match=said):
+        ran("action both(in bit<32> x, in bit<32> y) { hdr.data.a = x; hdr.data.b = y; }", call)
+
+
+def test_what_follows_from_a_mistake_is_not_told() -> None:
+    """The register is wrong; its action, the action's use and the table's are not."""
+    declares = """
+    Register<bit<24>, bit<8>>(256, 0) odd;
+    RegisterAction<bit<24>, bit<8>, bit<24>>(odd) add = { void apply(inout bit<24> v, out bit<24> rv) { rv = v; } };
+    action use() { hdr.data.a = (bit<32>)add.execute(hdr.data.kind); }
+    table t { key = { hdr.data.kind: exact; } actions = { use; } }
+    """
+    with pytest.raises(P4Error) as caught:
+        ran(declares, "t.apply(); hdr.data.b = (bit<32>)add.execute(1);")
+    assert [p.message for p in caught.value.problems] == [
+        "a register's numbers have 1, 8, 16 or 32 bits (64 on Tofino 2), equal in a pair"
+    ]
