@@ -3,11 +3,11 @@
 // Fast: simdjson's first stage finds every token of a chunk. Rows usually have the same fields in the same places, so
 // the places of the wanted keys are remembered as a *shape*; a row fits when each token that a flat object of that many
 // fields must have is where it belongs, the wanted keys are at theirs, and every other key ends as it did, so that none
-// of them can be a wanted one. Nothing else of a row is looked at, and values stay raw text until they are needed (late
-// columns: only for the rows that survived). General: any other row (nested values, other fields, a name twice,
-// anything malformed) goes line by line through On-Demand and, if that finds a fault, through the validating parser, so
-// that the error names file, line and byte, or the line is skipped. Of two equal names in an object the last one
-// counts.
+// of them can be a wanted one. Nothing else of a row is looked at, unless values are to be exact: then all of it is
+// known to be JSON. Values stay raw text until they are needed (late columns: only for the rows that survived).
+// General: any other row (nested values, other fields, a name twice, anything malformed) goes line by line through
+// On-Demand and, if that finds a fault, through the validating parser, so that the error names file, line and byte, or
+// the line is skipped. Of two equal names in an object the last one counts.
 #include <cstring>
 #include <deque>
 #include <memory>
@@ -238,6 +238,7 @@ class JsonWorker : public SourceWorker {
     for (size_t i = 0; i < shape.others.size(); i++) {
       if (!shape.others[i].equals(base + p[4 * shape.other_places[i] + 1])) return false;
     }
+    if (source_->exact && !is_plain(shape, p)) return false;
     for (const auto& w : shape.wanted) {
       const char* value = base + p[4 * w.place + 3];
       const char* last = base + p[4 * w.place + 4];  // , or }
@@ -256,6 +257,17 @@ class JsonWorker : public SourceWorker {
     return true;
   }
 
+  // Whether all values of a row that fits are JSON, also those that nobody reads. False: the row is to be validated.
+  bool is_plain(const Shape& shape, const uint32_t* p) const {
+    for (uint32_t f = 0; f < shape.fields; f++) {
+      const char* value = base_ + p[4 * f + 3];
+      const char* last = base_ + p[4 * f + 4];
+      while (static_cast<unsigned char>(last[-1]) <= ' ') last--;
+      if (!json::is_plain({value, static_cast<size_t>(last - value)})) return false;
+    }
+    return true;
+  }
+
   // Makes a shape of the row at token_, if it is a flat object whose names differ. False: it is not, or there are
   // enough shapes.
   bool learn() {
@@ -271,6 +283,7 @@ class JsonWorker : public SourceWorker {
       const char* end = key + 1;
       while (*end != '"') end += *end == '\\' ? 2 : 1;
       const Key field(std::string_view(key, end + 1 - key));
+      if (source_->exact && !json::is_plain({key, static_cast<size_t>(end + 1 - key)})) return false;
       t++;
       if (!is(':')) return false;
       const char* colon = base_ + index_[t];
@@ -283,7 +296,7 @@ class JsonWorker : public SourceWorker {
         if (found[key_number]) return false;
         shape.wanted.push_back({shape.fields, key_number, field});
         found[key_number] = true;
-      } else if (may_be_wanted(field.name(), 8 - (colon - end))) {
+      } else if (source_->exact || may_be_wanted(field.name(), 8 - (colon - end))) {
         shape.others.push_back(field);
         shape.other_places.push_back(shape.fields);
       }
@@ -355,13 +368,11 @@ class JsonWorker : public SourceWorker {
     kept_.emplace_back(line);  // the tokens must outlive this call, and the parser needs padding behind a line
     std::string& copy = kept_.back();
     copy.append(simdjson::SIMDJSON_PADDING, '\0');
+    if (source_->exact) JG_RETURN_IF_ERROR(validate(line, offset));
     const char* fault = find_fields(copy.data(), line.size(), copy.size());
     if (fault && source_->skip_errors) return {"malformed", fault};  // where it is, nobody asks
     if (fault) {
-      simdjson::dom::element whole;
-      if (const auto error = validator_.parse(line.data(), line.size(), true).get(whole); error)
-        return chunks_.input().at_line("malformed", offset,
-                                       std::string("not valid JSON: ") + simdjson::error_message(error));
+      JG_RETURN_IF_ERROR(validate(line, offset));
       return chunks_.input().at_line("schema", offset, fault);
     }
     for (size_t c = 0; c < cols_.size(); c++) {  // a row counts once all of it is known to be right
@@ -370,6 +381,14 @@ class JsonWorker : public SourceWorker {
       return source_->skip_errors ? Status("schema", "") : wrong_value(static_cast<int>(c), rows_, parsed, offset);
     }
     return {};
+  }
+
+  Status validate(std::string_view line, int64_t offset) {
+    simdjson::dom::element whole;
+    const auto error = validator_.parse(line.data(), line.size(), true).get(whole);
+    if (!error) return {};
+    const std::string message = std::string("not valid JSON: ") + simdjson::error_message(error);
+    return chunks_.input().at_line("malformed", offset, message);
   }
 
   // The wanted fields of one object, which is read to its end. What is wrong, or null.

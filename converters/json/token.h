@@ -1,5 +1,6 @@
 // The raw text of a JSON value → a value of a column's physical type.
 #pragma once
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,35 @@ inline bool is_number(std::string_view v) {
     if (!digits()) return false;
   }
   return i == v.size();
+}
+
+// Up to 8 digits, as most numbers are; 8 bytes from `p` on are readable.
+inline bool is_short_number(const char* p, size_t size) {
+  if (size == 0 || size > 8 || (*p == '0' && size > 1)) return false;
+  uint64_t word;
+  std::memcpy(&word, p, 8);
+  word ^= 0x3030303030303030;
+  const uint64_t above = (word | (word + 0x7676767676767676)) & 0x8080808080808080;  // of bytes that are not 0 to 9
+  return above << (64 - 8 * size) == 0;
+}
+
+// Whether a scalar's raw text is JSON at first sight, which a string with an escape is not.
+inline bool is_plain(std::string_view v) {
+  switch (v[0]) {
+    case '"': {
+      bool plain = v.size() > 1 && v.back() == '"';
+      for (const char c : v) plain &= static_cast<unsigned char>(c) >= ' ' && c != '\\';
+      return plain;
+    }
+    case 't':
+      return v == "true";
+    case 'f':
+      return v == "false";
+    case 'n':
+      return v == "null";
+    default:
+      return is_short_number(v.data(), v.size()) || is_number(v);
+  }
 }
 
 // What a string's raw text (without its quotes) says; false: it is no JSON.

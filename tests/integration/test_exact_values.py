@@ -107,3 +107,31 @@ def test_json_that_is_not_exact(tmp_path: Path, type: str, text: str) -> None:
     assert found("json", tmp_path, type, f'{{"a": {text}}}\n') != [None]
     with pytest.raises(DataError):
         found("json", tmp_path, type, f'{{"a": {text}}}\n', **EXACT)
+
+
+#: fields beside the one that is read
+NOT_JSON = [
+    '"u": tru', '"u": nulls', '"u": 01', '"u": 1.', '"u": .5', '"u": +1', '"u": -', '"u": 12345678x', '"u": 0x1',
+    '"u": 1e', '"u": NaN', '"u": "x\ty"', '"u": "x\x01"', r'"u": "\q"', r'"u": "\u12"', '"u": "x" "y"',
+    '"u": {"c": tru}', '"u": {"c" 1}', '"u": [1,]', '"u": {', '"\tu": 1', r'"\qu": 1', '"u": 1}, {"c": 2',
+    '"u": "\x7f\x00"',
+]  # fmt: skip
+JSON = [
+    '"u": true', '"u": null', '"u": 0', '"u": -0.5e+10', '"u": 123456789012345678901', r'"u": "\"\u00e4\n"',
+    '"u": {"c": [1]}', '"u": "\u2028"', '"u" : 7 ', r'"\u0075": 1', '"u": "", "c": 10',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("field", JSON)
+@pytest.mark.parametrize("like", ['"u": 1', '"u": "x", "c": 2'])
+def test_fields_of_json_that_nobody_reads(tmp_path: Path, field: str, like: str) -> None:
+    text = f'{{"a": 1, {like}}}\n{{"a": 2, {field}}}\n{{{field}, "a": 3}}\n'
+    assert found("json", tmp_path, "int32", text, **EXACT) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("field", NOT_JSON)
+@pytest.mark.parametrize("like", ['"u": 1', '"u": "x"', '"u": {"c": 1}'])
+def test_malformed_fields_of_json_that_nobody_reads(tmp_path: Path, field: str, like: str) -> None:
+    for line in (f'{{"a": 2, {field}}}', f'{{{field}, "a": 2}}'):
+        with pytest.raises(MalformedData, match=r"line 2 .*not valid JSON|line 2 .*one JSON object"):
+            found("json", tmp_path, "int32", f'{{"a": 1, {like}}}\n{line}\n', **EXACT)
