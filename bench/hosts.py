@@ -1,7 +1,7 @@
-"""Several hosts: what faults they survive, what a second one costs, and a crowd of clients.
+"""Several hosts: what faults they survive, what a second one costs, what filters save, and a crowd of clients.
 
-Faults and the second host need network namespaces, so root, and sshd: each worker is a machine of its own that the
-service reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
+Faults, the second host and filters need network namespaces, so root, and sshd: each worker is a machine of its own that
+the service reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
 """
 
 from __future__ import annotations
@@ -23,29 +23,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench._cluster import lab
+from bench._filters import filters
 from bench._measure import Figure, counted, remark, report
 from jumpgate.client import col, connect, read, sum_
 from jumpgate.client.session import Session
-from jumpgate.codegen import toolchain
+from jumpgate.codegen import cache
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import JumpgateError
+from jumpgate.tpcds.data import generate
+from jumpgate.tpcds.suite import TPCDS
 from tests.cluster.faults import Faults
 from tests.cluster.lab import QUERIES, Lab, Service, line
-from tests.cluster.network import Network
 
 WARM_RUNS = 60
 ROWS = 200_000
-
-
-@contextlib.contextmanager
-def lab() -> Iterator[Lab]:
-    toolchain.runtime()
-    with tempfile.TemporaryDirectory() as folder:
-        network = Network()
-        try:
-            yield Lab(network, Path(folder))
-        finally:
-            network.close()
 
 
 # ---- faults ----
@@ -207,6 +199,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
     parser.add_argument("--clients", type=int, default=100, help="in the crowd")
     parser.add_argument("--seconds", type=float, default=120.0, help="of the crowd")
+    parser.add_argument("--data", type=Path, help="TPC-DS in Parquet, for filters (written at scale 0.1 without)")
+    parser.add_argument("--queries", default="", help="numbers of TPC-DS's queries; all without")
     options = parser.parse_args()
 
     def wanted(*names: str) -> bool:
@@ -216,6 +210,13 @@ def main() -> None:
         report(two_hosts_cluster_overhead_ms(), options.json)
     if wanted("crowd_answered", "crowd_vs_serial"):
         for figure in crowd(options.clients, options.seconds):
+            report(figure, options.json)
+    if wanted("filters_bytes_saved", "transfer_vs_none"):
+        data = options.data or cache.root() / "tpcds" / "sf0.1"
+        if not options.data:
+            generate(data, 0.1, ["parquet"], suite=TPCDS)
+        numbers = [int(number) for number in options.queries.split(",") if number] or [*TPCDS.queries()]
+        for figure in filters(numbers, data):
             report(figure, options.json)
     if wanted("faults_survived"):
         report(faults_survived(options.faults, options.seed), options.json)

@@ -78,16 +78,20 @@ def equal(a: str, b: str, type: DataType) -> str:
     return f"(({a}) == ({b}))"
 
 
-def ordered_bits(value: str, type: DataType) -> tuple[str, int]:
-    """The C++ expression of an unsigned number, and its bits, that orders as non-NULL values do. Texts only begin so:
-    they may differ though their numbers are equal."""
+#: of a text that are compared as numbers
+TEXT_BYTES = 16
+
+
+def ordered_words(value: str, type: DataType) -> tuple[str, ...]:
+    """C++ expressions of unsigned numbers that, one after the other, order as non-NULL values do. Of texts longer than
+    `TEXT_BYTES` the last one, their size, says nothing, and the others only what they begin with."""
     if type.is_text:
-        return f"jg_first_bytes({value})", 64
+        return f"jg_text_bytes({value}, 0)", f"jg_text_bytes({value}, 8)", f"{value}.size"
     if type.is_float:
-        return f"jg_ordered_int(jg_number_key({value}))", 64
+        return (f"jg_ordered_int(jg_number_key({value}))",)
     if type.width == 16:
-        return f"jg_ordered_wide({value})", 128
-    return (f"jg_ordered_int({value})", 64) if type.width == 8 else (f"jg_ordered_int32({value})", 32)
+        return f"(uint64_t)(jg_ordered_wide({value}) >> 64)", f"(uint64_t)jg_ordered_wide({value})"
+    return (f"jg_ordered_int({value})" if type.width == 8 else f"jg_ordered_int32({value})",)
 
 
 def compare(a: str, b: str, type: DataType) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
+from jumpgate.codegen.bounds import bounds
 from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
 from jumpgate.codegen.program import (
     AppendSink,
@@ -23,6 +24,7 @@ from jumpgate.codegen.program import (
     Held,
     JoinFilter,
     LimitStep,
+    Look,
     MarkValue,
     Null,
     Pipeline,
@@ -39,7 +41,7 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
-from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.expressions import ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -58,14 +60,18 @@ from jumpgate.dataflow.operators import (
     SortKey,
     UnionAll,
     Window,
+    WindowFunction,
     column,
     numbered,
     partial_state,
 )
 from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.errors import InternalError
+from jumpgate.nca.interface import KeyFilter
 
-#: window functions that number rows
-RANKS = ("row_number", "rank", "dense_rank")
+#: window functions that number rows, and that take values of other rows
+RANKS = ("row_number", "rank", "dense_rank", "ntile")
+LOOKS = ("lag", "lead", "first_value", "last_value")
 
 
 @dataclass
@@ -91,8 +97,9 @@ class Stream:
 
 
 class Lowering:
-    def __init__(self, input_stages: dict[str, int]) -> None:
+    def __init__(self, input_stages: dict[str, int], filters: Sequence[KeyFilter] = ()) -> None:
         self.program = Program()
+        self.filters = filters
         self.input_stages = input_stages
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.builds: dict[tuple[int, tuple[Expression, ...]], tuple[Table, list[int], int]] = {}
@@ -251,7 +258,6 @@ class Lowering:
         return self.drain(table, list(env), stage, f"{node.kind} (kept)")
 
     def _read(self, node: Read) -> Stream:
-        bounds = _bounds(node.predicate)
         name = node.files[0].rsplit("/", 1)[-1] if node.files else "no files"
         known = {i: n for n, i in enumerate(i for i, f in enumerate(node.file_schema) if not f.type.is_opaque)}
         self.program.sources.append(
@@ -262,7 +268,7 @@ class Lowering:
                 tuple(known[i] for i in node.columns),
                 (True,) * len(node.columns),
                 node.options,
-                bounds,
+                bounds(node.predicate),
                 name,
             )
         )
@@ -319,6 +325,7 @@ class Lowering:
         table, where, built = self._build(node.right, node.right_keys, node.type.unmatched_right)
         if node.type.pairs and node.right_keys:
             table.is_expanded = True
+        self._send_keys(table, built)
         streams = self.lower(node.left)
         for s in streams:
             s.stage = max(s.stage, built + 1)
@@ -347,10 +354,29 @@ class Lowering:
             streams.append(Stream(("unmatched", table.id), (), env, stage, "unmatched rows", pointers=1))
         return streams
 
+    def _send_keys(self, table: Table, built: int) -> None:
+        """Sends the keys of the join that is being lowered over its filter edges, each key once, when its table is
+        complete."""
+        for f in self.filters:
+            if f.join != self.lowering[-1]:
+                continue
+            if f.stage < built:
+                raise InternalError(f"filter edge {f.edge} is due in stage {f.stage}, the table is complete in {built}")
+            fields = self.fields(table, 0)
+            keys = tuple(fields[table.key_fields[k]] for k in f.keys)
+            distinct = self.table("groups")
+            distinct.keys, distinct.fields = len(keys), [k.type for k in keys]
+            self.finish(self.drain(table, [], f.stage, "join"), [GroupSink(distinct.id, keys, ())], "distinct keys")
+            values = tuple(self.fields(distinct, 0))
+            self.program.sinks.append(f.edge)
+            sink = EmitSink(len(self.program.sinks) - 1, values)
+            self.finish(self.drain(distinct, [], f.stage, "distinct keys"), [sink], f"send {f.edge}")
+
     def _found(self, node: Join) -> Stream:
         """A join whose right side looks for the rows of the left one, which wait in a table; then those
         that were found, or were not, are what is left."""
         table, where, built = self._build(node.left, node.left_keys, tracks=True)
+        self._send_keys(table, built)
         fields = self.fields(table, 0)
         env: list[Expression] = [fields[w] for w in where]
         stage = built + 1
@@ -458,24 +484,29 @@ class Lowering:
         """Rows sorted by partition and order; the functions' values are fields of the rows."""
         partition = tuple(SortKey(e) for e in node.partition_by)
         table, where = self._sorted(node, (*partition, *node.order_by))
-        ranks: list[tuple[str, int]] = []
+        ranks: list[tuple[str, int, int]] = []
+        looks: list[Look] = []
         states: list[tuple[Held, int]] = []
         outputs: list[tuple[Measure | None, list[int]]] = []
         for f in node.functions:
             first = len(table.fields)
-            if f.function in RANKS:
-                ranks.append((f.function, first))
+            arguments = [where[a.index] for a in f.values if isinstance(a, ColumnRef)]
+            argument, default = (*arguments, -1, -1)[:2]
+            if f.function in RANKS or f.function in LOOKS:
+                if f.function in RANKS:
+                    ranks.append((f.function, first, self._count(f)))
+                else:
+                    looks.append(Look(f.function, first, argument, self._count(f), default))
                 table.fields.append(f.type)
                 outputs.append((None, [first]))
                 continue
             measure = measure_of(f)
-            argument = where[f.arguments[0].index] if f.arguments else -1  # type: ignore[attr-defined]
             states.append((Held(f.function, first, measure.row_types[0]), argument))
             table.fields.extend(state_types(measure))
             outputs.append((measure, list(range(first, len(table.fields)))))
         frame = node.frame
         seen = "whole" if frame.end is None or (frame.unit == "range" and not node.order_by) else frame.unit
-        table.windows = Windows(len(partition), len(node.order_by), seen, tuple(ranks), tuple(states))
+        table.windows = Windows(len(partition), len(node.order_by), seen, tuple(ranks), tuple(states), tuple(looks))
         stage = self._collect(node, table, "window")
         fields = self.fields(table, 0)
         env: list[Expression] = [fields[w] for w in where]
@@ -483,6 +514,15 @@ class Lowering:
             found = tuple(fields[i] for i in positions)
             env.append(found[0] if m is None else finished(m, found))
         return [self._kept(node, table, env, stage, "window")]
+
+    def _count(self, f: WindowFunction) -> int:
+        """The parameter of ntile's count, or of lag's and lead's offset, which is 1 where it is not given. -1: none."""
+        if f.count is None:
+            return self.integer(1) if f.function in ("lag", "lead") else -1
+        literal = f.arguments[f.count]
+        assert isinstance(literal, Literal)
+        assert isinstance(literal.value, int)
+        return self.integer(literal.value)
 
     def _sorted(self, node: Sort | Skyline | Window, keys: Sequence[SortKey]) -> tuple[Table, list[int]]:
         """A sort buffer in that order for all columns of the node's input; the field of each column."""
@@ -527,9 +567,9 @@ class Lowering:
         self.kept_rows = _used_twice(node)
         self.numbers = {id(n): number for number, n in enumerate(numbered(node))}
         self.lowering.append(self.numbers[id(node)])
+        self.program.sinks.append(node.edge)
         streams = self.lower(node.input)
         stage = max(stage, *(s.stage for s in streams))
-        self.program.sinks.append(node.edge)
         hashed = node.partitioning.keys if node.partitioning.kind in ("hash", "murmur3") else ()
         for s in streams:
             values = tuple(self.literal(e) for e in s.env)
@@ -552,14 +592,16 @@ class Lowering:
                 )
 
 
-def lower_fragment(root: Operator, input_stages: dict[str, int] | None = None, stage: int = 1) -> Program:
+def lower_fragment(
+    root: Operator, input_stages: dict[str, int] | None = None, stage: int = 1, filters: Sequence[KeyFilter] = ()
+) -> Program:
     """The program of a fragment (root: Emit) that sends in `stage` or later.
 
-    `input_stages`: the stage in which each Receive's edge is read.
+    `input_stages`: the stage in which each Receive's edge is read; `filters`: what else it sends.
     """
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
-    return Lowering(input_stages or {}).emit(root, stage)
+    return Lowering(input_stages or {}, filters).emit(root, stage)
 
 
 def _used_twice(root: Operator) -> frozenset[int]:
@@ -592,34 +634,3 @@ def _source_columns(schema: Schema) -> list[Expression]:
 
 def _is_column(e: Expression, index: int) -> bool:
     return isinstance(e, ColumnRef) and e.index == index
-
-
-def _bounds(predicate: Expression | None) -> tuple[tuple[int, str, str], ...]:
-    """The conjuncts of a Read's hint that compare a column with a literal, or ask whether it is NULL: (output column,
-    operator, physical text)."""
-    found = []
-    swapped = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-    for term in conjuncts(predicate) if predicate is not None else ():
-        if not isinstance(term, Call):
-            continue
-        if term.function in ("is_null", "is_not_null") and isinstance(term.args[0], ColumnRef):
-            found.append((term.args[0].index, term.function, ""))
-        if term.function not in swapped:
-            continue
-        a, b = term.args
-        op = term.function
-        if isinstance(b, ColumnRef):
-            a, b, op = b, a, swapped[op]
-        if isinstance(a, ColumnRef) and isinstance(b, Literal) and b.value is not None and not a.type.is_float:
-            value = _bound_text(literals.physical(b.value, b.type))
-            if value is not None:
-                found.append((a.index, op, value))
-    return tuple(found)
-
-
-def _bound_text(value: int | float | bytes) -> str | None:
-    """As the configuration carries it; None for bytes that are not UTF-8, which it cannot."""
-    try:
-        return value.decode() if isinstance(value, bytes) else str(value)
-    except UnicodeDecodeError:
-        return None

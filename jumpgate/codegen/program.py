@@ -165,19 +165,33 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Look:
+    """lag, lead, first_value or last_value: `field` becomes that of `argument` in another row, `offset` (a parameter)
+    rows away, or `default` of its own row where there is none. -1: no such thing."""
+
+    function: str
+    field: int
+    argument: int
+    offset: int = -1
+    default: int = -1
+
+
+@dataclass(frozen=True)
 class Windows:
     """Window functions over a sort buffer's rows, computed into fields of these rows once they are in order.
 
     The first `partition` fields of the order make a partition, the next `peers` those that tie. seen: what a function
     sees of the partition: `whole`, or `rows` up to the current one, or a `range` up to its peers. ranks: (function,
-    field); states: (where it is held, argument field or -1), as a group's measures.
+    field, parameter of ntile's count or -1); states: (where it is held, argument field or -1), as a group's measures;
+    looks: values of other rows.
     """
 
     partition: int
     peers: int
     seen: str
-    ranks: tuple[tuple[str, int], ...]
+    ranks: tuple[tuple[str, int, int], ...]
     states: tuple[tuple[Held, int], ...]
+    looks: tuple[Look, ...]
 
 
 @dataclass

@@ -13,7 +13,7 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import Value, any_null, compare, cpp_type, equal, hash_of, ordered_bits
+from jumpgate.codegen.cpp import TEXT_BYTES, Value, any_null, compare, cpp_type, equal, hash_of, ordered_words
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -22,6 +22,7 @@ from jumpgate.codegen.program import (
     FilterStep,
     GroupSink,
     LimitStep,
+    Look,
     MarkValue,
     Pipeline,
     ProbeStep,
@@ -405,7 +406,7 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "kind": table.kind,
         "tracks": table.tracks_matches,
         "order": _order(table.order, table.fields),
-        "prefix": _prefix(table),
+        "sort_words": _sort_words(table),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
@@ -433,29 +434,28 @@ def _order(keys: Sequence[SortField], types: Sequence[DataType]) -> list[dict[st
     return order
 
 
-PREFIX_BITS = 128
-NULL_BITS = 8  # whole bytes, so that few of them differ between rows
+#: numbers of a row by which it is sorted, at most; wider orders go on by comparing rows
+SORT_WORDS = 16
 
 
-def _prefix(table: Table) -> list[dict[str, Any]]:
-    """The numbers whose first 128 bits order rows a as its keys do, each with its bits; the last may be cut."""
-    parts: list[dict[str, Any]] = []
-    left = PREFIX_BITS
+def _sort_words(table: Table) -> dict[str, Any]:
+    """Numbers that order rows a as its keys do, as many as fit; of how many, and where they end for some rows."""
+    words: list[str] = []
+    cuts: list[dict[str, Any]] = []
+    wanted = 0
     for s in table.order:
         type, null = table.fields[s.field], f"a->n{s.field}"
-        number, bits = ordered_bits(f"a->f{s.field}", type)
-        number = f"~{number}" if s.descending else number
+        numbers = [f"~{w}" if s.descending else w for w in ordered_words(f"a->f{s.field}", type)]
         if type.nullable:
-            parts.append({"text": f"{'!' if s.nulls_first else ''}{null}", "bits": min(NULL_BITS, left), "cut": 0})
-            left -= parts[-1]["bits"]
-            number = f"({null} ? 0 : {number})"
-        if left <= 0:
-            break
-        parts.append({"text": number, "bits": min(bits, left), "cut": max(0, bits - left)})
-        left -= parts[-1]["bits"]
-        if left <= 0 or type.is_text:  # what follows a text counts only where the texts are equal
-            break
-    return parts
+            numbers = [f"{'!' if s.nulls_first else ''}{null}", *(f"{null} ? 0 : {n}" for n in numbers)]
+        wanted += len(numbers)
+        if wanted > SORT_WORDS:
+            continue
+        words += numbers
+        if type.is_text:
+            long = f"a->f{s.field}.size > {TEXT_BYTES}"
+            cuts.append({"long": f"!{null} && {long}" if type.nullable else long, "words": len(words) - 1})
+    return {"words": words, "cuts": cuts, "wanted": wanted}
 
 
 def _list(table: Table, number: int) -> dict[str, Any]:
@@ -481,16 +481,48 @@ def _windows(table: Table, windows: Windows) -> dict[str, Any]:
         null = f"cur->n{argument}" if argument >= 0 and table.fields[argument].nullable else None
         values = [Value(f"cur->f{argument}", null)] if argument >= 0 else []
         updates.append("{ " + " ".join(STATES[held.function].update(held, values, table.id)) + " }")
-    states = sorted(set(range(len(table.fields))) - {f for _, f in windows.ranks})
+    set_at_once = {f for _, f, _ in windows.ranks} | {look.field for look in windows.looks}
+    states = sorted(set(range(len(table.fields))) - set_at_once)
     first_state = min((held.first for held, _ in windows.states), default=len(table.fields))
-    places = {"row_number": "i - begin + 1", "rank": "first - begin + 1", "dense_rank": "group"}
+    ties_count = windows.seen == "range" or any(f in ("rank", "dense_rank") for f, _, _ in windows.ranks)
     return {
         "partition": _same_fields(table, [s.field for s in table.order[:split]]),
-        "peers": _same_fields(table, [s.field for s in ties]),
+        "peers": _same_fields(table, [s.field for s in ties]) if ties_count else "true",
         "seen": windows.seen,
         "updates": updates,
         "states": [f for f in states if f >= first_state],
-        "ranks": [(field, places[function]) for function, field in windows.ranks],
+        "ranks": [(field, RANKS[function].format(count)) for function, field, count in windows.ranks],
+        "looks": [_look(table, look, windows.seen) for look in windows.looks],
+    }
+
+
+#: row i, of the rows from first on that tie, of a partition from begin to end
+RANKS = {
+    "row_number": "i - begin + 1",
+    "rank": "first - begin + 1",
+    "dense_rank": "group",
+    "ntile": "jg_ntile(i - begin, end - begin, t->params[{}].i)",
+}
+
+
+def _look(table: Table, look: Look, seen: str) -> dict[str, Any]:
+    """The row that a value comes from; whether there is one; what stands for it otherwise."""
+    offset = f"t->params[{look.offset}].i"
+    last = {"whole": "end - 1", "rows": "i", "range": "last - 1"}[seen]
+    at, found = {
+        "lag": (f"i - {offset}", f"i - begin >= {offset}"),
+        "lead": (f"i + {offset}", f"end - 1 - i >= {offset}"),
+        "first_value": ("begin", "true"),
+        "last_value": (last, "true"),
+    }[look.function]
+    return {
+        "to": look.field,
+        "from": look.argument,
+        "nullable": table.fields[look.argument].nullable,
+        "at": at,
+        "found": found,
+        "default": None if look.default < 0 else look.default,
+        "default_nullable": look.default >= 0 and table.fields[look.default].nullable,
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpgate.codegen.lower import RANKS
+from jumpgate.codegen.lower import LOOKS, RANKS
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression
 from jumpgate.dataflow.functions import find
@@ -15,7 +15,7 @@ WRAP = Unsupported(
     "use a dialect with on_overflow = error or null",
 )
 
-WINDOW_FUNCTIONS = (*RANKS, "sum", "count", "count_star", "min", "max", "avg", "stddev")
+WINDOW_FUNCTIONS = (*RANKS, *LOOKS, "sum", "count", "count_star", "min", "max", "avg", "stddev")
 
 
 def unsupported(what: Operator | Expression, dialect: Dialect = DEFAULT) -> Unsupported | None:
@@ -52,7 +52,7 @@ def _window(node: Window) -> Unsupported | None:
     for f in node.functions:
         if f.function not in WINDOW_FUNCTIONS:
             return Unsupported(f"window function {f.function} is not generated", "window_function")
-        if not all(isinstance(a, ColumnRef) for a in f.arguments):
+        if not all(isinstance(a, ColumnRef) for a in f.values):
             return Unsupported("window functions of expressions are not generated", "window_argument")
         if f.function in ("min", "max") and f.type.is_text:
             return Unsupported(f"window function {f.function} of {f.type.name} is not generated", "window_text")

@@ -12,6 +12,7 @@ from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.figures import figures
+from jumpgate.compiler.filter_edges import filter_edges
 from jumpgate.compiler.look_ahead import look_ahead
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.member_columns import member_columns
@@ -44,6 +45,7 @@ PASSES: tuple[Pass, ...] = (
     choose,
     parallelise,
     prune_columns,
+    filter_edges,
     cut,
 )
 

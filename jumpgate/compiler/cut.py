@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
-from jumpgate.compiler.plan import DeviceFull, Exchange, Plan, Site
+from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
-from jumpgate.dataflow.operators import Emit, Join, Operator, Receive
-from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, Match
+from jumpgate.dataflow.operators import Emit, Join, Operator, Partitioning, Receive, numbered
+from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, KeyFilter, Match
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.words import counted
@@ -21,13 +22,15 @@ RESULT = "result"
 
 @dataclass
 class Fragment:
-    """One operator tree and the instances that will run it. `inputs` maps edges to the fragments that feed them."""
+    """One operator tree and the instances that will run it. `inputs` maps edges to the fragments that feed them;
+    `filters` are the filter edges that leave it, each with the join that it is of."""
 
     index: int
     root: Emit
     site: Site
     inputs: dict[str, Fragment]
     transport: Transport | None
+    filters: dict[str, tuple[Join, KeysOfBuild, Partitioning]] = field(default_factory=dict)
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -38,44 +41,97 @@ def cut(plan: Plan) -> Plan:
     """Fills instances, edges and stages. Raises DeviceFull."""
     result = plan.root.input
     assert isinstance(result, Exchange)
-    fragments: list[Fragment] = []
-    last = _fragment(plan, result, RESULT, fragments)
+    cutter = _Cutter(plan)
+    fragments, last = cutter.done, cutter.fragment(result, RESULT)
     stages = _Stages()
     count = stages.need(last)
     stages.assign(last, count)
     consumers = {edge: f for f in fragments for edge in f.inputs}
-    edges = tuple(_edge(plan, f, consumers.get(f.root.edge)) for f in fragments)
+    edges = tuple(
+        edge
+        for f in fragments
+        for edge in (
+            _edge(plan, f, consumers.get(f.root.edge)),
+            *(_filter_edge(plan, f, id, consumers[id]) for id in f.filters),
+        )
+    )
     load = _load(fragments)
     instances = tuple(_instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count))
     _check_ports(instances, edges)
     return replace(plan, instances=instances, edges=edges, stages=count)
 
 
-def _fragment(plan: Plan, exchange: Exchange, edge: str, done: list[Fragment]) -> Fragment:
-    """The fragment below `exchange`, after those that feed it. A node used by two fragments is computed by both."""
-    inputs: dict[str, Fragment] = {}
-    memo: dict[int, Operator] = {}
+@dataclass
+class _Waiting:
+    """A filter edge whose producer is above its consumer, and not cut yet."""
 
-    def visit(node: Operator) -> Operator:
-        if id(node) in memo:
-            return memo[id(node)]
-        if isinstance(node, Exchange):
-            below = _fragment(plan, node, "", done)
-            inputs[below.root.edge] = below
-            plan.estimator.arrives(below.root.edge, below.root.input)
-            new: Operator = Receive(below.root.edge, node.schema)
+    edge: str
+    keys: KeysOfBuild
+    partitioning: Partitioning
+    inputs: dict[str, Fragment]  # of the consumer
+
+
+class _Cutter:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.done: list[Fragment] = []
+        self._waiting: list[_Waiting] = []
+        self._filters = 0
+
+    def fragment(self, exchange: Exchange, edge: str = "") -> Fragment:
+        """The fragment below `exchange`, after those that feed it. A node used by two fragments is computed by both."""
+        inputs: dict[str, Fragment] = {}
+        memo: dict[int, Operator] = {}
+        waited = len(self._waiting)
+
+        def visit(node: Operator) -> Operator:
+            if id(node) in memo:
+                return memo[id(node)]
+            if isinstance(node, Exchange):
+                new: Operator = self._received(node, inputs)
+            else:
+                children = tuple(visit(i) for i in node.inputs)
+                same = all(a is b for a, b in zip(children, node.inputs, strict=True))
+                new = node if same else node.with_inputs(children)
+            memo[id(node)] = new
+            return new
+
+        body = visit(exchange.input)
+        index = len(self.done)
+        root = Emit(body, edge or f"e{index}", exchange.partitioning)
+        fragment = Fragment(index, root, exchange.site, inputs, exchange.transport)
+        self._send_filters(fragment, self._waiting[waited:], memo)
+        self.done.append(fragment)
+        return fragment
+
+    def _received(self, node: Exchange, inputs: dict[str, Fragment]) -> Receive:
+        """What arrives in the place of `node` at the fragment that has these inputs."""
+        if isinstance(node.input, KeysOfBuild):
+            edge = f"k{self._filters}"
+            self._filters += 1
+            self._waiting.append(_Waiting(edge, node.input, node.partitioning, inputs))
+            self._plan.estimator.arrives(edge, node.input.rows)
         else:
-            children = tuple(visit(i) for i in node.inputs)
-            same = all(a is b for a, b in zip(children, node.inputs, strict=True))
-            new = node if same else node.with_inputs(children)
-        memo[id(node)] = new
-        return new
+            below = self.fragment(node)
+            edge = below.root.edge
+            inputs[edge] = below
+            self._plan.estimator.arrives(edge, below.root.input)
+        return Receive(edge, node.schema)
 
-    body = visit(exchange.input)
-    index = len(done)
-    root = Emit(body, edge or f"e{index}", exchange.partitioning)
-    done.append(Fragment(index, root, exchange.site, inputs, exchange.transport))
-    return done[-1]
+    def _send_filters(self, fragment: Fragment, below: list[_Waiting], memo: dict[int, Operator]) -> None:
+        """Those of the fragment's joins that are waited for `below` it. `memo`: its nodes, by what they were before."""
+        for waiting in below:
+            build = memo.get(id(waiting.keys.input))
+            for join in unique(fragment.root) if build is not None else ():
+                if isinstance(join, Join) and join.build is build and _build_keys(join) == waiting.keys.keys:
+                    fragment.filters[waiting.edge] = join, waiting.keys, waiting.partitioning
+                    waiting.inputs[waiting.edge] = fragment
+                    self._waiting.remove(waiting)
+                    break
+
+
+def _build_keys(join: Join) -> tuple[Expression, ...]:
+    return join.left_keys if join.builds_left else join.right_keys
 
 
 class _Stages:
@@ -93,7 +149,9 @@ class _Stages:
     def _below(self, node: Operator, fragment: Fragment) -> int:
         if id(node) not in self._need:
             if isinstance(node, Receive):
-                stage = self.need(fragment.inputs[node.edge])
+                producer = fragment.inputs[node.edge]
+                sent = producer.filters.get(node.edge)
+                stage = self._below(sent[0].build, producer) if sent else self.need(producer)
             elif isinstance(node, Join):
                 stage = max(self._below(node.probe, fragment), 1 + self._below(node.build, fragment))
             else:
@@ -116,7 +174,9 @@ class _Stages:
                 lower(node.build, self._below(node.build, fragment))
             elif isinstance(node, Receive):
                 self.of_edge[node.edge] = mine
-                self.assign(fragment.inputs[node.edge], mine)
+                producer = fragment.inputs[node.edge]
+                if node.edge not in producer.filters:
+                    self.assign(producer, mine)
             else:
                 for child in node.inputs:
                     lower(child, mine)
@@ -142,6 +202,16 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
         endpoints=() if consumer else (plan.root.endpoints or plan.options.endpoints),
         transport=transport,
     )
+
+
+def _filter_edge(plan: Plan, producer: Fragment, id: str, consumer: Fragment) -> Edge:
+    _, keys, to = producer.filters[id]
+    ends = {(f.site.devices, f.site.count) for f in (producer, consumer)}
+    if to.kind == "paired" and len(ends) > 1:  # a part of the plan that other instances run, too
+        to = replace(to, kind="broadcast")
+    match = Match(producer.site.nca, (keys,), Completeness.FULL, keys.schema, producer.site.fusion)
+    ntf, transport = plan.registry.get(producer.site.nca).operators.match_output(match, consumer.site.count)
+    return Edge(id, ntf, to, producer.instances, consumer.instances, transport=transport, is_filter=True)
 
 
 def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -> None:
@@ -183,6 +253,15 @@ def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load:
         output=fragment.root.edge,
         stage=stages.of_fragment[fragment.index],
         options=_dialect(plan.options.dialect),
+        filters=_key_filters(fragment, stages),
+    )
+
+
+def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:
+    numbers = {id(node): number for number, node in enumerate(numbered(fragment.root))}
+    return tuple(
+        KeyFilter(edge, numbers[id(join)], tuple(_build_keys(join).index(k) for k in keys.keys), stages.of_edge[edge])
+        for edge, (join, keys, _) in fragment.filters.items()
     )
 
 

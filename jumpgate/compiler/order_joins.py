@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.plan import Plan
-from jumpgate.compiler.tree import pair_references, project, references, uses
+from jumpgate.compiler.tree import mirrored, project, references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, Send, column, cross
@@ -122,18 +122,11 @@ class _Orderer:
 
     def _mirrored(self, node: Join, factor: float) -> Operator:
         """A join with the sides changed, where its type allows it and the build side is so much the larger."""
-        type = node.type.mirrored
+        turned = mirrored(node)
         left, right = self.estimator.of(node.left).rows, self.estimator.of(node.right).rows
-        if type is None or left is None or right is None or right <= left * factor:
+        if turned is None or left is None or right is None or right <= left * factor:
             return node
-        width, other = len(node.left.schema), len(node.right.schema)
-        residual = node.residual
-        if residual is not None:
-            refs = pair_references(node.right.schema, node.left.schema)
-            residual = residual.remap(lambda i: refs[i + other if i < width else i - width])
-        swapped = Join(node.right, node.left, type, node.right_keys, node.left_keys, residual)
-        order = [*range(other, other + width), *range(other)]
-        return project(swapped, references(swapped.schema, order), node.schema.names)
+        return project(*turned, node.schema.names)
 
     def _flatten(self, node: Operator, top: bool = False) -> _Chain:
         if top or self.uses[id(node)] == 1:

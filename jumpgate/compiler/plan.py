@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jumpgate.dataflow.dialect import Dialect
-from jumpgate.dataflow.operators import Operator, Partitioning, Send, Unary
-from jumpgate.dataflow.types import Schema
+from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
+from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Device, Edge, InstancePlan, Match, Statistics
 from jumpgate.nca.registry import Registry
 from jumpgate.nca.transport import Transport
@@ -100,6 +101,23 @@ class Exchange(Unary):
     partitioning: Partitioning
     site: Site
     transport: Transport | None = None
+
+
+@dataclass(frozen=True)
+class KeysOfBuild(Unary):
+    """The keys in the table of a join whose build side is `input`, each once, on their way to who reads the other side.
+    It is below the exchange of a filter edge, and in no fragment: who runs the join sends them."""
+
+    keys: tuple[Expression, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        return Schema(tuple(Field(f"key{i}", key.type) for i, key in enumerate(self.keys)))
+
+    @cached_property
+    def rows(self) -> Operator:
+        """What gives the same rows, for estimates."""
+        return Distinct(Project(self.input, self.keys, self.schema.names))
 
 
 @dataclass(frozen=True)

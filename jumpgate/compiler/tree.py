@@ -109,6 +109,21 @@ def project(node: Operator, expressions: tuple[Expression, ...], names: tuple[st
     return Project(node, expressions, names)
 
 
+def mirrored(join: Join) -> tuple[Join, tuple[ColumnRef, ...]] | None:
+    """The join with its inputs exchanged, and the columns of its result in the order that they had; None if no type
+    gives the same rows then."""
+    type = join.type.mirrored
+    if type is None:
+        return None
+    width, other = len(join.left.schema), len(join.right.schema)
+    residual = join.residual
+    if residual is not None:
+        refs = pair_references(join.right.schema, join.left.schema)
+        residual = residual.remap(lambda i: refs[i + other if i < width else i - width])
+    swapped = Join(join.right, join.left, type, join.right_keys, join.left_keys, residual)
+    return swapped, references(swapped.schema, [*range(other, other + width), *range(other)])
+
+
 def is_identity(expressions: Sequence[Expression], width: int) -> bool:
     """Whether the expressions are references to columns 0 … width - 1 in order."""
     return len(expressions) == width and all(

@@ -400,7 +400,8 @@ class UnionAll(Operator):
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How rows of an edge are spread over its consumers. kind: single | hash | round_robin | broadcast | murmur3.
+    """How rows of an edge are spread over its consumers. kind: single | hash | round_robin | broadcast | murmur3, or
+    paired, which only the compiler uses: each producer sends to the consumer of its own index.
 
     `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42.
     """

@@ -12,6 +12,7 @@ standard library alone. Each verb prints one line of JSON; errors of the system 
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import hashlib
 import importlib.metadata
@@ -98,8 +99,10 @@ def unpack(folder: str) -> dict[str, Any]:
         with tarfile.open(fileobj=sys.stdin.buffer, mode="r|gz") as archive:
             archive.extractall(staged)
         os.chmod(staged, 0o700)
-        with contextlib.suppress(FileExistsError):
-            os.rename(staged, folder)
+        os.rename(staged, folder)
+    except OSError as error:  # hosts may share a home: somebody else has brought it
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return {}

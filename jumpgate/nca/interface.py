@@ -184,7 +184,8 @@ class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
     One with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of `match_operations`,
-    and may answer by what is expected of the node's inputs.
+    and may answer by what is expected of the node's inputs. One whose `travelling_filters` is true sends the keys of
+    its joins over filter edges (`InstancePlan.filters`), and takes such edges as the right input of a semi join.
     """
 
     #: unique registry name
@@ -207,7 +208,8 @@ class OperatorInterface(Protocol):
 @dataclass(frozen=True)
 class Edge:
     """A connection of the plan. `producers` and `consumers` are instance ids in partition order; for the edge to the
-    client `consumers` is empty and `endpoints` holds its host:port per partition."""
+    client `consumers` is empty and `endpoints` holds its host:port per partition. A filter edge carries the keys of a
+    join (`KeyFilter`), against the way that rows take."""
 
     id: str
     ntf: Descriptor
@@ -216,6 +218,18 @@ class Edge:
     consumers: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     transport: Transport = TCP
+    is_filter: bool = False
+
+
+@dataclass(frozen=True)
+class KeyFilter:
+    """What leaves an instance over filter edge `edge`: the keys `keys` (positions) of the table of its join `join` (the
+    operator's number), each once, when the table is complete, in `stage`."""
+
+    edge: str
+    join: int
+    keys: tuple[int, ...]
+    stage: int
 
 
 @dataclass(frozen=True)
@@ -226,6 +240,7 @@ class InstancePlan:
     unless option `replicated_reads` is "true". Stages are numbered from 1 over the whole job. Cutting a plan at every
     join's build (right) edge leaves components; a component's stage is 1 + the greatest stage of those built into it.
     `stage` is that of the root's component, `input_stages` those of the components that read each of `inputs`.
+    `filters` leave beside the root's rows (docs/hosts.md).
     """
 
     id: str
@@ -241,6 +256,7 @@ class InstancePlan:
     output: str = ""
     stage: int = 1
     options: tuple[tuple[str, str], ...] = ()
+    filters: tuple[KeyFilter, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -229,10 +229,10 @@ def graph_chart(timeline: Timeline) -> GraphChart:
 
 
 def _layers(fragments: Sequence[str], edges: Sequence[EdgeRun]) -> dict[str, int]:
-    """The longest way from a leaf to each fragment; the client comes last."""
+    """The longest way of rows from a leaf to each fragment; the client comes last."""
     layer = dict.fromkeys((*fragments, "client"), 0)
     for _ in layer:
-        for edge in edges:
+        for edge in (e for e in edges if not e.is_filter):
             layer[edge.target] = max(layer[edge.target], layer[edge.source] + 1)
     return layer
 
@@ -252,10 +252,13 @@ def _cut(text: str, length: int) -> str:
 def _line(edge: EdgeRun, source: Box, target: Box) -> Line:
     x1, y1 = source.x + source.width, source.y + source.height / 2
     x2, y2 = target.x, target.y + target.height / 2
+    tip = 7.0
+    if edge.is_filter:  # back to where rows come from
+        x1, x2, tip = source.x, target.x + target.width, -tip
     bend = (x2 - x1) / 2
     width = 1.5 + min(math.log10(max(edge.bytes, 1)), 10) * 0.5
     return Line(
-        f"M{x1:.1f},{y1:.1f} C{x1 + bend:.1f},{y1:.1f} {x2 - bend:.1f},{y2:.1f} {x2 - 7:.1f},{y2:.1f}",
+        f"M{x1:.1f},{y1:.1f} C{x1 + bend:.1f},{y1:.1f} {x2 - bend:.1f},{y2:.1f} {x2 - tip:.1f},{y2:.1f}",
         round(width, 1), (x1 + x2) / 2, (y1 + y2) / 2 - 10, f"{rows(edge.rows)} rows", size(edge.bytes),
         f"{edge.id}: {rows(edge.rows)} rows, {size(edge.bytes)}, {edge.layout}, {edge.partitioning}",
     )  # fmt: skip

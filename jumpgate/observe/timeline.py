@@ -62,7 +62,8 @@ class InstanceRun:
 
 @dataclass(frozen=True)
 class EdgeRun:
-    """All data that crossed an edge of the plan. `target` is a fragment, or "client"."""
+    """All data that crossed an edge of the plan. `target` is a fragment, or "client"; what `is_filter` carries are keys
+    for who sends to the source."""
 
     id: str
     source: str
@@ -71,6 +72,7 @@ class EdgeRun:
     partitioning: str
     rows: int
     bytes: int
+    is_filter: bool = False
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
                 partitioning=e["partitioning"],
                 rows=sum(flow["rows"] for flow in crossed.get(e["id"], ())),
                 bytes=sum(flow["bytes"] for flow in crossed.get(e["id"], ())),
+                is_filter=e.get("filter", False),
             )
             for e in record["edges"]
         ),

@@ -38,9 +38,10 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    numbered,
     partial_state,
 )
-from jumpgate.nca.interface import InstancePlan, JobPlan
+from jumpgate.nca.interface import InstancePlan, JobPlan, KeyFilter
 from jumpgate.testing import oracle
 
 Row = tuple[Any, ...]
@@ -52,42 +53,67 @@ Compute = Callable[[InstancePlan, dict[str, Rows]], Rows | None]
 
 
 def interpret(plan: JobPlan, dialect: Dialect = DEFAULT, compute: Compute | None = None) -> pa.Table:
-    """The rows that the client would receive. Producers run before consumers; nothing is concurrent."""
-    arrived: dict[tuple[str, int], Rows] = defaultdict(list)
-    for instance in _producers_first(plan):
-        inputs = {edge: arrived[(edge, instance.index)] for edge in instance.inputs}
-        root = instance.root
-        assert isinstance(root, Emit)
-        computed = None if compute is None else compute(instance, inputs)
-        rows = Interpreter(instance, inputs, dialect).rows(root.input) if computed is None else computed
-        for consumer, part in _spread(rows, root.partitioning):
-            arrived[(root.edge, consumer)] += part
+    """The rows that the client would receive. Each edge is computed when somebody reads it; nothing is concurrent."""
+    run = _Run(plan, dialect, compute)
+    run.check_all_used()
+    result = [row for _, rows in sorted(run.arriving(plan.result).items()) for row in rows]
     schema = next(i.root.schema for i in plan.instances if i.output == plan.result)
-    result = [row for (edge, _), rows in sorted(arrived.items()) if edge == plan.result for row in rows]
     columns = [pa.array([r[c] for r in result], oracle.arrow_type(f.type)) for c, f in enumerate(schema)]
     return pa.Table.from_arrays(columns, schema=oracle.arrow_schema(schema))
 
 
-def _producers_first(plan: JobPlan) -> list[InstancePlan]:
-    by_output: dict[str, list[InstancePlan]] = defaultdict(list)
-    for instance in plan.instances:
-        by_output[instance.output].append(instance)
-    order: list[InstancePlan] = []
+class _Run:
+    """What travels on each edge of a plan."""
 
-    def visit(edge: str) -> None:
-        group = by_output.pop(edge)
-        for below in group[0].inputs:
-            visit(below)
-        order.extend(group)
+    def __init__(self, plan: JobPlan, dialect: Dialect, compute: Compute | None) -> None:
+        self._plan, self._compute = plan, compute
+        self._instances = {i.id: Interpreter(i, self._arrived(i), dialect) for i in plan.instances}
+        self._edges: dict[str, dict[int, Rows]] = {}
 
-    visit(plan.result)
-    assert not by_output, f"edges {sorted(by_output)} lead nowhere"
-    return order
+    def arriving(self, edge: str) -> dict[int, Rows]:
+        """The rows on `edge` by the consumer's index."""
+        if edge not in self._edges:
+            found: dict[int, Rows] = defaultdict(list)
+            for index, producer in enumerate(self._plan.edge(edge).producers):
+                for consumer, part in _spread(self._sent(producer, edge), self._plan.edge(edge).partitioning, index):
+                    found[consumer] += part
+            self._edges[edge] = found
+        return self._edges[edge]
+
+    def check_all_used(self) -> None:
+        """Each edge is on a way to the result; what arrives need not be read, as a pruned input's other side."""
+        used: set[str] = set()
+        waiting = [self._plan.result]
+        while waiting:
+            edge = waiting.pop()
+            if edge not in used:
+                used.add(edge)
+                waiting += [i for p in self._plan.edge(edge).producers for i in self._instances[p].instance.inputs]
+        unused = {edge.id for edge in self._plan.edges} - used
+        assert not unused, f"edges {sorted(unused)} lead nowhere"
+
+    def _arrived(self, instance: InstancePlan) -> Callable[[str], Rows]:
+        return lambda edge: self.arriving(edge)[instance.index]
+
+    def _sent(self, producer: str, edge: str) -> Rows:
+        instance = self._instances[producer]
+        for filter in instance.instance.filters:
+            if filter.edge == edge:
+                return instance.keys(filter)
+        root = instance.instance.root
+        assert isinstance(root, Emit)
+        computed = None
+        if self._compute is not None:
+            inputs = {edge: instance.inputs(edge) for edge in instance.instance.inputs}
+            computed = self._compute(instance.instance, inputs)
+        return instance.rows(root.input) if computed is None else computed
 
 
-def _spread(rows: Rows, partitioning: Partitioning) -> list[tuple[int, Rows]]:
+def _spread(rows: Rows, partitioning: Partitioning, producer: int) -> list[tuple[int, Rows]]:
     count = partitioning.count
     match partitioning.kind:
+        case "paired":
+            return [(producer, rows)]
         case "single":
             return [(0, rows)]
         case "broadcast":
@@ -101,9 +127,9 @@ def _spread(rows: Rows, partitioning: Partitioning) -> list[tuple[int, Rows]]:
 
 
 class Interpreter:
-    """One instance: `inputs` holds what arrived on each of its edges."""
+    """One instance: `inputs` has what arrives on each of its edges."""
 
-    def __init__(self, instance: InstancePlan, inputs: dict[str, Rows], dialect: Dialect) -> None:
+    def __init__(self, instance: InstancePlan, inputs: Callable[[str], Rows], dialect: Dialect) -> None:
         self.instance = instance
         self.inputs = inputs
         self.dialect = dialect
@@ -115,6 +141,14 @@ class Interpreter:
             self._done[id(node)] = self._rows(node)
         return self._done[id(node)]
 
+    def keys(self, filter: KeyFilter) -> Rows:
+        """What leaves over a filter edge."""
+        join = numbered(self.instance.root)[filter.join]
+        assert isinstance(join, Join)
+        every = join.left_keys if join.builds_left else join.right_keys
+        found = (tuple(self.value(every[k], row) for k in filter.keys) for row in self.rows(join.build))
+        return [*dict.fromkeys(found)]
+
     def value(self, expression: Any, row: Row) -> Any:
         return evaluate(expression, row, self.dialect)
 
@@ -125,7 +159,7 @@ class Interpreter:
                 every = [*zip(*(oracle.values(c) for c in table.columns), strict=True)]
                 return every[self.instance.index :: self.instance.count]
             case Receive():
-                return self.inputs[node.edge]
+                return self.inputs(node.edge)
             case Filter():
                 return [r for r in self.rows(node.input) if self.value(node.predicate, r) is True]
             case Project():

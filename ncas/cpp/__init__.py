@@ -57,6 +57,7 @@ class CppPrograms:
     """
 
     name = "cpp"
+    travelling_filters = True
 
     @property
     def operators(self) -> CppPrograms:

@@ -59,7 +59,8 @@ class SoftwareLifecycle:
         """The fragment's program, its dialect and its key."""
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
-            program, dialect = lower_fragment(instance.root, stages, instance.stage), _dialect(instance)
+            program = lower_fragment(instance.root, stages, instance.stage, instance.filters)
+            dialect = _dialect(instance)
             if (last := max((p.stage for p in program.pipelines), default=0)) > instance.stage:
                 raise errors.InternalError(
                     f"{instance.id} sends in stage {instance.stage}, its program in stage {last}"
@@ -258,13 +259,18 @@ def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
 
 def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
-    end = _end(edge, instance.index, instance, context)
-    return {"kind": "edge", **end, "producers": len(edge.producers)}
+    if edge.partitioning.kind == "paired":  # as if the two were alone
+        return {"kind": "edge", **_end(edge, 0, instance, context), "producers": 1}
+    return {"kind": "edge", **_end(edge, instance.index, instance, context), "producers": len(edge.producers)}
 
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
-    sink = _end(edge, edge.producers.index(instance.id), instance, context)
+    index = edge.producers.index(instance.id)
+    if edge.partitioning.kind == "paired":
+        sink = _end(edge, 0, instance, context)
+        return {**sink, "peers": [peers(edge, context)[index]], "partitioning": "single"}
+    sink = _end(edge, index, instance, context)
     if edge.transport.channel == TCP.channel:
         sink["peers"] = peers(edge, context)
     return {**sink, "partitioning": edge.partitioning.kind}

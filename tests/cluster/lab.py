@@ -57,17 +57,18 @@ class Lab:
         said = process.communicate(timeout=120)[0]
         return process.returncode, json.loads(said)
 
-    def serve(self, config: Path, shown: Mapping[str, str] | None = None) -> Service:
-        """shown: credentials of clients in their environment; without any, the service trusts the network."""
-        return Service(self, config, shown)
+    def serve(self, config: Path, shown: Mapping[str, str] | None = None, before: str = "") -> Service:
+        """shown: credentials of clients in their environment; without any, the service trusts the network. before:
+        what its process runs first."""
+        return Service(self, config, shown, before)
 
 
 class Service:
-    def __init__(self, lab: Lab, config: Path, shown: Mapping[str, str] | None) -> None:
+    def __init__(self, lab: Lab, config: Path, shown: Mapping[str, str] | None, before: str) -> None:
         self._lab, self._shown = lab, shown
         trust = () if shown else ("--trusted-network",)
         self._process = lab.here.jumpgate("serve", "--host", lab.here.address, "--config", config, *trust,
-                                          env=lab.client.variables)  # fmt: skip
+                                          env=lab.client.variables, before=before)  # fmt: skip
         line(self._process)
         self.address = f"{lab.here.address}:7411"
 

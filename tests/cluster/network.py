@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 PREFIX = "10.77.0"
@@ -51,9 +51,17 @@ class Machine:
     def python(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
         return self.start(sys.executable, *arguments, env=env)
 
-    def jumpgate(self, *words: str | Path, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """The command `jumpgate`."""
-        return self.python("-c", "from jumpgate.cli.main import main; main()", *words, env=env)
+    def jumpgate(
+        self, *words: str | Path, env: Mapping[str, str] | None = None, before: str = ""
+    ) -> subprocess.Popen[str]:
+        """The command `jumpgate`, in a process that has run the text `before`."""
+        return self.python("-c", f"{before}\nfrom jumpgate.cli.main import main; main()", *words, env=env)
+
+    def limit(self, rate: str) -> None:
+        """The speed of its link, either way, as tc has it (`1gbit`)."""
+        for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
+            words = ("qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+            _run("tc", "-n", namespace, *words)
 
     def cut_off(self) -> None:
         """From now on no packet reaches it or leaves it, and nobody is told."""
@@ -117,6 +125,9 @@ class Network:
 
 
 def _ip(*arguments: str) -> None:
-    command: Sequence[str] = ("ip", *arguments)
+    _run("ip", *arguments)
+
+
+def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"

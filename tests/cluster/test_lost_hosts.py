@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from tests.cluster.network import Machine, Network, permitted
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
 QUERIES = Path(__file__).with_name("queries.py")
 ROWS, KEYS = 400_000, 2
-#: what a busy machine adds
-BUSY_S = 20.0
 RIGHT = [[k, sum(range(k, ROWS, KEYS))] for k in range(KEYS)]
 
 
@@ -125,13 +122,12 @@ def test_without_any_worker_the_error_names_one(cluster: Cluster) -> None:
 
 
 def test_workers_that_lose_each_other(cluster: Cluster) -> None:
-    """The service still reaches both; whichever notices first, one error says what cannot be reached."""
+    """The service still reaches both; whichever notices first, one error says what cannot be reached, before the job
+    counts as stalled. How long that takes is a figure (`./dev bench hosts`), which no test judges."""
     said = cluster.ask("exchange")
     assert "started" in said()
     assert wait_until(lambda: all(map(cluster.instances, cluster.workers)), 60)
     cluster.network.isolate(*cluster.workers)
-    lost_at = time.monotonic()
     failure = said()
-    assert time.monotonic() - lost_at < 5 + BUSY_S, failure
     assert failure["error"] in ("instance_failed", "unreachable"), failure
     assert wait_until(lambda: not any(map(cluster.instances, cluster.workers)), 60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -115,3 +116,31 @@ def test_a_whole_sort_is_duckdb_s(engines: tuple[Connection, duckdb.DuckDBPyConn
     found = connection.sql(text).to_arrow().column(0)
     expected = duck.execute(text).to_arrow_table().column(0)
     assert found.combine_chunks().equals(expected.combine_chunks())
+
+
+def test_groups_beyond_the_cache(tmp_path: Path, one_host: str) -> None:
+    """So many groups, and so few rows of each, that no thread has them in a cache."""
+    rows = 1_600_000
+    keys = np.arange(rows) * 7919 % 900_000
+    table = pa.table(
+        {
+            "k": pa.array(keys, mask=keys % 1000 == 3),
+            "t": pc.binary_join_element_wise("item ", pa.array(keys % 700_000).cast(pa.string()), ""),
+            "v": np.arange(rows) % 1013,
+        }
+    )
+    file = tmp_path / "many.parquet"
+    pq.write_table(table, file, row_group_size=100_000)
+    texts = (
+        "SELECT count(*), sum(n), sum(s * (k % 97)), min(m), max(m) FROM"
+        " (SELECT k, count(*) AS n, sum(v) AS s, max(v) AS m FROM many GROUP BY k)",
+        "SELECT count(*), sum(n), sum(d), min(t), max(t) FROM"
+        " (SELECT t, count(*) AS n, count(DISTINCT v) AS d FROM many GROUP BY t)",
+        "SELECT count(*), sum(s) FROM (SELECT k, t, sum(v) AS s FROM many GROUP BY k, t)",
+    )
+    with jumpgate.connect(one_host, offload="always") as connection, duckdb.connect() as duck:
+        connection.register("many", file)
+        duck.execute(f"CREATE VIEW many AS FROM '{file}'")
+        for text in texts:
+            found = connection.sql(text).to_arrow()
+            assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()

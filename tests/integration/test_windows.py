@@ -125,8 +125,22 @@ def test_neighbours_and_what_stands_for_those_that_are_missing(local: Session, t
         for i, a in enumerate(arguments)
     )
     keys = tuple(SortKey(e) for e in (o, x, d, s))
-    root = Window(node, (k,), keys, functions)
-    oracle.assert_same(local.run(Dataflow(root)).to_arrow(), root)
+    check(local, Window(node, (k,), keys, functions))
+
+
+@pytest.mark.parametrize("frame", [WHOLE, RUNNING, ROWS], ids=["whole", "range", "rows"])
+def test_first_and_last_values(session: Session, tmp_path: Path, frame: Frame) -> None:
+    node = Lab(session, tmp_path, "parquet").table(TYPES, rows(500), files=2).root
+    order = ("o", "x", "d", "s")  # of rows that tie any could be the first
+    check(session, window(node, ("k",), order, [(f, v) for f in ("first_value", "last_value") for v in "sdx"], frame))
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7, 1000])
+def test_parts_of_equal_size(local: Session, tmp_path: Path, parts: int) -> None:
+    node = Lab(local, tmp_path, "json").table(TYPES, rows(120)).root
+    function = WindowFunction("ntile", (literal(int64, parts),), int64.with_nullable(False), "part")
+    keys = tuple(SortKey(column(node.schema, i)) for i in (2, 4, 3, 1))
+    check(local, Window(node, (column(node.schema, 0),), keys, (function,)))
 
 
 def test_a_slice_of_text_arrives_from_the_engine_as_it_is(local: Session, tmp_path: Path) -> None:

@@ -154,6 +154,22 @@ def test_explain_shows_what_was_expected_and_what_was(tables: tuple[Dataflow, Da
     assert "; was 90 rows]" in text and "; was 2 ms of a core for the passes that end here]" in text
 
 
+def test_explain_shows_what_crossed_an_edge_and_its_skew(tables: tuple[Dataflow, Dataflow]) -> None:
+    flow = tables[1].aggregate(by=["item"], n=count())
+    hosts = (host("a"), host("b"))
+    plan = compile_dataflow(flow.root, hosts, default_registry(), CompileOptions(statistics=estimate))
+    assert [e.partitioning.kind for e in plan.edges] == ["hash", "single"]
+    sent = {"edge": "e0", "rows": 50, "bytes": 4_000}
+    counters = {
+        **{f"f0.{i}": {"operators": {}, "sinks": [sent]} for i in (0, 1)},
+        **{f"f1.{i}": {"operators": {}, "sources": [{"name": "e0", "rows": n}]} for i, n in ((0, 15), (1, 85))},
+    }
+    line = next(n for n in explain_text(plan.explain, counters=counters).splitlines() if n.startswith("edge e0:"))
+    assert line.endswith("; was 100 rows, 8 kB, 1.7 times the mean to f1.1")
+    counters["f1.0"]["sources"] = [{"name": "e0", "rows": 85}]
+    assert "; was 100 rows, 8 kB\n" in explain_text(plan.explain, counters=counters)
+
+
 @pytest.mark.parametrize(("rows", "text"), [(3, "3"), (1234, "1.23 k"), (5.6e7, "56 M"), (2e9, "2 G")])
 def test_counts_have_three_digits(rows: float, text: str) -> None:
     assert shown(rows) == text

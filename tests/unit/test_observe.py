@@ -154,6 +154,16 @@ def test_boxes_do_not_overlap_and_edges_run_to_the_right() -> None:
     assert graph.lines[0].width > graph.lines[1].width > 0
 
 
+def test_a_filter_edge_runs_back_to_where_rows_come_from() -> None:
+    told = sample()
+    edges = (*told.edges, EdgeRun("k0", "f1", "f0", "columnar", "broadcast", 7, 60, is_filter=True))
+    graph = chart.graph_chart(dataclasses.replace(told, edges=edges))
+    first, second, _ = graph.boxes
+    assert first.x + first.width < second.x, "it decides no box's place"
+    assert graph.lines[2].path.startswith(f"M{second.x:.1f},")
+    assert graph.lines[2].path.endswith(f" {first.x + first.width + 7:.1f},{first.y + first.height / 2:.1f}")
+
+
 def test_terminal_timeline() -> None:
     console = Console(file=io.StringIO(), width=140)
     console.print(text.timeline(sample(), console.width))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 pytest.importorskip("paramiko")
 
 from jumpgate.errors import ConfigError  # noqa: E402
+from jumpgate.hosts import far_end  # noqa: E402
 from jumpgate.hosts.config import parse  # noqa: E402
 from jumpgate.hosts.ssh import Target, _way  # noqa: E402
 
@@ -62,3 +65,15 @@ def test_what_an_agent_says_of_its_host_counts_where_the_file_says_nothing() -> 
     assert said.found(facts, "10.0.0.1:5").device.cores == 3
     found = unsaid.found(facts, "10.0.0.1:5")
     assert (found.device.cores, found.device.memory_bytes, found.agent) == (7, 9, "10.0.0.1:5")
+
+
+def test_hosts_with_one_home_bring_the_same_thing_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever comes second finds it there, and leaves nothing beside it."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("jghost"), io.BytesIO())
+    for _ in range(2):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(packed.getvalue())))
+        assert far_end.unpack(str(tmp_path / "runtime" / "key")) == {}
+    assert [path.name for path in (tmp_path / "runtime").iterdir()] == ["key"]
+    assert [path.name for path in (tmp_path / "runtime" / "key").iterdir()] == ["jghost"]

@@ -24,15 +24,13 @@ int compare0(const JgRow* x, const JgRow* y) {
   }
   return 0;
 }
-void prefix0(const JgRow* x, uint64_t* out) {
+int words0(const JgRow* x, uint64_t* out) {
   const T0* a = (const T0*)x;
-  unsigned __int128 k = 0;
-  k = (a->n0);
-  k = k << 120 | ((a->n0 ? 0 : ~jg_ordered_wide(a->f0))) >> 8;
-  k <<= 0;
-  out[0] = (uint64_t)(k >> 64);
-  out[1] = (uint64_t)k;
-  (void)a;
+  out[0] = a->n0;
+  out[1] = a->n0 ? 0 : ~(uint64_t)(jg_ordered_wide(a->f0) >> 64);
+  out[2] = a->n0 ? 0 : ~(uint64_t)jg_ordered_wide(a->f0);
+  (void)a, (void)out;
+  return 3;
 }
 const uint32_t texts0[] = {
     0};
@@ -321,10 +319,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, prefix0, texts0, 0, nullptr, nullptr, nullptr, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, texts0, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -348,16 +348,23 @@ JG_INLINE int64_t jg_number_key(double v) {
   memcpy(&bits, &v, 8);
   return bits ^ (int64_t)((uint64_t)(bits >> 63) >> 1);
 }
+// Which of `parts` parts of size rows the row at `at` is in, from 1 on; the first parts have one more where they
+// differ.
+JG_INLINE int64_t jg_ntile(int64_t at, int64_t size, int64_t parts) {
+  const int64_t least = size / parts, longer = size % parts, before = longer * (least + 1);
+  return 1 + (at < before ? at / (least + 1) : longer + (at - before) / least);
+}
 // Numbers without sign that order as the values do.
 JG_INLINE uint32_t jg_ordered_int32(int32_t v) { return (uint32_t)v ^ (1u << 31); }
 JG_INLINE uint64_t jg_ordered_int(int64_t v) { return (uint64_t)v ^ (1ull << 63); }
 JG_INLINE unsigned __int128 jg_ordered_wide(jg_i128 v) { return (unsigned __int128)v ^ ((unsigned __int128)1 << 127); }
-JG_INLINE uint64_t jg_first_bytes(JgStr s) {
+// Eight bytes of a text from `at` on, with zeros where it ends.
+JG_INLINE uint64_t jg_text_bytes(JgStr s, uint64_t at) {
   uint64_t v = 0;
-  if (s.size >= 8)
-    memcpy(&v, s.data, 8);
-  else if (s.size)
-    memcpy(&v, s.data, s.size);
+  if (s.size >= at + 8)
+    memcpy(&v, s.data + at, 8);
+  else if (s.size > at)
+    memcpy(&v, s.data + at, s.size - at);
   return __builtin_bswap64(v);
 }
 JG_INLINE double jg_key_number(int64_t key) {
@@ -429,8 +436,11 @@ struct JgTableInfo {
   int (*equal)(const JgRow*, const JgRow*);           // groups: same keys
   void (*merge)(JgTask*, int, JgRow*, const JgRow*);  // groups: adds the second's states to the first's
   int (*compare)(const JgRow*, const JgRow*);         // sort buffers: <0, 0, >0
-  void (*prefix)(const JgRow*, uint64_t*);  // sort buffers: two numbers that order as rows do, as far as they differ
-  const uint32_t* texts;                    // sort buffers: offsets of the string fields
+  // sort buffers: numbers, one after the other, that order as rows do; how many there are of this row. Where some row
+  // has fewer than sort_words, rows whose numbers are equal may yet differ.
+  int (*words)(const JgRow*, uint64_t*);
+  int32_t sort_words;
+  const uint32_t* texts;  // sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
@@ -455,4 +465,5 @@ struct JgProgramInfo {
   const JgTableInfo* tables;
   const JgPipelineInfo* pipelines;
 };
-#define JG_ABI 7
+#define JG_SORT_WORDS 16  // of a row at most
+#define JG_ABI 8

@@ -291,6 +291,7 @@ Status TableWork::run(int) {
 
 Status TableWork::finish() {
   JgTask task{};
+  task.params = executor->config.params.data();
   executor->tables[id]->finish(&task);
   return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }

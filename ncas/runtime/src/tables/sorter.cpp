@@ -2,137 +2,242 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <bit>
+#include <compare>
+#include <mutex>
 #include <utility>
 
 namespace jg {
 namespace {
 
-constexpr size_t kRadixRows = 4096;    // fewer are sorted by comparison
-constexpr int kRadixBytes = 8;         // more bytes that differ, too
 constexpr int64_t kRangeRows = 32768;  // that are worth a task
-constexpr size_t kSamples = 32;        // of a part for each range
+constexpr size_t kSamples = 32;        // for each range
+constexpr size_t kRadixRows = 512;     // fewer are sorted by comparison
 
-uint8_t byte_of(const SortEntry& e, int byte) {
-  return static_cast<uint8_t>(e.prefix[byte / 8] >> (56 - byte % 8 * 8));
+// The words of a row side by side, each with only as many bits as the rows at hand need.
+struct Wide {
+  uint64_t high, low;
+  auto operator<=>(const Wide&) const = default;
+};
+
+void push(uint64_t* key, uint64_t value, int bits) { *key = bits == 64 ? value : *key << bits | value; }
+void push(Wide* key, uint64_t value, int bits) {
+  if (bits == 64) {
+    *key = {key->low, value};
+  } else {
+    *key = {key->high << bits | key->low >> (64 - bits), key->low << bits | value};
+  }
 }
+uint8_t byte_of(uint64_t key, int byte) { return static_cast<uint8_t>(key >> (8 * byte)); }
+uint8_t byte_of(const Wide& key, int byte) { return byte < 8 ? byte_of(key.low, byte) : byte_of(key.high, byte - 8); }
 
-// By prefixes alone, byte by byte from the last; false if too many bytes differ.
-bool radix_sort(std::vector<SortEntry>& entries) {
-  uint64_t differ[2] = {0, 0};
-  for (const SortEntry& e : entries) {
-    for (int i = 0; i < 2; i++) differ[i] |= e.prefix[i] ^ entries[0].prefix[i];
+// How rows become keys: of each word, less the least of all rows', so many bits.
+class Packing {
+ public:
+  static constexpr int kBits = 128;
+
+  Packing(const JgTableInfo& info, const WordBounds& bounds) : info_(info), exact_(bounds.common == info.sort_words) {
+    for (int w = 0; w < bounds.common; w++) {
+      const int bits = std::bit_width(bounds.high[w] - bounds.low[w]), kept = std::min(bits, kBits - bits_);
+      if (kept < bits) exact_ = false;
+      if (kept > 0) words_.push_back({w, kept, bits - kept, bounds.low[w]});
+      bits_ += kept;
+      if (kept < bits) break;
+    }
   }
-  std::vector<int> bytes;
-  for (int byte = 15; byte >= 0; byte--) {
-    if (differ[byte / 8] >> (56 - byte % 8 * 8) & 0xFF) bytes.push_back(byte);
+
+  int bits() const { return bits_; }
+  bool exact() const { return exact_; }  // equal keys are equal rows, as far as the order tells
+  template <class Key>
+  Key key(const JgRow* row) const {
+    uint64_t words[JG_SORT_WORDS];
+    info_.words(row, words);
+    Key key{};
+    for (const Word& w : words_) push(&key, (words[w.number] - w.low) >> w.cut, w.bits);
+    return key;
   }
-  if (bytes.size() > kRadixBytes) return false;
-  std::vector<SortEntry> other(entries.size());
-  for (int byte : bytes) {
-    std::array<size_t, 256> at{};
-    for (const SortEntry& e : entries) at[byte_of(e, byte)]++;
+
+ private:
+  struct Word {
+    int number, bits, cut;
+    uint64_t low;
+  };
+  const JgTableInfo info_;
+  std::vector<Word> words_;
+  int bits_ = 0;
+  bool exact_;
+};
+
+template <class Key>
+class KeySorter : public Sorter {
+ public:
+  KeySorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, const Packing& packing, int most)
+      : info_(info), budget_(budget), packing_(packing), parts_(std::move(parts)), dealt_(parts_.size()) {
+    for (const SortPart& p : parts_) size_ += static_cast<int64_t>(p.rows->size());
+    split(static_cast<int>(std::clamp<int64_t>(size_ / kRangeRows, 1, most)));
+  }
+  ~KeySorter() override {
+    for (const Dealt& dealt : dealt_) budget_->held -= static_cast<int64_t>(dealt.entries.size() * sizeof(Entry));
+  }
+
+  void deal(size_t part) override {
+    const std::vector<JgRow*>& rows = *parts_[part].rows;
+    std::vector<uint16_t> range(rows.size());
+    std::vector<size_t> at(ranges_);
+    for (size_t i = 0; i < rows.size(); i++) at[range[i] = range_of(packing_.key<Key>(rows[i]))]++;
     size_t sum = 0;
     for (size_t& n : at) sum += std::exchange(n, sum);
-    for (const SortEntry& e : entries) other[at[byte_of(e, byte)]++] = e;
-    entries.swap(other);
+    Dealt& dealt = dealt_[part];
+    dealt.begin = at;
+    dealt.begin.push_back(sum);
+    dealt.entries.resize(rows.size());
+    budget_->held += static_cast<int64_t>(rows.size() * sizeof(Entry));
+    for (size_t i = 0; i < rows.size(); i++) dealt.entries[at[range[i]]++] = {packing_.key<Key>(rows[i]), rows[i]};
   }
-  return true;
-}
 
-int64_t bytes(const std::vector<SortEntry>& entries) {
-  return static_cast<int64_t>(entries.size() * sizeof(SortEntry));
-}
+  void sort(size_t range, JgRow** all) override {
+    std::unique_ptr<Scratch> scratch = borrow();
+    Entries& entries = scratch->entries;
+    entries.clear();
+    for (const Dealt& dealt : dealt_) {
+      all += dealt.begin[range];
+      entries.insert(entries.end(), dealt.entries.begin() + dealt.begin[range],
+                     dealt.entries.begin() + dealt.begin[range + 1]);
+    }
+    const auto less = [this](const Entry& a, const Entry& b) {
+      return a.key != b.key ? a.key < b.key : !packing_.exact() && info_.compare(a.row, b.row) < 0;
+    };
+    if (entries.size() < kRadixRows) {
+      std::sort(entries.begin(), entries.end(), less);
+    } else {
+      radix_sort(scratch.get());
+      for (auto begin = entries.begin(), end = begin; !packing_.exact() && begin != entries.end(); begin = end) {
+        while (end != entries.end() && end->key == begin->key) ++end;
+        if (end - begin > 1) std::sort(begin, end, less);
+      }
+    }
+    for (const Entry& e : entries) *all++ = e.row;
+    give_back(std::move(scratch));
+  }
 
-bool same_prefix(const SortEntry& a, const SortEntry& b) { return !std::memcmp(a.prefix, b.prefix, sizeof a.prefix); }
+  int ranges() const override { return ranges_; }
+  int64_t size() const override { return size_; }
+
+ private:
+  struct Entry {
+    Key key;
+    JgRow* row;
+  };
+  using Entries = std::vector<Entry, RandomAccess<Entry>>;
+  struct Dealt {
+    Entries entries;            // by range
+    std::vector<size_t> begin;  // of each range, and the end
+  };
+
+  // Memory that ranges sort in, one after the other: that of each would be new to the system.
+  struct Scratch {
+    Entries entries, other;
+  };
+
+  std::unique_ptr<Scratch> borrow() {
+    std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Scratch>();
+    auto scratch = std::move(idle_.back());
+    idle_.pop_back();
+    return scratch;
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(scratch));
+  }
+
+  // Splitters from samples. Rows with equal keys come to one range.
+  void split(int ranges) {
+    std::vector<Key> samples;
+    for (const SortPart& part : parts_) {
+      const std::vector<JgRow*>& rows = *part.rows;
+      const size_t count = ranges == 1 ? 0 : std::min(rows.size(), kSamples * ranges);
+      for (size_t i = 0; i < count; i++) samples.push_back(packing_.key<Key>(rows[rows.size() * i / count]));
+    }
+    std::sort(samples.begin(), samples.end());
+    for (int r = 1; r < ranges; r++) splitters_.push_back(samples[samples.size() * r / ranges]);
+    splitters_.erase(std::unique(splitters_.begin(), splitters_.end()), splitters_.end());
+    ranges_ = static_cast<int>(splitters_.size()) + 1;
+    if (ranges_ > 1) splitters_.resize(std::bit_ceil(splitters_.size() + 1) - 1, splitters_.back());
+  }
+
+  // How many splitters are not above the key, without a branch that a processor would guess wrong half of the time.
+  uint16_t range_of(const Key& key) const {
+    size_t at = 0;
+    for (size_t step = (splitters_.size() + 1) / 2; step > 0; step /= 2)
+      at += splitters_[at + step - 1] <= key ? step : 0;
+    return static_cast<uint16_t>(std::min<size_t>(at, ranges_ - 1));
+  }
+
+  // By keys, byte by byte from the last.
+  static void radix_sort(Scratch* scratch) {
+    Entries &entries = scratch->entries, &other = scratch->other;
+    other.resize(entries.size());
+    for (int byte = 0; byte < static_cast<int>(sizeof(Key)); byte++) {
+      std::array<size_t, 256> at{};
+      for (const Entry& e : entries) at[byte_of(e.key, byte)]++;
+      if (at[byte_of(entries.front().key, byte)] == entries.size()) continue;
+      size_t sum = 0;
+      for (size_t& n : at) sum += std::exchange(n, sum);
+      for (const Entry& e : entries) other[at[byte_of(e.key, byte)]++] = e;
+      entries.swap(other);
+    }
+  }
+
+  const JgTableInfo info_;
+  Budget* budget_;
+  const Packing packing_;
+  const std::vector<SortPart> parts_;
+  std::vector<Dealt> dealt_;
+  std::vector<Key> splitters_;  // range r begins with splitters_[r - 1]; a power of two less one, the last ones repeat
+  int ranges_ = 1;
+  int64_t size_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Scratch>> idle_;
+};
 
 }  // namespace
 
-bool Sorter::less(const SortEntry& a, const SortEntry& b) const {
-  if (a.prefix[0] != b.prefix[0]) return a.prefix[0] < b.prefix[0];
-  if (a.prefix[1] != b.prefix[1]) return a.prefix[1] < b.prefix[1];
-  return info_.compare(a.row, b.row) < 0;
+void WordBounds::add(const JgTableInfo& info, const JgRow* row) {
+  uint64_t words[JG_SORT_WORDS];
+  const int n = info.words(row, words);
+  if (common < 0) {
+    std::copy_n(words, n, low);
+    std::copy_n(words, n, high);
+    common = n;
+    return;
+  }
+  common = std::min(common, n);
+  for (int w = 0; w < common; w++) {
+    low[w] = std::min(low[w], words[w]);
+    high[w] = std::max(high[w], words[w]);
+  }
 }
 
-void Sorter::start(size_t parts) { parts_.resize(parts); }
-
-void Sorter::sort(size_t part, const std::vector<JgRow*>& rows) {
-  Entries entries(rows.size());
-  for (size_t i = 0; i < rows.size(); i++) {
-    entries[i].row = rows[i];
-    info_.prefix(rows[i], entries[i].prefix);
+void WordBounds::add(const WordBounds& other) {
+  if (other.common < 0) return;
+  if (common < 0) {
+    *this = other;
+    return;
   }
-  const auto less = [this](const SortEntry& a, const SortEntry& b) { return this->less(a, b); };
-  if (entries.size() < kRadixRows || !radix_sort(entries)) {
-    std::sort(entries.begin(), entries.end(), less);
-  } else {
-    for (auto begin = entries.begin(), end = begin; begin != entries.end(); begin = end) {
-      while (end != entries.end() && same_prefix(*begin, *end)) ++end;
-      if (end - begin > 1) std::sort(begin, end, less);
-    }
+  common = std::min(common, other.common);
+  for (int w = 0; w < common; w++) {
+    low[w] = std::min(low[w], other.low[w]);
+    high[w] = std::max(high[w], other.high[w]);
   }
-  budget_->held += bytes(entries);
-  parts_[part] = std::move(entries);
 }
 
-int64_t Sorter::size() const {
-  int64_t rows = 0;
-  for (const Entries& part : parts_) rows += static_cast<int64_t>(part.size());
-  return rows;
-}
-
-int Sorter::split(int most) {
-  const int ranges = static_cast<int>(std::clamp<int64_t>(size() / kRangeRows, 1, most));
-  const auto less = [this](const SortEntry& a, const SortEntry& b) { return this->less(a, b); };
-  Entries samples;
-  for (const Entries& part : parts_) {
-    const size_t count = std::min(part.size(), kSamples * ranges);
-    for (size_t i = 0; i < count; i++) samples.push_back(part[part.size() * i / count]);
-  }
-  std::sort(samples.begin(), samples.end(), less);
-  bounds_.assign(1, std::vector<size_t>(parts_.size(), 0));
-  for (int r = 1; r < ranges; r++) {
-    const SortEntry& splitter = samples[samples.size() * r / ranges];
-    std::vector<size_t>& bounds = bounds_.emplace_back();
-    for (const Entries& part : parts_) {
-      bounds.push_back(std::lower_bound(part.begin(), part.end(), splitter, less) - part.begin());
-    }
-  }
-  std::vector<size_t>& ends = bounds_.emplace_back();
-  for (const Entries& part : parts_) ends.push_back(part.size());
-  return ranges;
-}
-
-void Sorter::merge(int range, JgRow** all) {
-  const auto less = [this](const SortEntry& a, const SortEntry& b) { return this->less(a, b); };
-  Entries merged, other;
-  std::vector<size_t> ends;  // of sorted runs in `merged`
-  for (size_t p = 0; p < parts_.size(); p++) {
-    const size_t from = bounds_[range][p], to = bounds_[range + 1][p];
-    all += from;
-    if (from == to) continue;
-    merged.insert(merged.end(), parts_[p].begin() + from, parts_[p].begin() + to);
-    ends.push_back(merged.size());
-  }
-  while (ends.size() > 1) {  // neighbours in pairs
-    other.resize(merged.size());
-    std::vector<size_t> fewer;
-    for (size_t i = 0, begin = 0; i < ends.size(); i += 2) {
-      const size_t middle = ends[i], end = i + 1 < ends.size() ? ends[i + 1] : middle;
-      std::merge(merged.begin() + begin, merged.begin() + middle, merged.begin() + middle, merged.begin() + end,
-                 other.begin() + begin, less);
-      fewer.push_back(begin = end);
-    }
-    merged.swap(other);
-    ends.swap(fewer);
-  }
-  for (const SortEntry& e : merged) *all++ = e.row;
-}
-
-void Sorter::clear() {
-  for (const Entries& part : parts_) budget_->held -= bytes(part);
-  parts_.clear();
-  bounds_.clear();
+std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most) {
+  WordBounds bounds;
+  for (const SortPart& p : parts) bounds.add(p.bounds);
+  const Packing packing(info, bounds);
+  if (packing.bits() <= 64) return std::make_unique<KeySorter<uint64_t>>(info, budget, std::move(parts), packing, most);
+  return std::make_unique<KeySorter<Wide>>(info, budget, std::move(parts), packing, most);
 }
 
 }  // namespace jg

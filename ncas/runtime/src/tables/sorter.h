@@ -1,6 +1,8 @@
-// Rows in order, by several threads: each part is sorted, then each of some ranges is merged from all parts.
+// Rows in order, by several threads: each part deals its rows out to ranges of the order, then each range is sorted.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/memory.h"
@@ -8,33 +10,31 @@
 
 namespace jg {
 
-// What two rows differ in most often is compared without a look at them: prefixes order as the rows do, or are equal.
-struct SortEntry {
-  uint64_t prefix[2];
-  JgRow* row;
+// What the numbers of a part's rows are within (JgTableInfo::words).
+struct WordBounds {
+  uint64_t low[JG_SORT_WORDS], high[JG_SORT_WORDS];
+  int common = -1;  // numbers that all rows have; -1: no row
+
+  void add(const JgTableInfo& info, const JgRow* row);
+  void add(const WordBounds& other);
+};
+
+struct SortPart {
+  const std::vector<JgRow*>* rows;
+  WordBounds bounds;
 };
 
 class Sorter {
  public:
-  Sorter(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
-  ~Sorter() { clear(); }
-
-  void start(size_t parts);                                 // by one thread
-  void sort(size_t part, const std::vector<JgRow*>& rows);  // each part once, in any order, by any thread
-  // Then, by one thread: how many ranges there are, at most `most`; smaller ones are not worth a task of their own.
-  int split(int most);
-  void merge(int range, JgRow** all);  // each range once, by any thread, to its place among all rows
-  int64_t size() const;
-  void clear();
-
- private:
-  using Entries = std::vector<SortEntry>;
-  bool less(const SortEntry& a, const SortEntry& b) const;
-
-  const JgTableInfo info_;
-  Budget* budget_;
-  std::vector<Entries> parts_;
-  std::vector<std::vector<size_t>> bounds_;  // range → part → where it begins; one more than there are ranges
+  virtual ~Sorter() = default;
+  virtual void deal(size_t part) = 0;  // each part once, in any order, by any thread
+  // Then each range once, by any thread: its rows to their place among all rows.
+  virtual void sort(size_t range, JgRow** all) = 0;
+  virtual int ranges() const = 0;
+  virtual int64_t size() const = 0;
 };
+
+// At most so many ranges; few rows have fewer.
+std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most);
 
 }  // namespace jg

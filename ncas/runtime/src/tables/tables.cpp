@@ -10,7 +10,8 @@ constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
-constexpr int kRanges = 64;                    // tasks of a sort at most, so that threads end together
+constexpr int kSortRanges = 512;               // tasks of a sort at most: what one sorts stays in the cache
+constexpr int kWindowRanges = 64;              // of window functions, so that threads end together
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
@@ -39,7 +40,6 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
-      sorter_(info, budget),
       gathered_(budget) {}
 
 Part* Table::part(int thread) {
@@ -98,6 +98,7 @@ void Table::offer(Part* part, const JgRow* row) {
   if (part->threshold && info_.compare(row, part->threshold) >= 0) return;
   if (limit_ == 0) return;
   part->rows.push_back(copy_row(&part->arena, row));
+  part->bounds.add(info_, row);
   part->sort_memory_rows++;
   if (limit_ > 0 && static_cast<int64_t>(part->rows.size()) >= 2 * kept_ + 1024) shrink_to_limit(part);
 }
@@ -149,10 +150,13 @@ void Table::prepare() {
       merged_.resize(tasks_);
       break;
     }
-    case Kind::kSort:
-      sorter_.start(parts_.size());
+    case Kind::kSort: {
+      std::vector<SortPart> parts;
+      for (auto& p : parts_) parts.push_back({&p->rows, p->bounds});
+      sorter_ = make_sorter(info_, budget_, std::move(parts), kSortRanges);
       tasks_ = static_cast<int>(parts_.size());
       break;
+    }
   }
 }
 
@@ -183,10 +187,10 @@ void Table::task(int i, JgTask* task) {
       break;
     case Kind::kSort:
       switch (round_) {
+        case Round::kDeal:
+          return sorter_->deal(i);
         case Round::kSort:
-          return sorter_.sort(i, parts_[i]->rows);
-        case Round::kMerge:
-          return sorter_.merge(i, rows_.data());
+          return sorter_->sort(i, rows_.data());
         case Round::kWindows:
           return info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
       }
@@ -195,16 +199,16 @@ void Table::task(int i, JgTask* task) {
 
 // After each round: what is small is done here, by one thread.
 void Table::finish_sort(JgTask* task) {
-  if (round_ == Round::kSort) {
-    rows_.resize(sorter_.size());
-    tasks_ = sorter_.split(kRanges);
-    round_ = Round::kMerge;
+  if (round_ == Round::kDeal) {
+    rows_.resize(sorter_->size());
+    tasks_ = sorter_->ranges();
+    round_ = Round::kSort;
     if (tasks_ > 1) return;
-    sorter_.merge(0, rows_.data());
+    sorter_->sort(0, rows_.data());
   }
   tasks_ = 0;
   if (round_ == Round::kWindows) return;
-  sorter_.clear();
+  sorter_.reset();
   const auto size = static_cast<int64_t>(rows_.size());
   const int64_t first = std::min(size, offset_);
   const int64_t last = limit_ < 0 || limit_ > size - first ? size : first + limit_;
@@ -221,7 +225,7 @@ void Table::finish_sort(JgTask* task) {
 // Ranges of whole partitions.
 int Table::split_windows() {
   const auto size = static_cast<int64_t>(rows_.size());
-  const int64_t ranges = std::clamp<int64_t>(size / kWindowRows, 1, kRanges);
+  const int64_t ranges = std::clamp<int64_t>(size / kWindowRows, 1, kWindowRanges);
   window_bounds_.assign(1, 0);
   for (int64_t r = 1; r < ranges; r++) {
     int64_t at = std::max(size * r / ranges, window_bounds_.back() + 1);

@@ -33,6 +33,7 @@ struct Part {
   std::vector<JgRow*> rows, null_rows;  // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
+  WordBounds bounds;                    // of sort buffers: of all rows that were kept at some time
 };
 
 class Table {
@@ -85,8 +86,8 @@ class Table {
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<JgRow*> rows_, null_rows_;
   Slots slots_;
-  Sorter sorter_;
-  enum class Round { kSort, kMerge, kWindows } round_ = Round::kSort;
+  std::unique_ptr<Sorter> sorter_;
+  enum class Round { kDeal, kSort, kWindows } round_ = Round::kDeal;
   std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
   Arena gathered_;                                    // join: rows in the order of their chains

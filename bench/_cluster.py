@@ -1,0 +1,23 @@
+"""Machines in network namespaces for benchmarks."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from jumpgate.codegen import toolchain
+from tests.cluster.lab import Lab
+from tests.cluster.network import Network
+
+
+@contextlib.contextmanager
+def lab() -> Iterator[Lab]:
+    toolchain.runtime()
+    with tempfile.TemporaryDirectory() as folder:
+        network = Network()
+        try:
+            yield Lab(network, Path(folder))
+        finally:
+            network.close()

@@ -1,0 +1,113 @@
+"""Filters that travel: TPC-DS over four machines whose links have a speed, with filter edges and without."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bench._cluster import lab
+from bench._measure import Figure, geometric_mean, remark
+from jumpgate.codegen import cache
+from tests.cluster.lab import line
+
+WORKERS = 4
+RATE = "1gbit"
+#: what makes a service plan without them
+WITHOUT = """
+from jumpgate.compiler import compile
+compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
+"""
+#: runs each query, then again; says of the second run what it took, what left its host, and what was wrong
+CLIENT = """
+import json, sys, time
+from pathlib import Path
+import jumpgate
+from jumpgate.client import connect
+from jumpgate.study import suites
+from jumpgate.tpcds.suite import TPCDS
+
+address, data, *numbers = sys.argv[1:]
+oracle = suites.Oracle(TPCDS, Path(data), "parquet", 1)
+
+def left_host(record):
+    host = {i["id"]: i["host"] for i in record["instances"]}
+    edges = {e["id"]: e for e in record["edges"]}
+    for instance, counters in record["counters"].items():
+        for sink in counters["sinks"]:
+            edge = edges[sink["edge"]]
+            to = [host[c] for c in edge["consumers"]]
+            if edge["partitioning"] == "paired":
+                to = [to[edge["producers"].index(instance)]]
+            yield sink["bytes"] * sum(h != host[instance] for h in to) / len(to) if to else 0
+
+with jumpgate.connect(address, offload="always", progress=False) as connection, connect(address) as session:
+    suites.register(connection, TPCDS, Path(data), "parquet")
+    for number in map(int, numbers):
+        text = TPCDS.queries()[number]
+        connection.sql(text).to_arrow()
+        before = {job.id for job in session.jobs()}
+        query, began = connection.sql(text), time.monotonic()
+        answer = query.to_arrow()
+        seconds = time.monotonic() - began
+        records = [session.describe(job.id).record for job in session.jobs() if job.id not in before]
+        print(json.dumps({
+            "query": number, "seconds": seconds, "bytes": sum(b for r in records for b in left_host(r)),
+            "wrong": oracle.difference(answer, text, query.planned.root),
+        }), flush=True)
+oracle.close()
+"""
+
+
+class Run(NamedTuple):
+    seconds: float
+    bytes: float
+
+
+def filters(queries: Sequence[int], data: Path) -> tuple[Figure, Figure]:
+    """Bytes between hosts and seconds without filters ÷ with them, geometric means over the queries."""
+    with lab() as machines:
+        names = [f"worker{number}" for number in range(1, WORKERS + 1)]
+        for name in names:
+            _share_programs(machines.folder / name / "cache")
+            machines.worker(name)
+        for machine in machines.network.machines:
+            machine.limit(RATE)
+        found = []
+        for before in (WITHOUT, ""):
+            service = machines.serve(machines.config(*names), before=before)
+            client = machines.here.python("-c", CLIENT, service.address, data, *map(str, queries))
+            found.append([_run(client) for _ in queries])
+            client.wait(60)
+            service.end()
+    without, with_filters = found
+    pairs = [*zip(queries, without, with_filters, strict=True)]
+    for number, a, b in pairs:
+        remark(f"Q{number}: {a.bytes / 1e6:.3f} → {b.bytes / 1e6:.3f} MB, {a.seconds:.2f} → {b.seconds:.2f} s")
+    which = f"{len(pairs)} queries of TPC-DS from {data}, {WORKERS} hosts"
+    saved = geometric_mean([max(a.bytes, 1.0) / max(b.bytes, 1.0) for _, a, b in pairs])
+    faster = geometric_mean([a.seconds / b.seconds for _, a, b in pairs])
+    return (
+        Figure("filters_bytes_saved", saved, 2.0, "higher", f"bytes between hosts without filters; {which}"),
+        Figure("transfer_vs_none", faster, 1.5, "higher", f"without filters, links of {RATE}; {which}"),
+    )
+
+
+def _share_programs(worker: Path) -> None:
+    """Lets a worker use what the other ones have compiled, on as few cores as there are here."""
+    worker.mkdir(parents=True)
+    for kind in ("runtime", "artifacts", "locks"):
+        (cache.root() / kind).mkdir(exist_ok=True)
+        (worker / kind).symlink_to(cache.root() / kind)
+
+
+def _run(client: subprocess.Popen[str]) -> Run:
+    text = ""
+    while not text.startswith("{"):  # DuckDB shows how far it is in between
+        text = line(client)
+    said = json.loads(text)
+    if said["wrong"]:
+        raise SystemExit(f"query {said['query']} is wrong: {said['wrong']}")
+    return Run(said["seconds"], said["bytes"])

@@ -1,0 +1,233 @@
+"""Filter edges: a join gives the keys of its build side to who reads the other side, so that rows without partners stay
+where they are read.
+
+A row of the probe side that has no partner is of no use where it would not be in the result. If such rows travel, a
+semi join with the keys goes to where they come from, as far down as the keys are columns there: its right input is what
+the join's instances send when their table is complete. The join's other side starts in a later stage anyway, so nobody
+waits for a filter who would not wait for the table; but the build sides of joins on the way, which are filtered, too,
+where the keys are columns of theirs, come a stage later. Where a build side is what travels, the join may be turned
+round. What that saves is an estimate: it is done where the rows that stay are `WORTH` times the bytes of the keys.
+(Predicate transfer: Yang et al., CIDR 2024.)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from jumpgate.compiler.plan import Exchange, KeysOfBuild, Plan, Site
+from jumpgate.compiler.tree import mirrored, project, references, unique
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Partitioning, Project, Read, Send
+
+#: bytes that stay for each byte of a filter, and the least that is worth an edge
+WORTH, SAVED_MIN = 2.0, 64e3
+#: bytes on the network that take as long as to hold one row in a table instead of handing it on
+BUILT = 16.0
+
+
+def filter_edges(plan: Plan) -> Plan:
+    """Gives the probe sides that travel a semi join with the keys of the build side."""
+    result = plan.root.input
+    assert isinstance(result, Exchange)
+    body = _Filters(plan).visit(result, result)
+    if body is result:
+        return plan
+    root = plan.root.with_inputs((body,))
+    assert isinstance(root, Send)
+    return replace(plan, root=root)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the rows of a probe side come from: `node` of the fragment below an exchange, with the keys there, below
+    the operators of `path` (each with the number of its input), and the bytes that travel from there on."""
+
+    node: Operator
+    keys: tuple[Expression, ...]
+    fragment: Exchange
+    travels: float = 0.0
+    path: tuple[tuple[Operator, int], ...] = ()
+
+    def below(self, keys: tuple[Expression, ...], input: int = 0) -> _Place:
+        """The same rows at an input of the node."""
+        return replace(self, node=self.node.inputs[input], keys=keys, path=(*self.path, (self.node, input)))
+
+
+class _Filters:
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._estimator = plan, plan.estimator
+        self._uses = _uses_within(plan.root)
+        self._done: dict[int, Operator] = {}
+        #: what nodes were before something below them changed, each beside the node, whose id stays its own thereby
+        self._was: dict[int, tuple[Operator, int]] = {}
+        #: build sides whose keys are sent, by identity: they stay as they are
+        self._sent: dict[int, Operator] = {}
+
+    def visit(self, node: Operator, fragment: Exchange) -> Operator:
+        """`node` of the fragment below that exchange, with the filters of all joins below it."""
+        if id(node) not in self._done:
+            within = node if isinstance(node, Exchange) else fragment
+            inputs = tuple(self.visit(i, within) for i in node.inputs)
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            new = node if same else node.with_inputs(inputs)
+            if isinstance(new, Join) and self._takes(fragment.site):
+                new = self._filtered(new, fragment)
+            self._was[id(new)] = new, id(node)
+            self._done[id(node)] = new
+        return self._done[id(node)]
+
+    def _takes(self, site: Site) -> bool:
+        return getattr(self._plan.registry.get(site.nca).operators, "travelling_filters", False)
+
+    def _original(self, node: Operator) -> int:
+        return self._was[id(node)][1] if id(node) in self._was else id(node)
+
+    def _shared(self, node: Operator, fragment: Exchange) -> bool:
+        """Whether several operators of the fragment use it; what several fragments use each of them computes anyway."""
+        return self._uses[self._original(fragment), self._original(node)] > 1
+
+    def _filtered(self, join: Join, fragment: Exchange) -> Operator:
+        """The join with its filter on its way to the probe side, if it pays; or, if it pays to hold the other side and
+        so filter this one where it comes from, that way round."""
+        found = self._with_filter(join, fragment, 0.0)
+        if found is not None:
+            return found
+        turned = self._turned(join, fragment)
+        if turned is not None:
+            other, columns = turned
+            found = self._with_filter(other, fragment, BUILT * self._estimator.rows(join.left))
+            if found is not None:
+                return project(found, columns, join.schema.names)
+        return join
+
+    def _turned(self, join: Join, fragment: Exchange) -> tuple[Join, tuple[ColumnRef, ...]] | None:
+        """The join with its sides exchanged, where the build side is sent to all and the other one can be held."""
+        right = join.right
+        if join.builds_left or not isinstance(right, Exchange) or right.partitioning.kind != "broadcast":
+            return None
+        held = self._estimator.of(join.left).bytes
+        most = self._plan.options.broadcast_bytes_max * fragment.site.count
+        if held is None or held > most or self._shared(join.left, fragment):
+            return None
+        return mirrored(join)
+
+    def _with_filter(self, join: Join, fragment: Exchange, spent: float) -> Join | None:
+        """The join with a semi join where its probe side comes from; None if that cannot be, or saves no more than
+        `spent`."""
+        mine, other = join.left_keys, join.right_keys
+        if join.builds_left:
+            mine, other = other, mine
+        unmatched = not join.builds_left and join.type.unmatched
+        if not mine or unmatched:
+            return None
+        place = self._lowest(_Place(join.probe, mine, fragment))
+        if place is None or not self._pays(place, join.build, other, fragment.site, spent):
+            return None
+        self._sent[id(join.build)] = join.build
+        sent = KeysOfBuild(join.build, other)
+        to = Partitioning(_partitioning(join.build, fragment.site, place.fragment.site), (), place.fragment.site.count)
+        keys = Exchange(sent, to, fragment.site)
+        probe: Operator = Join(place.node, keys, JoinType.SEMI, place.keys, references(sent.schema))
+        for above, input in reversed(place.path):
+            probe = above.with_inputs((*above.inputs[:input], probe, *above.inputs[input + 1 :]))
+            self._was[id(probe)] = probe, self._original(above)
+        return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
+
+    def _lowest(self, place: _Place) -> _Place | None:
+        """The lowest place for a filter, from `place` down; None if nothing travels from where one can be."""
+        node, keys = place.node, place.keys
+        below: _Place | None = None
+        if not self._shared(node, place.fragment):
+            match node:
+                case Exchange() if node.transport is None:
+                    travels = place.travels + self._bytes(node)
+                    below = replace(place.below(keys), fragment=node, travels=travels)
+                case Distinct():
+                    below = place.below(keys)
+                case Filter() if not isinstance(node.input, Read):
+                    below = place.below(keys)
+                case Project():
+                    below = _through(place, node.expressions)
+                case Aggregate():
+                    below = _through(place, node.keys)
+                case Join():
+                    below = self._beside(place, node)
+        lowest = self._lowest(below) if below is not None else None
+        return lowest or (place if place.travels and self._takes(place.fragment.site) else None)
+
+    def _beside(self, place: _Place, join: Join) -> _Place | None:
+        """At the input of a join of which all keys are columns, if what it lacks then is of no use to the join."""
+        width, columns = len(join.left.schema), {i for key in place.keys for i in key.columns()}
+        below: _Place | None = None
+        if all(i < width for i in columns) and not join.type.unmatched_right:
+            below = place.below(place.keys)
+        elif all(i >= width for i in columns) and join.type.any_order:
+            inputs = references(join.right.schema)
+            below = place.below(tuple(key.remap(lambda i: inputs[i - width]) for key in place.keys), 1)
+        return None if below is None or (below.node is join.build and id(join.build) in self._sent) else below
+
+    def _bytes(self, node: Exchange) -> float:
+        """That leave their host."""
+        count, senders = node.partitioning.count, node.site.count
+        sent = self._estimator.of(node.input).bytes or 0.0
+        if node.partitioning.kind == "broadcast":
+            return sent * (count - 1)
+        return sent * (1 - 1 / max(count, senders))
+
+    def _pays(self, place: _Place, build: Operator, keys: tuple[Expression, ...], site: Site, spent: float) -> bool:
+        rows = self._estimator.of(place.node).rows
+        sent = KeysOfBuild(build, keys)
+        partners = Join(place.node, build, JoinType.SEMI, place.keys, keys)
+        left, filter = self._estimator.of(partners).rows, self._estimator.of(sent.rows).bytes
+        if not rows or left is None or filter is None:
+            return False
+        copies = place.fragment.site.count
+        if _partitioning(build, site, place.fragment.site) == "paired":
+            copies = 0  # they stay on their host
+        elif _is_everywhere(build):
+            copies *= site.count
+        cost = filter * copies
+        saved = place.travels * (1 - min(1.0, left / rows))
+        return saved > max(SAVED_MIN, WORTH * cost + spent)
+
+
+def _is_everywhere(build: Operator) -> bool:
+    """Whether each instance has all rows."""
+    while isinstance(build, Filter | Project):
+        build = build.input
+    return isinstance(build, Exchange) and build.partitioning.kind == "broadcast"
+
+
+def _partitioning(build: Operator, sender: Site, reader: Site) -> str:
+    """Of the filter edge: whoever has all keys sends them to the instance on its own host."""
+    same = sender.count == reader.count and sender.devices == reader.devices
+    return "paired" if same and _is_everywhere(build) else "broadcast"
+
+
+def _through(place: _Place, columns: tuple[Expression, ...]) -> _Place | None:
+    """Below an operator whose first output columns are `columns` over its input; None where a key is none there."""
+    below = tuple(columns[k.index] for k in place.keys if isinstance(k, ColumnRef) and k.index < len(columns))
+    if len(below) < len(place.keys) or not all(isinstance(k, ColumnRef) for k in below):
+        return None
+    return place.below(below)
+
+
+def _uses_within(root: Operator) -> Counter[tuple[int, int]]:
+    """How many operators of the fragment below an exchange use a node, by both identities."""
+    found: Counter[tuple[int, int]] = Counter()
+    for exchange in unique(root):
+        if not isinstance(exchange, Exchange):
+            continue
+        waiting: list[Operator] = [exchange.input]
+        seen: set[int] = set()
+        found[id(exchange), id(exchange.input)] += 1
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen or isinstance(node, Exchange):
+                continue
+            seen.add(id(node))
+            waiting += node.inputs
+            found.update((id(exchange), id(i)) for i in node.inputs)
+    return found
