@@ -163,6 +163,12 @@ def part_of(name: str) -> str | None:
     return words[1]
 
 
+def test_names_of_test_files_differ() -> None:
+    """pytest imports them by name alone."""
+    names = [file.name for file in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)
+
+
 def test_parts_import_only_what_they_may_know() -> None:
     defects = []
     for name, path in modules():
