@@ -4,9 +4,6 @@ ASan and UBSan, for a bounded time."""
 from __future__ import annotations
 
 import decimal
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate.converters
-from tests.support import cpp
+from tests.support import fuzz
 from tests.support.orc_tail import OrcFile, packed
 
 HERE = Path(__file__).parent
 CONVERTERS = Path(jumpgate.converters.__file__).parent
-SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
-BUILD_SECONDS_MAX = 580
 ROWS_TO_SEEK = 5000  # three batches, of which the fuzz target leaves out the second
 TYPES = {
     "bool": pa.bool_(), "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
@@ -88,7 +83,7 @@ def table(rows: int, types: dict[str, pa.DataType]) -> pa.Table:
 
 
 @pytest.mark.parametrize(("format", "layouts"), [("parquet", PARQUET), ("orc", ORC)])
-@pytest.mark.timeout(SECONDS + BUILD_SECONDS_MAX)
+@pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[dict[str, Any]]) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -109,18 +104,6 @@ def test_no_file_crashes_the_readers(tmp_path: Path, format: str, layouts: list[
     flags = ["-march=native", "-I", str(CONVERTERS), "-isystem", pa.get_include(), f"-L{library}",
              f"-Wl,-rpath,{library}"]  # fmt: skip
     libraries = [f"{library}/libarrow.so.{soname}", f"{library}/libparquet.so.{soname}"]
-    clang = shutil.which("clang++") or shutil.which("clang++-14")
-    if clang is not None:
-        sanitize = ["-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined"]
-        program = cpp.build(f"{format}_fuzz", sources, [*sanitize, *flags, *libraries], clang)
-        command = [program, f"-max_total_time={SECONDS}", f"-artifact_prefix={tmp_path}/", "-rss_limit_mb=4096",
-                   "-malloc_limit_mb=16384", "-print_final_stats=1", corpus]  # fmt: skip
-    else:
-        program = cpp.build(f"{format}_mutate", [*sources, HERE / "mutate_main.cpp"],
-                            [*cpp.SANITIZED, *flags, "-Wl,--no-as-needed", *libraries])  # fmt: skip
-        command = [program, corpus, str(SECONDS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"inputs that crash are in {tmp_path}:\n{done.stderr[-6000:]}"
-    words = done.stdout.split() if clang is None else done.stderr.split()
-    inputs = int(words[words.index("stat::number_of_executed_units:") + 1] if clang else words[0])
+    linked = [*flags, "-Wl,--no-as-needed", *libraries]
+    inputs = fuzz.fuzz(format, sources, HERE / "mutate_main.cpp", corpus, linked, ["-malloc_limit_mb=16384"])
     assert inputs > len(layouts), "the fuzzer ran nothing"

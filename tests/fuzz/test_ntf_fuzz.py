@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,10 @@ from jumpgate.dataflow.types import decimal as decimal_
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.frames import HEADER_BYTES, Hello, error_frame
-from tests.support import cpp, golden
+from tests.support import cpp, fuzz, golden
 
 HERE = Path(__file__).parent
-SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
+OPTIONS = ("-max_len=65536", "-rss_limit_mb=2048")
 #: that of ntf_fuzz.cpp
 SCHEMA = Schema.of(
     id=int64.with_nullable(False), b=DataType("bool"), i=DataType("int8"), s=string, d=decimal_(7, 2),
@@ -55,19 +52,11 @@ def seeds(folder: Path) -> None:
         (folder / f"control{which}").write_bytes(bytes([which, 0, 0]) + data)
 
 
-@pytest.mark.timeout(SECONDS + 240)
+@pytest.mark.timeout(fuzz.SECONDS + fuzz.BUILD_SECONDS_MAX)
 def test_hostile_bytes(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     seeds(corpus)
+    count = len(list(corpus.iterdir()))
     sources = [HERE / "ntf_fuzz.cpp", *cpp.ntf_sources()]
-    clang = next((c for c in map(shutil.which, ("clang++", "clang++-14")) if c), None)
-    if clang:
-        flags = ("-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=undefined")
-        target = cpp.build("ntf_fuzz", sources, flags, clang)
-        command = [target, corpus, f"-max_total_time={SECONDS}", "-max_len=65536", "-rss_limit_mb=2048"]
-    else:
-        target = cpp.build("ntf_fuzz", [*sources, HERE / "mutate_main.cpp"])
-        command = [target, corpus, str(SECONDS)]
-    done = subprocess.run(list(map(str, command)), cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"inputs that fail are in {tmp_path}\n{done.stderr[-6000:]}"
+    assert fuzz.fuzz("ntf", sources, HERE / "mutate_main.cpp", corpus, options=OPTIONS) > count
