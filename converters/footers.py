@@ -14,12 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.casts import of_day
 from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import FileUnreadable, MalformedData, SchemaMismatch
+
+T = TypeVar("T")
 
 FOOTERS_CACHED_MAX = 4096
 #: kinds whose values are counted in the file's own unit
@@ -135,7 +137,7 @@ def _widest_nested(a: DataType, b: DataType) -> DataType | None:
     return DataType(a.kind, nullable=a.nullable, parts=tuple(Field(n, type_) for n, type_ in parts.items()))
 
 
-def cached(path: str, read: Callable[[str, int, int], Footer]) -> Footer:
+def cached(path: str, read: Callable[[str, int, int], T]) -> T:
     """What `read` says of a file by its path, time of change and size. Raises FileUnreadable, and what that does."""
     try:
         status = os.stat(path)

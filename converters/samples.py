@@ -60,12 +60,15 @@ def statistics_of(
         numbers = [n for v in values if v is not None and (n := position(v, type)) is not None]
         bounds = min(numbers, default=None), max(numbers, default=None)
     low, high = bounds
+    places = None  # there are no more values than places for them
+    if (type.is_integer or type.kind == "date") and low is not None and high is not None:
+        places = high - low + 1
     if not values:
-        return ColumnStatistics(low=low, high=high)
+        return ColumnStatistics(places and min(places, rows), low, high)
     present = [v for v in values if v is not None]
     distinct = distinct_of(present, rows * len(present) / len(values))
-    if type.is_integer or type.kind == "date":  # there are no more values than places for them
-        distinct = min(distinct, high - low + 1) if low is not None and high is not None else distinct
+    if places is not None:
+        distinct = min(distinct, places)
     return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
 
 

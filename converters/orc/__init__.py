@@ -10,12 +10,12 @@ from typing import Any
 from jumpgate.converters import writing
 from jumpgate.converters.arrow_values import values
 from jumpgate.converters.footers import FOOTERS_CACHED_MAX, Footer, Range, cached, common_schema, unreadable
-from jumpgate.converters.orc.footer import read_footer
+from jumpgate.converters.orc.footer import Contents, read_footer
 from jumpgate.dataflow.formats import Format, Sample, Speeds
 from jumpgate.dataflow.types import DataType, Field, Schema
 
-#: values come from one stripe, which is read whole: tables of more rows are left alone
-ROWS_MAX = 2_000_000
+#: values come from so many stripes, which are read whole: if they have more rows, nothing is read
+STRIPES_MAX, STRIPE_ROWS_MAX = 4, 2_000_000
 SMALL_ROWS, SAMPLED_MAX = 100_000, 4096
 #: of a stripe that is written, for each of its rows
 ROW_BYTES = 16
@@ -31,13 +31,18 @@ def orc_footer(path: str) -> Footer:
     return cached(path, _read)
 
 
+def _read(path: str, mtime_ns: int, size: int) -> Footer:
+    contents = _contents(path, mtime_ns, size)
+    schema = Schema(tuple(Field(n, type_) for n, type_ in contents.columns))
+    return Footer(path, schema, contents.rows, {}, lambda _name: Range())
+
+
 @lru_cache(maxsize=FOOTERS_CACHED_MAX)
-def _read(path: str, _mtime_ns: int, _size: int) -> Footer:
+def _contents(path: str, _mtime_ns: int, _size: int) -> Contents:
     try:
-        rows, columns = read_footer(path)
+        return read_footer(path)
     except OSError as e:
         raise unreadable("ORC", path, e) from None
-    return Footer(path, Schema(tuple(Field(n, type_) for n, type_ in columns)), rows, {}, lambda _name: Range())
 
 
 def _rows(file: str, options: Mapping[str, str]) -> float:
@@ -45,15 +50,23 @@ def _rows(file: str, options: Mapping[str, str]) -> float:
 
 
 def _sample(file: str, options: Mapping[str, str], name: str, type: DataType) -> Sample:
+    import pyarrow as pa
     import pyarrow.orc
 
+    bounds = cached(file, _contents).bounds.get(name)
     opened = pyarrow.orc.ORCFile(file)
-    if opened.nrows > ROWS_MAX or not opened.nstripes:
-        return Sample()
+    stripes = opened.nstripes
+    if not stripes or opened.nrows > stripes * STRIPE_ROWS_MAX:
+        return Sample(bounds=bounds)
     if opened.nrows <= SMALL_ROWS:
-        return Sample(values(opened.read(columns=[name]).column(0)), whole=True)
-    stripe = opened.read_stripe(opened.nstripes // 2, columns=[name]).column(0)
-    return Sample(values(stripe.slice(0, SAMPLED_MAX)))
+        return Sample(values(opened.read(columns=[name]).column(0)), bounds, whole=True)
+    found: list[Any] = []
+    chosen = sorted({stripes * i // STRIPES_MAX for i in range(STRIPES_MAX)})
+    for stripe in chosen:
+        column = opened.read_stripe(stripe, columns=[name]).column(0)
+        step = -(-len(column) * len(chosen) // SAMPLED_MAX)
+        found += values(column.take(pa.array(range(0, len(column), max(1, step)), pa.int64())))
+    return Sample(found, bounds)
 
 
 def _write(table: Any, path: Path, *, part_rows: int | None = None, variant: int = 0) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import io
 import os
+import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from jumpgate.dataflow import types as t
 from jumpgate.dataflow.types import DataType, Field
@@ -34,6 +36,15 @@ _OTHERS = {LIST: "list", MAP: "map", STRUCT: "struct", UNION: "union", 19: "geom
 Value = int | bytes
 
 
+class _Statistics(IntEnum):
+    """Fields of ColumnStatistics that have a least and a largest value, in their fields 1 and 2."""
+
+    INTEGERS = 2
+    DOUBLES = 3
+    DECIMALS = 6
+    DATES = 7
+
+
 @dataclass
 class _Type:
     kind: int = STRUCT
@@ -51,11 +62,18 @@ class _Refused(Exception):
     """Nothing is wrong with the file, but Jumpgate does not read it; says why."""
 
 
-def read_footer(path: str) -> tuple[int, list[tuple[str, DataType]]]:
-    """Rows, and each column's name and type: opaque where Jumpgate has none.
+@dataclass(frozen=True)
+class Contents:
+    """Rows, and each column's name and type: opaque where Jumpgate has none. `bounds` of columns are what the writer
+    says of numbers and dates (in days): good enough for estimates, not for answers."""
 
-    Raises OSError, MalformedData, and SchemaMismatch for files that are in order but cannot be read.
-    """
+    rows: int
+    columns: list[tuple[str, DataType]]
+    bounds: dict[str, tuple[float, float]]
+
+
+def read_footer(path: str) -> Contents:
+    """Raises OSError, MalformedData, and SchemaMismatch for files that are in order but cannot be read."""
     try:
         with open(path, "rb") as file:
             return _table(_footer(file), path)
@@ -102,14 +120,16 @@ def _footer(file: io.BufferedReader) -> bytes:
     return _decompressed(file.read(footer_bytes), codec, block)
 
 
-def _table(footer: bytes, path: str) -> tuple[int, list[tuple[str, DataType]]]:
-    rows, types = 0, []
+def _table(footer: bytes, path: str) -> Contents:
+    rows, types, statistics = 0, [], []
     for number, value in _fields(footer):
         match number, value:
             case 4, bytes():
                 types.append(_type(value))
             case 6, int():
                 rows = value
+            case 7, bytes():
+                statistics.append(value)
             case 10, _:
                 raise _Refused("it is encrypted")
     if not types:
@@ -124,7 +144,35 @@ def _table(footer: bytes, path: str) -> tuple[int, list[tuple[str, DataType]]]:
         raise _Refused("it is not a table: its rows are single values, not a struct of columns")
     if len(root.names) != len(root.children):
         raise _Damaged("its columns and their names differ in number")
-    return rows, [(n, _column(types, c)) for n, c in zip(root.names, root.children, strict=True)]
+    columns = [(n, _column(types, c)) for n, c in zip(root.names, root.children, strict=True)]
+    bounds = {n: _bounds(statistics[c]) for n, c in zip(root.names, root.children, strict=True) if c < len(statistics)}
+    return Contents(rows, columns, {name: known for name, known in bounds.items() if known is not None})
+
+
+def _bounds(statistics: bytes) -> tuple[float, float] | None:
+    """Of a ColumnStatistics message; None where it has none, or none that can be understood."""
+    try:
+        for number, value in _fields(statistics):
+            if number in tuple(_Statistics) and isinstance(value, bytes):
+                found = dict(_fields(value))
+                low, high = _bound(number, found[1]), _bound(number, found[2])
+                return (low, high) if low <= high else None
+    except (_Damaged, KeyError, ValueError, struct.error):
+        pass
+    return None
+
+
+def _bound(kind: int, value: Value) -> float:
+    """Of the statistics in this field of a ColumnStatistics message."""
+    match kind, value:
+        case _Statistics.INTEGERS | _Statistics.DATES, int():
+            return float(value >> 1 ^ -(value & 1))
+        case _Statistics.DOUBLES, bytes():
+            return float(struct.unpack("<d", value)[0])
+        case _Statistics.DECIMALS, bytes():
+            return float(value)
+        case _:
+            raise _Damaged("a bound in its footer is not one")
 
 
 def _type(message: bytes) -> _Type:

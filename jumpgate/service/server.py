@@ -20,6 +20,7 @@ from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.ntf.addresses import is_loopback, joined
+from jumpgate.observe import report, timeline
 from jumpgate.orchestrator.job import Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
@@ -165,7 +166,10 @@ class Server(service_pb2_grpc.JumpgateServicer):
     async def Describe(self, request: pb.DescribeRequest, context: Any) -> pb.JobDescription:
         async def describe() -> pb.JobDescription:
             record = self._record(self._client(context), request.job_id)
-            return pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
+            found = pb.JobDescription(job_id=record.job, state=record.state, record_json=record.to_json())
+            if request.page:
+                found.page = await asyncio.to_thread(_page, found.record_json)
+            return found
 
         return await _answered(context, describe)
 
@@ -278,6 +282,11 @@ async def serve(
 def _credentials(identity: Identity) -> grpc.ServerCredentials:
     pair = (identity.key, identity.certificate)
     return grpc.ssl_server_credentials([pair], root_certificates=identity.ca, require_client_auth=True)
+
+
+def _page(record_json: str) -> str:
+    """A job's report."""
+    return report.html(timeline.from_record(json.loads(record_json)))
 
 
 def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:

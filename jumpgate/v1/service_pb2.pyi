@@ -112,20 +112,24 @@ class CancelResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeRequest(_message.Message):
-    __slots__ = ("job_id",)
+    __slots__ = ("job_id", "page")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
     job_id: str
-    def __init__(self, job_id: _Optional[str] = ...) -> None: ...
+    page: bool
+    def __init__(self, job_id: _Optional[str] = ..., page: _Optional[bool] = ...) -> None: ...
 
 class JobDescription(_message.Message):
-    __slots__ = ("job_id", "state", "record_json")
+    __slots__ = ("job_id", "state", "record_json", "page")
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RECORD_JSON_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
     job_id: str
     state: str
     record_json: str
-    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., record_json: _Optional[str] = ...) -> None: ...
+    page: str
+    def __init__(self, job_id: _Optional[str] = ..., state: _Optional[str] = ..., record_json: _Optional[str] = ..., page: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
     __slots__ = ()

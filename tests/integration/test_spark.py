@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import re
 import threading
+import urllib.request
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -41,7 +43,7 @@ def spark(one_host: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """With TPC-DS tables by format: `item_orc`."""
     data = tmp_path_factory.mktemp("tpcds")
     generate(data, 0.01, FORMATS, TABLES)
-    spark = Spark(one_host, data / "warehouse")
+    spark = Spark(one_host, data / "warehouse", spark_ui_enabled="true", spark_ui_port="0")
     for format in FORMATS:
         for table in TABLES:
             tpcds_table(spark.session, data, table, format).createOrReplaceTempView(f"{table}_{format}")
@@ -84,11 +86,33 @@ def test_the_ui_names_accelerators_and_the_job(session: SparkSession) -> None:
     session.sql(of_format("select count(*) from item where i_brand_id > 3", "json")).collect()
     session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     shown = session._jsparkSession.sharedState().statusStore().executionsList().last().physicalPlanDescription()
-    found = re.search(r"; by ([a-z_]+(?:, [a-z_]+)*); `jumpgate report (\S+)` draws the timeline", shown)
+    found = re.search(r"; by ([a-z_]+(?:, [a-z_]+)*); the timeline of job (\S+) is in the tab Jumpgate", shown)
     assert found, shown
     with Session(session.conf.get("spark.jumpgate.address")) as service:
         record = service.describe(found[2]).record
     assert record and {instance["nca"] for instance in record["instances"]} <= set(found[1].split(", "))
+
+
+def test_the_tab_lists_jobs_and_draws_them(session: SparkSession) -> None:
+    session.sparkContext.setJobDescription("<b>brands</b>")
+    try:
+        session.sql(of_format("select count(*) from item where i_brand_id > 4", "json")).collect()
+    finally:
+        session.sparkContext.setJobDescription(None)
+    listed = ui_page(session, "/jumpgate/")
+    row = next(r for r in listed.split("<tr>") if "&lt;b&gt;brands" in r)
+    job = re.search(r'href="(/jumpgate/report/\?job=[^"]+)"', row)
+    assert job and re.search(r'href="/SQL/execution/\?id=\d+"', row) and "cpp" in row
+    page = ui_page(session, job[1])
+    assert "&lt;svg" in page and "scan" in page and "<script" not in html.unescape(page.partition("srcdoc=")[2])
+    assert "has no job &lt;script&gt;" in ui_page(session, "/jumpgate/report/?job=%3Cscript%3E")
+
+
+def ui_page(session: SparkSession, path: str) -> str:
+    url = session.sparkContext.uiWebUrl
+    assert url
+    with urllib.request.urlopen(url + path, timeout=30) as answer:
+        return str(answer.read().decode())
 
 
 def test_what_spark_reads_otherwise_is_left_to_spark(spark: Spark, session: SparkSession, tmp_path: Path) -> None:

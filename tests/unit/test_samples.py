@@ -10,8 +10,10 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from jumpgate.converters.samples import column_statistics
-from jumpgate.dataflow.types import DataType, date, int64, string
+from jumpgate.converters.orc import ORC
+from jumpgate.converters.samples import column_statistics, statistics_of
+from jumpgate.dataflow.formats import Sample
+from jumpgate.dataflow.types import DataType, date, float64, int64, string
 from jumpgate.nca.interface import ColumnStatistics
 
 
@@ -87,6 +89,31 @@ def test_a_key_has_a_value_for_each_row(tmp_path: Path, format: str) -> None:
     found = look(tmp_path, format, [i * 3 for i in range(40_000)], pa.int64(), int64)
     assert found.distinct is not None
     assert 20_000 <= found.distinct <= 40_000
+
+
+SORTED = 250_000
+
+
+@pytest.mark.parametrize("stripe_rows", [20_000, SORTED])
+def test_rows_in_order_of_the_column(tmp_path: Path, stripe_rows: int) -> None:
+    """A file's footer knows what lies beyond the rows that are looked at, which are not of one place."""
+    path = tmp_path / "data.orc"
+    days = [i // 200 for i in range(SORTED)]
+    ORC.write(pa.table({"k": pa.array(days, pa.int32())}), path, part_rows=stripe_rows)
+    found = column_statistics([str(path)], "orc", (), float(SORTED), "k", int64)
+    assert (found.low, found.high) == (0.0, SORTED // 200 - 1)
+    assert found.distinct is not None and SORTED / 400 <= found.distinct <= SORTED / 200
+
+
+def test_large_stripes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumpgate.converters.orc.STRIPE_ROWS_MAX", 1000)
+    path = tmp_path / "data.orc"
+    columns = {"k": pa.array(range(5000), pa.int64()), "d": pa.array([-1.5] * 5000)}
+    pyarrow.orc.write_table(pa.table(columns), str(path))
+    assert ORC.sample(str(path), {}, "k", int64) == Sample(bounds=(0.0, 4999.0))
+    assert ORC.sample(str(path), {}, "d", float64) == Sample(bounds=(-1.5, -1.5))
+    assert statistics_of((), int64, 5000.0, (0.0, 99.0)) == ColumnStatistics(100.0, 0.0, 99.0)
+    assert statistics_of((), float64, 5000.0, (0.0, 99.0)) == ColumnStatistics(None, 0.0, 99.0)
 
 
 def test_csv_options(tmp_path: Path) -> None:

@@ -99,6 +99,11 @@ public final class JumpgateClient implements AutoCloseable {
     return ask(stub -> stub.describe(DescribeRequest.newBuilder().setJobId(jobId).build()));
   }
 
+  /** A job's report: its timeline, plan and counters as one HTML page without scripts or links. */
+  public String report(String jobId) {
+    return ask(stub -> stub.describe(DescribeRequest.newBuilder().setJobId(jobId).setPage(true).build())).getPage();
+  }
+
   /** The plan of a dataflow, the reasons for it, and what it is expected to take; nothing is compiled or run. */
   public ExplainResponse explain(ExplainRequest request) {
     return ask(stub -> stub.explain(request));

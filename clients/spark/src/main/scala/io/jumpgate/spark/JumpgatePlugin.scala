@@ -4,7 +4,7 @@ import io.jumpgate.spark.exec.{Results, StandIn, Submissions}
 import java.util.{Map => JavaMap}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
-import org.apache.spark.sql.jumpgate.{Receivers, Register, Sessions, StorageMemory}
+import org.apache.spark.sql.jumpgate.{JumpgateTab, Receivers, Register, Sessions, StorageMemory}
 import scala.jdk.CollectionConverters._
 
 /** `spark.plugins=io.jumpgate.spark.JumpgatePlugin` is all that it takes. */
@@ -19,6 +19,7 @@ private final class JumpgateDriver extends DriverPlugin {
     JumpgateDriver.append(context, "spark.sql.extensions", classOf[JumpgateExtensions].getName)
     JumpgateDriver.append(context, "spark.sql.extendedExplainProviders", classOf[JumpgateExplain].getName)
     context.addSparkListener(Submissions)
+    JumpgateTab.attach(context)
     Map.empty[String, String].asJava
   }
 

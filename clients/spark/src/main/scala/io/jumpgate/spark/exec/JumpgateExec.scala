@@ -109,7 +109,7 @@ case class JumpgateExec(
       metrics("execution") += result.executionMs
       post()
       val job = result.job
-      shown = s"; by ${job.ncas.asScala.mkString(", ")}; `jumpgate report ${job.id}` draws the timeline"
+      shown = s"; by ${job.ncas.asScala.mkString(", ")}; the timeline of job ${job.id} is in the tab Jumpgate"
       Shown.again(sparkContext)
       Right(result)
     } catch {

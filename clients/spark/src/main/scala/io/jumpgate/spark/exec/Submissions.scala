@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.jumpgate.{Backups, Drop, Ended, Receivers}
+import org.apache.spark.sql.jumpgate.{Backups, Drop, Ended, JumpgateTab, Receivers, Sessions}
 import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future, Promise}
@@ -66,7 +66,13 @@ object Submissions extends SparkListener {
   def result(session: SparkSession, plan: LogicalPlan, root: Operator, partitions: Int): Result = {
     val query = session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     def run(): Result = {
-      val result = new Submission(client(session.sessionState.conf), session, plan, root, partitions).run()
+      val service = client(session.sessionState.conf)
+      val started = System.currentTimeMillis()
+      val result = new Submission(service, session, plan, root, partitions).run()
+      val job = Ran(
+        result.job.id, Option(query).map(_.toLong), Sessions.description(session.sparkContext), started, result.setupMs,
+        result.executionMs, result.bytes, result.job.ncas.asScala.toSeq, service)
+      History.add(job, JumpgateTab.jobsMax(session.sparkContext))
       if (!result.isCopied) cleaner.register(result, dropping(result))
       result
     }
@@ -118,6 +124,7 @@ object Submissions extends SparkListener {
 
   override def onApplicationEnd(end: SparkListenerApplicationEnd): Unit = {
     results.clear()
+    History.clear()
     Receivers.clear()
     clients.values.asScala.foreach(_.close())
     clients.clear()

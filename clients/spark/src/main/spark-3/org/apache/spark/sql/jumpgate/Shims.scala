@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.SparkPlan
 /** What Spark 3 calls by other names than Spark 4 does. */
 object Shims {
   type SparkSession = org.apache.spark.sql.SparkSession
+  type HttpServletRequest = javax.servlet.http.HttpServletRequest
   type Dataset[T] = org.apache.spark.sql.Dataset[T]
 
   /** EXPLAIN cannot be extended; what would extend it is asked by itself. */
