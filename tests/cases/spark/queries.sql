@@ -76,5 +76,13 @@ select c_customer_sk, c_last_name from customer order by c_last_name nulls first
 -- offset
 select i_item_sk from item order by i_item_sk limit 5 offset 7
 
+-- one row beside
+select i_item_sk, best, low, i_color from (select (select max(i_current_price) from item) best, cast(null as int) low)
+    cross join item where i_current_price > 0.9 * best or low is null and i_item_sk < 9
+
+-- one row beside nothing
+select w.top, i_item_sk from item cross join (select (select max(i_item_sk) from item where i_item_sk < 0) top) w
+    where i_item_sk > w.top
+
 -- partly
 select i_category, size(collect_set(i_color)) from item where i_item_sk < 50 group by i_category

@@ -43,6 +43,8 @@ final class PlanTranslator(session: SparkSession) {
         case r: LogicalRelation => scans(r)
         case p: Project => project(translate(p.child), p.child.output, p.projectList)
         case f: Filter => filter(f)
+        case Join(side, OneRow(row), _: InnerLike, condition, _) => besides(plan, side, row, condition, first = false)
+        case Join(OneRow(row), side, _: InnerLike, condition, _) => besides(plan, side, row, condition, first = true)
         case j: Join => join(j)
         case a: Aggregate => new AggregateTranslator(a, translate(a.child)).operator
         case w: Window => new WindowTranslator(w, translate(w.child)).operator
@@ -128,6 +130,19 @@ final class PlanTranslator(session: SparkSession) {
 
   // ---- joins
 
+  /** A join with one row, or none, computes its values for every row of the other side; `first`: they are the left ones. */
+  private def besides(
+      plan: LogicalPlan, side: LogicalPlan, row: OneRow, condition: Option[Expression], first: Boolean): Operator = {
+    val child = translate(side)
+    val own = side.output.indices.map(i => side.output(i).name -> child.column(i))
+    val scope = Scope.of(child, side.output)
+    val added = row.values.map(e => e.name -> ExpressionTranslator(e, scope))
+    val joined = Scope.project(child, if (first) added ++ own else own ++ added)
+    val terms = row.condition.toSeq ++ condition
+    if (terms.isEmpty) joined
+    else joined.filter(Values.and(terms.map(ExpressionTranslator(_, Scope.of(joined, plan.output)))))
+  }
+
   private def join(j: Join): Operator = {
     val (left, right) = (translate(j.left), translate(j.right))
     j.joinType match {
@@ -189,6 +204,22 @@ final class PlanTranslator(session: SparkSession) {
     val both = Scope.over(left.pairedWith(right).asScala.toSeq, j.left.output ++ j.right.output)
     val residual = if (rest.isEmpty) None else Some(Values.and(rest.map(ExpressionTranslator(_, both))))
     left.join(right, kind, pairs.map(_._1).asJava, pairs.map(_._2).asJava, residual.fold(Optional.empty[Value])(Optional.of(_)))
+  }
+}
+
+/** What `SELECT 1, 2` gives, or scalar subqueries side by side, if the condition holds. */
+private final case class OneRow(values: Seq[NamedExpression], condition: Option[Expression])
+
+private object OneRow {
+  def unapply(plan: LogicalPlan): Option[OneRow] = plan match {
+    case Project(list, child) if list.forall(_.deterministic) =>
+      child match {
+        case OneRowRelation() => Some(OneRow(list, None))
+        case Filter(condition, OneRowRelation()) if condition.deterministic => Some(OneRow(list, Some(condition)))
+        case _ => None
+      }
+    case SubqueryAlias(_, child) => unapply(child)
+    case _ => None
   }
 }
 

@@ -28,6 +28,7 @@ object Summary {
         case other => s"${other.sql.toLowerCase} join"
       }
     case _: GlobalLimit => "limit"
+    case _: OneRowRelation => "single row"
     case other => other.nodeName.toLowerCase
   }
 }
