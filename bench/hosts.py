@@ -217,7 +217,7 @@ def main() -> None:
         if not options.data:
             generate(data, 0.1, ["parquet"], suite=TPCDS)
         numbers = [int(number) for number in options.queries.split(",") if number] or [*TPCDS.queries()]
-        for figure in filters(numbers, data):
+        for figure in filters(numbers, data, wanted("transfer_vs_none")):
             report(figure, options.json)
     if wanted("faults_survived"):
         report(faults_survived(options.faults, options.seed), options.json)

@@ -27,8 +27,8 @@ from tests.cluster.sshd import Server
 #: from a fault to the error, and what a busy machine adds
 BOUND_S, BUSY_S = 5.0, 3.0
 RECOVERY_S = 60.0
-#: for any answer: one that takes longer will not come
-ANSWER_S = 60.0
+#: for any answer: one that takes longer will not come; for the first one, before which all is started
+ANSWER_S, FIRST_S = 60.0, 600.0
 CACHE_BYTES = 64 << 20
 #: errors that say what happened to a host
 CODES = {"instance_failed", "unreachable", "timed_out", "build"}
@@ -65,7 +65,7 @@ class Faults:
             self._service = lab.serve(lab.config(*self.workers))
             self._start_client()
             for _ in range(2):  # everything is started and compiled
-                found = self._ask("medium", 0)
+                found = self._ask("medium", 0, FIRST_S)
                 assert found.get("rows") == RIGHT, found
         except BaseException:
             self.close()
@@ -149,7 +149,7 @@ class Faults:
             time.sleep(0.2)
         return f"not used again after {RECOVERY_S:g} s: {missing}"
 
-    def _ask(self, flow: str, retries: int) -> dict[str, Any]:
+    def _ask(self, flow: str, retries: int, seconds: float = ANSWER_S) -> dict[str, Any]:
         """What the client says at the end of a dataflow. One that does not end is an error of no code."""
         assert self._client.stdin is not None
         self._client.stdin.write(f"{flow} {retries}\n")
@@ -157,10 +157,10 @@ class Faults:
         said: dict[str, Any] = {}
         try:
             while not {"rows", "error"} & said.keys():
-                said = json.loads(line(self._client, ANSWER_S))
+                said = json.loads(line(self._client, seconds))
         except AssertionError:
             self._start_client()
-            said |= {"error": "none", "host": None, "message": f"nothing was heard for {ANSWER_S:g} s"}
+            said |= {"error": "none", "host": None, "message": f"nothing was heard for {seconds:g} s"}
         return said
 
     # ---- faults: what happens, and after `yield` how it ends ----
