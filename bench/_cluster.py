@@ -9,13 +9,13 @@ from pathlib import Path
 
 from jumpgate.codegen import toolchain
 from tests.cluster.lab import Lab
-from tests.cluster.network import Network
+from tests.cluster.network import Network, ending_on_sigterm
 
 
 @contextlib.contextmanager
 def lab() -> Iterator[Lab]:
     toolchain.runtime()
-    with tempfile.TemporaryDirectory() as folder:
+    with ending_on_sigterm(), tempfile.TemporaryDirectory() as folder:
         network = Network()
         try:
             yield Lab(network, Path(folder))

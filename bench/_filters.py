@@ -15,12 +15,14 @@ from tests.cluster.lab import line
 
 WORKERS = 4
 RATE = "1gbit"
+#: queries that are run without filters, then with them
+PART = 10
 #: what makes a service plan without them
 WITHOUT = """
 from jumpgate.compiler import compile
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 """
-#: runs each query, then again; says of the second run what it took, what left its host, and what was wrong
+#: runs each query, if it is timed twice; says of the last run what it took, what left its host, and what was wrong
 CLIENT = """
 import json, sys, time
 from pathlib import Path
@@ -29,7 +31,7 @@ from jumpgate.client import connect
 from jumpgate.study import suites
 from jumpgate.tpcds.suite import TPCDS
 
-address, data, *numbers = sys.argv[1:]
+address, data, timed, *numbers = sys.argv[1:]
 oracle = suites.Oracle(TPCDS, Path(data), "parquet", 1)
 
 def left_host(record):
@@ -47,7 +49,8 @@ with jumpgate.connect(address, offload="always", progress=False) as connection, 
     suites.register(connection, TPCDS, Path(data), "parquet")
     for number in map(int, numbers):
         text = TPCDS.queries()[number]
-        connection.sql(text).to_arrow()
+        if timed == "timed":
+            connection.sql(text).to_arrow()
         before = {job.id for job in session.jobs()}
         query, began = connection.sql(text), time.monotonic()
         answer = query.to_arrow()
@@ -66,33 +69,37 @@ class Run(NamedTuple):
     bytes: float
 
 
-def filters(queries: Sequence[int], data: Path) -> tuple[Figure, Figure]:
-    """Bytes between hosts and seconds without filters ÷ with them, geometric means over the queries."""
+def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
+    """Bytes between hosts and, if `timed`, seconds without filters ÷ with them, geometric means over the queries."""
     with lab() as machines:
         names = [f"worker{number}" for number in range(1, WORKERS + 1)]
         for name in names:
             _share_programs(machines.folder / name / "cache")
             machines.worker(name)
-        for machine in machines.network.machines:
-            machine.limit(RATE)
-        found = []
-        for before in (WITHOUT, ""):
-            service = machines.serve(machines.config(*names), before=before)
-            client = machines.here.python("-c", CLIENT, service.address, data, *map(str, queries))
-            found.append([_run(client) for _ in queries])
-            client.wait(60)
-            service.end()
-    without, with_filters = found
-    pairs = [*zip(queries, without, with_filters, strict=True)]
-    for number, a, b in pairs:
-        remark(f"Q{number}: {a.bytes / 1e6:.3f} → {b.bytes / 1e6:.3f} MB, {a.seconds:.2f} → {b.seconds:.2f} s")
+        if timed:
+            for machine in machines.network.machines:
+                machine.limit(RATE)
+        pairs = []
+        for part in (queries[i : i + PART] for i in range(0, len(queries), PART)):
+            found = []
+            for before in (WITHOUT, ""):
+                service = machines.serve(machines.config(*names), before=before)
+                how = "timed" if timed else "counted"
+                client = machines.here.python("-c", CLIENT, service.address, data, how, *map(str, part))
+                found.append([_run(client) for _ in part])
+                client.wait(60)
+                service.end()
+            for number, a, b in zip(part, *found, strict=True):
+                pairs.append((number, a, b))
+                times = f", {a.seconds:.2f} → {b.seconds:.2f} s" if timed else ""
+                remark(f"Q{number}: {a.bytes / 1e6:.3f} → {b.bytes / 1e6:.3f} MB{times}")
     which = f"{len(pairs)} queries of TPC-DS from {data}, {WORKERS} hosts"
     saved = geometric_mean([max(a.bytes, 1.0) / max(b.bytes, 1.0) for _, a, b in pairs])
-    faster = geometric_mean([a.seconds / b.seconds for _, a, b in pairs])
-    return (
-        Figure("filters_bytes_saved", saved, 2.0, "higher", f"bytes between hosts without filters; {which}"),
-        Figure("transfer_vs_none", faster, 1.5, "higher", f"without filters, links of {RATE}; {which}"),
-    )
+    figures = [Figure("filters_bytes_saved", saved, 2.0, "higher", f"bytes between hosts without filters; {which}")]
+    if timed:
+        faster = geometric_mean([a.seconds / b.seconds for _, a, b in pairs])
+        figures.append(Figure("transfer_vs_none", faster, 1.5, "higher", f"without filters, links of {RATE}; {which}"))
+    return figures
 
 
 def _share_programs(worker: Path) -> None:

@@ -65,7 +65,7 @@ from jumpgate.dataflow.operators import (
     numbered,
     partial_state,
 )
-from jumpgate.dataflow.types import DataType, Schema, bool_
+from jumpgate.dataflow.types import DataType, Field, Schema, bool_
 from jumpgate.errors import InternalError
 from jumpgate.nca.interface import KeyFilter
 
@@ -355,22 +355,21 @@ class Lowering:
         return streams
 
     def _send_keys(self, table: Table, built: int) -> None:
-        """Sends the keys of the join that is being lowered over its filter edges, each key once, when its table is
-        complete."""
+        """Sends the keys of the join that is being lowered over its filter edges when its table is complete."""
         for f in self.filters:
             if f.join != self.lowering[-1]:
                 continue
             if f.stage < built:
                 raise InternalError(f"filter edge {f.edge} is due in stage {f.stage}, the table is complete in {built}")
             fields = self.fields(table, 0)
-            keys = tuple(fields[table.key_fields[k]] for k in f.keys)
-            distinct = self.table("groups")
-            distinct.keys, distinct.fields = len(keys), [k.type for k in keys]
-            self.finish(self.drain(table, [], f.stage, "join"), [GroupSink(distinct.id, keys, ())], "distinct keys")
-            values = tuple(self.fields(distinct, 0))
+            found: list[Expression] = [fields[table.key_fields[k]] for k in f.keys]
+            keys = Receive(f.edge, Schema(tuple(Field(f"key{i}", k.type) for i, k in enumerate(found))))
+            self.shared[id(keys)] = (table, found, f.stage)
+            self.keep.append(keys)
             self.program.sinks.append(f.edge)
-            sink = EmitSink(len(self.program.sinks) - 1, values)
-            self.finish(self.drain(distinct, [], f.stage, "distinct keys"), [sink], f"send {f.edge}")
+            for s in self._lower(f.sent(keys)):
+                sink = EmitSink(len(self.program.sinks) - 1, tuple(map(self.literal, s.env)))
+                self.finish(s, [sink], f"send {f.edge}")
 
     def _found(self, node: Join) -> Stream:
         """A join whose right side looks for the rows of the left one, which wait in a table; then those

@@ -228,6 +228,35 @@ class Extreme(State):
         return (Finished(partial_state(m)[0], m.function, states),)
 
 
+class Bits(State):
+    """The bits so far, and whether there was a value; `operator` is that of C++."""
+
+    def __init__(self, operator: str) -> None:
+        self.operator = operator
+
+    def fields(self, m: Measure) -> Types:
+        return (m.values[0].type.with_nullable(False), _FLAG)
+
+    def update(self, h: Held, values: list[Value], table: int) -> list[str]:
+        return [_where(values, self._join(h, "row", values[0].text))]
+
+    def merge_columns(self, h: Held, values: list[Value], table: int) -> list[str]:
+        return self.update(h, values, table)
+
+    def merge_rows(self, h: Held) -> str:
+        return f"if (b->f{h.first + 1}) {{ {self._join(h, 'a', f'b->f{h.first}')} }}"
+
+    def _join(self, h: Held, row: str, value: str) -> str:
+        held, seen, type = f"{row}->f{h.first}", f"{row}->f{h.first + 1}", cpp_type(h.types[0])
+        return f"{held} = {seen} ? ({type})({held} {self.operator} {value}) : ({type}){value}; {seen} = 1;"
+
+    def value(self, e: Finished, states: list[Value], w: ExpressionWriter) -> Value:
+        return w.local(e.type, states[0].text, f"!{states[1].text}")
+
+    def partial(self, m: Measure, states: Fields) -> tuple[Expression, ...]:
+        return (Finished(partial_state(m)[0], m.function, states),)
+
+
 class Moments(State):
     """Welford's (count, mean, sum of squared differences), combined as Chan et al. do."""
 
@@ -513,6 +542,9 @@ STATES: dict[str, State] = {
     "avg": Average(),
     "min": Extreme("<"),
     "max": Extreme(">"),
+    "bit_and": Bits("&"),
+    "bit_or": Bits("|"),
+    "bit_xor": Bits("^"),
     **dict.fromkeys(MOMENTS, Moments()),
     **dict.fromkeys(COMOMENTS, Comoments()),
     "first_value": First(),

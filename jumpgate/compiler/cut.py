@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import unique
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
@@ -110,7 +111,7 @@ class _Cutter:
             edge = f"k{self._filters}"
             self._filters += 1
             self._waiting.append(_Waiting(edge, node.input, node.partitioning, inputs))
-            self._plan.estimator.arrives(edge, node.input.rows)
+            self._plan.estimator.arrives(edge, bloom.estimated(node.input.distinct, node.input.blocks))
         else:
             below = self.fragment(node)
             edge = below.root.edge
@@ -206,12 +207,13 @@ def _edge(plan: Plan, producer: Fragment, consumer: Fragment | None) -> Edge:
 
 def _filter_edge(plan: Plan, producer: Fragment, id: str, consumer: Fragment) -> Edge:
     _, keys, to = producer.filters[id]
+    kind = "bloom" if keys.blocks else "keys"
     ends = {(f.site.devices, f.site.count) for f in (producer, consumer)}
     if to.kind == "paired" and len(ends) > 1:  # a part of the plan that other instances run, too
         to = replace(to, kind="broadcast")
     match = Match(producer.site.nca, (keys,), Completeness.FULL, keys.schema, producer.site.fusion)
     ntf, transport = plan.registry.get(producer.site.nca).operators.match_output(match, consumer.site.count)
-    return Edge(id, ntf, to, producer.instances, consumer.instances, transport=transport, is_filter=True)
+    return Edge(id, ntf, to, producer.instances, consumer.instances, transport=transport, filter=kind)
 
 
 def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -> None:
@@ -260,7 +262,9 @@ def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load:
 def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:
     numbers = {id(node): number for number, node in enumerate(numbered(fragment.root))}
     return tuple(
-        KeyFilter(edge, numbers[id(join)], tuple(_build_keys(join).index(k) for k in keys.keys), stages.of_edge[edge])
+        KeyFilter(
+            edge, numbers[id(join)], tuple(map(_build_keys(join).index, keys.keys)), stages.of_edge[edge], keys.blocks
+        )
         for edge, (join, keys, _) in fragment.filters.items()
     )
 

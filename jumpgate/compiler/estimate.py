@@ -17,6 +17,7 @@ from typing import assert_never
 from jumpgate.compiler.columns import between, met, overlap, remaining, thinned, united
 from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
 from jumpgate.compiler.selectivity import NOTHING, interval, selectivity
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import (
     Call,
     Case,
@@ -119,8 +120,7 @@ class Estimator:
 
     def column(self, node: Operator, key: Expression) -> ColumnStatistics:
         """What is known of the values of `key`, an expression over `node`'s output."""
-        while isinstance(key, Cast):
-            key = key.input
+        key = _plain(key)
         if isinstance(key, Literal):
             return ColumnStatistics(distinct=1.0)
         if isinstance(key, ColumnRef):
@@ -151,8 +151,7 @@ class Estimator:
     def path(self, node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
         """The nodes from `node` down to the one in which `key` originates, each with what the key is there."""
         while True:
-            while isinstance(key, Cast):
-                key = key.input
+            key = _plain(key)
             yield node, key
             if not isinstance(key, ColumnRef):
                 return
@@ -520,6 +519,14 @@ class Estimator:
         if node.match.completeness is not Completeness.PRUNE or result is None:
             return result
         return _pruned(self.of(pruned_leaf(node.match.operators)).rows, result)
+
+
+def _plain(key: Expression) -> Expression:
+    """What it has the values of, as far as they can be told apart."""
+    key = bloom.key_of(key)
+    while isinstance(key, Cast):
+        key = key.input
+    return key
 
 
 def whole(read: Read) -> Filter:

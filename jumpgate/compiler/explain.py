@@ -56,7 +56,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "layout": e.ntf.layout,
                 "transport": e.transport.name,
                 "fingerprint": e.ntf.fingerprint(),
-                "filter": e.is_filter,
+                "filter": e.filter,
             }
             for e in plan.edges
         ],
@@ -177,6 +177,11 @@ def _seconds(value: float) -> str:
     return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
+def _kind(edge: Mapping[str, Any]) -> str:
+    of = edge.get("filter")
+    return "edge" if not of else "Bloom filter edge" if of == "bloom" else "filter edge"
+
+
 def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[str, Any] | None = None) -> str:
     """What `explain_data` gave, to be read; `verbose` adds every pass, `counters` (of the job's instances, once it ran)
     what the operators' figures were."""
@@ -194,7 +199,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
         lines += [f"  {line}" for line in _with_figures(f, {} if counters is None else measured(counters, name))]
     for e in data["edges"]:
         lines.append(
-            f"{'filter edge' if e.get('filter') else 'edge'} {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; "
+            f"{_kind(e)} {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; "
             f"{e['partitioning']}; {e['layout']} over {e['transport']}"
             + ("" if counters is None else _travelled(e, counters))
         )

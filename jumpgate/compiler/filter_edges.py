@@ -7,6 +7,7 @@ the join's instances send when their table is complete. The join's other side st
 waits for a filter who would not wait for the table; but the build sides of joins on the way, which are filtered, too,
 where the keys are columns of theirs, come a stage later. Where a build side is what travels, the join may be turned
 round. What that saves is an estimate: it is done where the rows that stay are `WORTH` times the bytes of the keys.
+Many keys travel as a Bloom filter, where both ends know it and that is smaller.
 (Predicate transfer: Yang et al., CIDR 2024.)
 """
 
@@ -15,14 +16,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from jumpgate.compiler.estimate import row_bytes
 from jumpgate.compiler.plan import Exchange, KeysOfBuild, Plan, Site
-from jumpgate.compiler.tree import mirrored, project, references, unique
+from jumpgate.compiler.tree import mirrored, project, unique
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Partitioning, Project, Read, Send
 
 #: bytes that stay for each byte of a filter, and the least that is worth an edge
 WORTH, SAVED_MIN = 2.0, 64e3
+#: bytes of keys that travel as they are, whatever their Bloom filter has: a scan skips what is outside their range
+LIST_MAX = 16e3
 #: bytes on the network that take as long as to hold one row in a table instead of handing it on
 BUILT = 16.0
 
@@ -72,14 +77,15 @@ class _Filters:
             inputs = tuple(self.visit(i, within) for i in node.inputs)
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             new = node if same else node.with_inputs(inputs)
-            if isinstance(new, Join) and self._takes(fragment.site):
+            if isinstance(new, Join) and self._kinds(fragment.site):
                 new = self._filtered(new, fragment)
             self._was[id(new)] = new, id(node)
             self._done[id(node)] = new
         return self._done[id(node)]
 
-    def _takes(self, site: Site) -> bool:
-        return getattr(self._plan.registry.get(site.nca).operators, "travelling_filters", False)
+    def _kinds(self, site: Site) -> tuple[str, ...]:
+        """Of the filters that it sends and takes."""
+        return getattr(self._plan.registry.get(site.nca).operators, "travelling_filters", ())
 
     def _original(self, node: Operator) -> int:
         return self._was[id(node)][1] if id(node) in self._was else id(node)
@@ -123,13 +129,13 @@ class _Filters:
         if not mine or unmatched:
             return None
         place = self._lowest(_Place(join.probe, mine, fragment))
-        if place is None or not self._pays(place, join.build, other, fragment.site, spent):
+        sent = None if place is None else self._worth(place, join.build, other, fragment.site, spent)
+        if place is None or sent is None:
             return None
         self._sent[id(join.build)] = join.build
-        sent = KeysOfBuild(join.build, other)
         to = Partitioning(_partitioning(join.build, fragment.site, place.fragment.site), (), place.fragment.site.count)
-        keys = Exchange(sent, to, fragment.site)
-        probe: Operator = Join(place.node, keys, JoinType.SEMI, place.keys, references(sent.schema))
+        arrives = Exchange(sent, to, fragment.site)
+        probe: Operator = bloom.kept(place.node, place.keys, arrives, sent.blocks)
         for above, input in reversed(place.path):
             probe = above.with_inputs((*above.inputs[:input], probe, *above.inputs[input + 1 :]))
             self._was[id(probe)] = probe, self._original(above)
@@ -155,7 +161,7 @@ class _Filters:
                 case Join():
                     below = self._beside(place, node)
         lowest = self._lowest(below) if below is not None else None
-        return lowest or (place if place.travels and self._takes(place.fragment.site) else None)
+        return lowest or (place if place.travels and "keys" in self._kinds(place.fragment.site) else None)
 
     def _beside(self, place: _Place, join: Join) -> _Place | None:
         """At the input of a join of which all keys are columns, if what it lacks then is of no use to the join."""
@@ -176,21 +182,36 @@ class _Filters:
             return sent * (count - 1)
         return sent * (1 - 1 / max(count, senders))
 
-    def _pays(self, place: _Place, build: Operator, keys: tuple[Expression, ...], site: Site, spent: float) -> bool:
+    def _worth(
+        self, place: _Place, build: Operator, keys: tuple[Expression, ...], site: Site, spent: float
+    ) -> KeysOfBuild | None:
+        """What to send of the keys; None if that does not pay."""
         rows = self._estimator.of(place.node).rows
-        sent = KeysOfBuild(build, keys)
         partners = Join(place.node, build, JoinType.SEMI, place.keys, keys)
-        left, filter = self._estimator.of(partners).rows, self._estimator.of(sent.rows).bytes
-        if not rows or left is None or filter is None:
-            return False
-        copies = place.fragment.site.count
-        if _partitioning(build, site, place.fragment.site) == "paired":
-            copies = 0  # they stay on their host
-        elif _is_everywhere(build):
-            copies *= site.count
-        cost = filter * copies
-        saved = place.travels * (1 - min(1.0, left / rows))
-        return saved > max(SAVED_MIN, WORTH * cost + spent)
+        sent = KeysOfBuild(build, keys)
+        left, known = self._estimator.of(partners).rows, self._estimator.of(sent.distinct)
+        if not rows or left is None or known.rows is None or known.bytes is None:
+            return None
+        gone = 1 - min(1.0, left / rows)
+        to = _partitioning(build, site, place.fragment.site)
+        senders = site.count if _is_everywhere(build) else 1  # of each key
+        copies = 0 if to == "paired" else place.fragment.site.count  # paired: they stay on their host
+        best, cost, saved = sent, known.bytes * copies * senders, place.travels * gone
+        kinds = {*self._kinds(site)} & {*self._kinds(place.fragment.site)}
+        if "bloom" in kinds and copies and known.bytes > LIST_MAX:
+            sketch, passing = self._sketched(sent, known.rows, site.count, senders)
+            size = site.count * sketch.blocks * row_bytes(sketch.schema) * copies
+            stay = saved * (1 - passing)
+            if stay - size > saved - cost:
+                best, cost, saved = sketch, size, stay
+        return best if saved > max(SAVED_MIN, WORTH * cost + spent) else None
+
+    def _sketched(self, sent: KeysOfBuild, keys: float, instances: int, senders: int) -> tuple[KeysOfBuild, float]:
+        """The same as a Bloom filter of each instance's share of the keys, and the share of other keys that pass one of
+        those that differ."""
+        share = keys * senders / instances
+        blocks = bloom.blocks_for(share)
+        return replace(sent, blocks=blocks), min(1.0, bloom.passing(share, blocks) * instances / senders)
 
 
 def _is_everywhere(build: Operator) -> bool:

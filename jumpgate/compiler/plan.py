@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Distinct, Operator, Partitioning, Project, Send, Unary
@@ -105,19 +106,25 @@ class Exchange(Unary):
 
 @dataclass(frozen=True)
 class KeysOfBuild(Unary):
-    """The keys in the table of a join whose build side is `input`, each once, on their way to who reads the other side.
-    It is below the exchange of a filter edge, and in no fragment: who runs the join sends them."""
+    """The keys in the table of a join whose build side is `input`, each once or as a Bloom filter of so many `blocks`
+    (jumpgate.dataflow.bloom), on their way to who reads the other side. It is below the exchange of a filter edge, and
+    in no fragment: who runs the join sends them."""
 
     keys: tuple[Expression, ...]
+    blocks: int = 0
 
     @cached_property
-    def schema(self) -> Schema:
+    def key_schema(self) -> Schema:
         return Schema(tuple(Field(f"key{i}", key.type) for i, key in enumerate(self.keys)))
 
     @cached_property
-    def rows(self) -> Operator:
-        """What gives the same rows, for estimates."""
-        return Distinct(Project(self.input, self.keys, self.schema.names))
+    def schema(self) -> Schema:
+        return bloom.sent_schema(self.key_schema, self.blocks)
+
+    @cached_property
+    def distinct(self) -> Operator:
+        """What gives the keys, for estimates."""
+        return Distinct(Project(self.input, self.keys, self.key_schema.names))
 
 
 @dataclass(frozen=True)

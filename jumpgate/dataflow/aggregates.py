@@ -6,7 +6,9 @@ rows are in that order. What C++ holds for each is in codegen/measures, which is
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -203,6 +205,31 @@ _declare("avg", "float64", _constant(float64), numeric=True, distinct=True,
                        lambda rows: (_total(r[0] for r in rows), len(rows)),
                        lambda states: (_total(s[0] for s in states), sum(s[1] for s in states)),
                        lambda s: float(s[0]) / s[1] if s[1] else None))  # fmt: skip
+
+
+def _integral(types: Types) -> DataType:
+    if not types[0].is_integer:
+        raise TypeMismatch(f"bits of {types[0].name}")
+    return types[0].with_nullable(True)
+
+
+#: measure → (what it does, on two values)
+BITS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "bit_and": ("bits that all have", operator.and_),
+    "bit_or": ("bits that any has", operator.or_),
+    "bit_xor": ("bits that an odd number of them has", operator.xor),
+}
+
+
+def _joined_bits(on: Callable[[int, int], int]) -> States:
+    def joined(rows: Rows) -> Row:
+        return (functools.reduce(on, (r[0] for r in rows if r[0] is not None)) if rows else None,)
+
+    return States(lambda types, order: (_integral(types),), joined, joined, lambda s: s[0])
+
+
+for _name, (_doc, _on) in BITS.items():
+    _declare(_name, f"{_doc}, of integers", _integral, datafusion=(_name,), states=_joined_bits(_on))
 
 
 # ---- moments of one value: (count, mean, sum of squared differences from it) ----------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jumpgate.dataflow import reference
+from jumpgate.dataflow import bloom_bits, reference
 from jumpgate.dataflow.casts import TypeMismatch
 from jumpgate.dataflow.expressions import Value
 from jumpgate.dataflow.function import Function
@@ -54,6 +54,12 @@ def _of_clock(microseconds: int, count: int) -> str:
     return f"((({{0}}) % {DAY_US}ll + {DAY_US}ll) % {DAY_US}ll) / {microseconds}ll % {count}"
 
 
+def _has_bit(word: int) -> str:
+    """C++ of whether a Bloom filter's word has the hash's bit, in the lowest of its bits."""
+    return f"((uint64_t){{{word + 1}}} >> (((uint64_t){{0}} >> {6 * word}) & 63))"
+
+
+_OF_FILTERS = "compilers put it where a filter travels; no other engine has it"
 _B, _S = bool_, string
 _DAY, _CLOCK = temporal("date", "timestamp"), temporal("timestamp", "time")
 
@@ -161,6 +167,14 @@ CORE = (
         "64 bits of all arguments, NULLs too: equal where they are, and seldom otherwise (see fingerprints.py)",
         (1, None), anything, always(int64.with_nullable(False)), reference.fingerprint, strict=False,
         internal="accelerators send it in the place of keys; no other engine has it"),
+    # Bloom filters that travel (see bloom.py): of a hash
+    Function("bloom_block", "the number of its block of so many", (2, 2), exactly(int64, int64), always(int32),
+             bloom_bits.block, cpp="(int32_t)(((uint64_t){0} >> 24) % (uint64_t){1})", internal=_OF_FILTERS),
+    Function("bloom_word", "its bit in a word of the block", (2, 2), exactly(int64, int64), always(int64),
+             bloom_bits.word, cpp="(int64_t)(1ull << (((uint64_t){0} >> (6 * {1})) & 63))", internal=_OF_FILTERS),
+    Function("bloom_holds", "whether the block's words have its bits", (5, 5), exactly(*[int64] * 5), always(_B),
+             bloom_bits.holds, cpp=f"(uint8_t)({' & '.join(map(_has_bit, range(4)))} & 1)", selectivity=1.0,
+             internal=_OF_FILTERS),
     # dates (proleptic Gregorian, years 1 to 9999) and timestamps
     Function("year", "calendar year", (1, 1), _DAY, always(int64), reference.year,
              cpp="({type})jg_date_part(0, {days})"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
@@ -17,6 +18,10 @@ from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.trust.edges import JobCertificate
+
+
+#: what travels over filter edges: keys, each once, or Bloom filters of them (jumpgate.dataflow.bloom)
+FILTER_KINDS = ("keys", "bloom")
 
 
 class Completeness(enum.Enum):
@@ -184,8 +189,9 @@ class OperatorInterface(Protocol):
     """Answers the compiler's questions. Pure: no I/O, no state; may be asked in any order and often.
 
     One with a method `match_estimated(node, device, dialect, estimates)` is asked that in place of `match_operations`,
-    and may answer by what is expected of the node's inputs. One whose `travelling_filters` is true sends the keys of
-    its joins over filter edges (`InstancePlan.filters`), and takes such edges as the right input of a semi join.
+    and may answer by what is expected of the node's inputs. One with `travelling_filters`, some of FILTER_KINDS, sends
+    such filters of its joins' keys over filter edges (`InstancePlan.filters`), and takes such edges as the right input
+    of a semi join.
     """
 
     #: unique registry name
@@ -209,7 +215,7 @@ class OperatorInterface(Protocol):
 class Edge:
     """A connection of the plan. `producers` and `consumers` are instance ids in partition order; for the edge to the
     client `consumers` is empty and `endpoints` holds its host:port per partition. A filter edge carries the keys of a
-    join (`KeyFilter`), against the way that rows take."""
+    join (`KeyFilter`), against the way that rows take; `filter` is its kind, of FILTER_KINDS, "" of others."""
 
     id: str
     ntf: Descriptor
@@ -218,18 +224,23 @@ class Edge:
     consumers: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     transport: Transport = TCP
-    is_filter: bool = False
+    filter: str = ""
 
 
 @dataclass(frozen=True)
 class KeyFilter:
     """What leaves an instance over filter edge `edge`: the keys `keys` (positions) of the table of its join `join` (the
-    operator's number), each once, when the table is complete, in `stage`."""
+    operator's number), each once or as a Bloom filter of so many `blocks`, when the table is complete, in `stage`."""
 
     edge: str
     join: int
     keys: tuple[int, ...]
     stage: int
+    blocks: int = 0
+
+    def sent(self, keys: Operator) -> Operator:
+        """What gives the edge's rows where `keys` gives those of the table."""
+        return bloom.sent(keys, self.blocks)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
                 partitioning=e["partitioning"],
                 rows=sum(flow["rows"] for flow in crossed.get(e["id"], ())),
                 bytes=sum(flow["bytes"] for flow in crossed.get(e["id"], ())),
-                is_filter=e.get("filter", False),
+                is_filter=bool(e.get("filter")),
             )
             for e in record["edges"]
         ),

@@ -324,7 +324,7 @@ def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
                 "producers": list(e.producers),
                 "consumers": list(e.consumers),
                 "schema": str(e.ntf.schema),
-                "filter": e.is_filter,
+                "filter": e.filter,
             }
             for e in plan.edges
         ],

@@ -41,6 +41,7 @@ from jumpgate.dataflow.operators import (
     numbered,
     partial_state,
 )
+from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import InstancePlan, JobPlan, KeyFilter
 from jumpgate.testing import oracle
 
@@ -134,6 +135,7 @@ class Interpreter:
         self.inputs = inputs
         self.dialect = dialect
         self._done: dict[int, Rows] = {}
+        self._filters: list[Operator] = []  # whose identities are in `_done`
 
     def rows(self, node: Operator) -> Rows:
         """All rows of `node`; what is used twice is computed once."""
@@ -146,8 +148,11 @@ class Interpreter:
         join = numbered(self.instance.root)[filter.join]
         assert isinstance(join, Join)
         every = join.left_keys if join.builds_left else join.right_keys
-        found = (tuple(self.value(every[k], row) for k in filter.keys) for row in self.rows(join.build))
-        return [*dict.fromkeys(found)]
+        wanted = [every[k] for k in filter.keys]
+        keys = Receive(filter.edge, Schema(tuple(Field(f"key{i}", k.type) for i, k in enumerate(wanted))))
+        self._done[id(keys)] = [tuple(self.value(k, row) for k in wanted) for row in self.rows(join.build)]
+        self._filters.append(keys)
+        return self.rows(filter.sent(keys))
 
     def value(self, expression: Any, row: Row) -> Any:
         return evaluate(expression, row, self.dialect)

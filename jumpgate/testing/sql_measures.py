@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jumpgate.dataflow.aggregates import COMOMENTS, MOMENTS, STEPS
+from jumpgate.dataflow.aggregates import BITS, COMOMENTS, MOMENTS, STEPS
 from jumpgate.dataflow.operators import Measure
 
 #: Jumpgate's name → DuckDB's, where it means the same
 MEASURES = {
-    **{name: name for name in ("sum", "count", "min", "max", "avg", "stddev_pop")},
+    **{name: name for name in ("sum", "count", "min", "max", "avg", "stddev_pop", *BITS)},
     **{name: name for name in COMOMENTS},
     "stddev": "stddev_samp",
     "variance": "var_samp",

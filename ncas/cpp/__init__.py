@@ -57,7 +57,7 @@ class CppPrograms:
     """
 
     name = "cpp"
-    travelling_filters = True
+    travelling_filters = ("keys", "bloom")
 
     @property
     def operators(self) -> CppPrograms:

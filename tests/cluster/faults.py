@@ -20,12 +20,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jumpgate.testing.leaks import wait_until
 from tests.cluster.lab import QUERIES, RIGHT, Lab, Service, agents_of, line
 from tests.cluster.sshd import Server
 
 #: from a fault to the error, and what a busy machine adds
 BOUND_S, BUSY_S = 5.0, 3.0
 RECOVERY_S = 60.0
+#: for any answer: one that takes longer will not come; for the first one, before which all is started
+ANSWER_S, FIRST_S = 60.0, 600.0
 CACHE_BYTES = 64 << 20
 #: errors that say what happened to a host
 CODES = {"instance_failed", "unreachable", "timed_out", "build"}
@@ -41,6 +44,12 @@ class Round(NamedTuple):
     seconds: float
     outcome: str
     wrong: str
+    took_s: float  #: the whole round, with the host's return
+
+    def __str__(self) -> str:
+        what = f"seed {self.seed}: {self.fault} on {self.host} after {self.delay_s:.2f} s: {self.outcome}"
+        wrong = f"; NOT SURVIVED: {self.wrong}" if self.wrong else ""
+        return f"{what} {self.seconds:.1f} s later, in a round of {self.took_s:.1f} s{wrong}"
 
 
 class Faults:
@@ -48,17 +57,20 @@ class Faults:
 
     def __init__(self, lab: Lab, workers: int = 3) -> None:
         self._lab = lab
+        self._clean_up = contextlib.ExitStack()
         self.workers: dict[str, Server] = {}
-        for number in range(1, workers + 1):
-            name = f"worker{number}"
-            cache = lab.folder / name / "cache"
-            cache.mkdir(parents=True)
-            _run("mount", "-t", "tmpfs", "-o", f"size={CACHE_BYTES}", "tmpfs", cache)
-            self.workers[name] = lab.worker(name)
-        self._service: Service = lab.serve(lab.config(*self.workers))
-        self._client = lab.here.start(
-            sys.executable, QUERIES, self._service.address, lab.folder, "0", "-", stdin=subprocess.PIPE
-        )
+        try:
+            for number in range(1, workers + 1):
+                self._add(f"worker{number}")
+            self._service = lab.serve(lab.config(*self.workers))
+            self._start_client()
+            for _ in range(2):  # everything is started and compiled
+                found = self._ask("medium", 0, FIRST_S)
+                assert found.get("rows") == RIGHT, found
+        except BaseException:
+            self.close()
+            raise
+        self._usual_s = self._ask("medium", 0)["seconds"]
         self._shapes = 1
         self._kinds = {
             "agent killed": self._kill_agent,
@@ -68,23 +80,30 @@ class Faults:
             "host cut off": self._cut_off,
             "disk full": self._fill_disk,
         }
-        for _ in range(2):  # everything is started and compiled
-            assert self._ask("medium", 0)["rows"] == RIGHT
-        self._usual_s = self._ask("medium", 0)["seconds"]
 
-    def close(self) -> None:
+    def _add(self, name: str) -> None:
+        """A worker whose disk is small."""
+        cache = self._lab.folder / name / "cache"
+        cache.mkdir(parents=True)
+        _run("mount", "-t", "tmpfs", "-o", f"size={CACHE_BYTES}", "tmpfs", cache)
+        self._clean_up.callback(_run, "umount", "--lazy", cache)
+        self.workers[name] = self._lab.worker(name)
+
+    def _start_client(self) -> None:
+        self._client = self._lab.here.start(
+            sys.executable, QUERIES, self._service.address, self._lab.folder, "0", "-", stdin=subprocess.PIPE
+        )
+
+    def end(self) -> list[str]:
+        """Ends client and service; the names of workers on which something is left."""
         assert self._client.stdin is not None
         self._client.stdin.close()
-        for server in self.workers.values():
-            for pid in server.machine.pids():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGCONT)
         self._service.end()
-        for server in self.workers.values():
-            for pid in server.left():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            _run("umount", "--lazy", server.cache)
+        return [name for name, worker in self.workers.items() if not wait_until(lambda w=worker: not w.left(), 30)]
+
+    def close(self) -> None:
+        """Lets go of the disks, whatever runs there."""
+        self._clean_up.close()
 
     def round(self, seed: int) -> Round:
         """One fault."""
@@ -94,13 +113,13 @@ class Faults:
         if name == "disk full":  # which only a new program needs
             self._shapes += 1
         flow = f"new{self._shapes}" if name == "disk full" else "medium"
-        happened: list[float] = []
+        began, happened = time.monotonic(), [0.0]
         fault = self._kinds[name](self.workers[host])
 
         def strike() -> None:
             with contextlib.suppress(StopIteration):
                 next(fault)
-            happened.append(time.monotonic())
+            happened[0] = time.monotonic()
 
         timer = threading.Timer(delay_s, strike)
         timer.start()
@@ -115,7 +134,8 @@ class Faults:
         for _ in fault:  # it goes away
             pass
         wrong = wrong or self._recover()
-        return Round(seed, name, host, delay_s, seconds, found.get("error", "right"), wrong)
+        took_s = time.monotonic() - began
+        return Round(seed, name, host, delay_s, seconds, found.get("error", "right"), wrong, took_s)
 
     def _recover(self) -> str:
         deadline = time.monotonic() + RECOVERY_S
@@ -123,17 +143,25 @@ class Faults:
             found = self._ask("short", 2)
             if found.get("rows") != RIGHT:
                 return f"afterwards: {found}"
-            if found["hosts"] == sorted(self.workers):
+            missing = sorted(set(self.workers) - set(found["hosts"]))
+            if not missing:
                 return ""
             time.sleep(0.2)
-        return f"not used again after {RECOVERY_S:g} s: {sorted(set(self.workers) - set(found['hosts']))}"
+        return f"not used again after {RECOVERY_S:g} s: {missing}"
 
-    def _ask(self, flow: str, retries: int) -> dict[str, Any]:
+    def _ask(self, flow: str, retries: int, seconds: float = ANSWER_S) -> dict[str, Any]:
+        """What the client says at the end of a dataflow. One that does not end is an error of no code."""
         assert self._client.stdin is not None
         self._client.stdin.write(f"{flow} {retries}\n")
         self._client.stdin.flush()
-        first = json.loads(line(self._client))
-        return dict(json.loads(line(self._client))) if "started" in first else first
+        said: dict[str, Any] = {}
+        try:
+            while not {"rows", "error"} & said.keys():
+                said = json.loads(line(self._client, seconds))
+        except AssertionError:
+            self._start_client()
+            said |= {"error": "none", "host": None, "message": f"nothing was heard for {seconds:g} s"}
+        return said
 
     # ---- faults: what happens, and after `yield` how it ends ----
 

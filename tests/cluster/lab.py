@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,15 @@ class Service:
         assert self._process.wait(30) == 0
 
 
-def line(process: subprocess.Popen[str]) -> str:
+def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
+    """What it says next; one that says nothing for so long is killed."""
     assert process.stdout is not None
-    found = process.stdout.readline()
+    impatience = threading.Timer(seconds, process.kill)
+    impatience.start()
+    try:
+        found = process.stdout.readline()
+    finally:
+        impatience.cancel()
     assert found, f"{process.args} said nothing"
     return found
 

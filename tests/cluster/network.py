@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 PREFIX = "10.77.0"
+#: for what runs on all machines to end by itself
+END_S = 20.0
 _serial = itertools.count()
 
 
@@ -72,16 +77,15 @@ class Machine:
 
     def pids(self) -> list[int]:
         """Of all processes in the namespace."""
-        found = subprocess.run(
-            ["ip", "netns", "pids", self.namespace], capture_output=True, text=True, check=True
-        ).stdout
-        return [int(pid) for pid in found.split()]
+        return _pids(self.namespace)
 
 
 class Network:
-    """A bridge, and the machines on it; `close` ends what runs there."""
+    """A bridge, and the machines on it; `close` ends what runs there. What a process left that was killed before it
+    could is removed by the next one."""
 
     def __init__(self) -> None:
+        _sweep()
         self.bridge = f"jg{os.getpid()}-{next(_serial)}"
         self.machines: list[Machine] = []
         _ip("netns", "add", self.bridge)
@@ -107,21 +111,64 @@ class Network:
             _ip("-n", self.bridge, "link", "set", machine.port, "type", "bridge_slave", "isolated", "on")
 
     def close(self) -> None:
+        processes = [process for machine in self.machines for process in machine.processes]
         for machine in self.machines:
-            for process in machine.processes:
-                process.send_signal(signal.SIGTERM)
-            for process in machine.processes:
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-                assert process.stdout is not None
-                process.stdout.close()
-            for pid in machine.pids():  # orphans: none, but for a failed test
-                os.kill(pid, signal.SIGKILL)
-            _ip("netns", "del", machine.namespace)
-        _ip("netns", "del", self.bridge)
+            _signal(machine.pids(), signal.SIGCONT)
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + END_S
+        for process in processes:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+        for machine in self.machines:
+            _remove(machine.namespace)
+        _remove(self.bridge)
+
+
+@contextlib.contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Lets a program that is told to end clear up first."""
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise SystemExit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _sweep() -> None:
+    """Removes the namespaces of processes that have ended."""
+    for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.splitlines():
+        found = re.match(r"jg(\d+)-\d+", line)
+        if found and not Path(f"/proc/{found[1]}").exists():
+            with contextlib.suppress(AssertionError, subprocess.CalledProcessError):  # somebody else does so, too
+                _remove(line.split()[0])
+
+
+def _remove(namespace: str) -> None:
+    """With all that runs in it."""
+    _signal(_pids(namespace), signal.SIGKILL)
+    _ip("netns", "del", namespace)
+
+
+def _pids(namespace: str) -> list[int]:
+    found = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True).stdout
+    return [int(pid) for pid in found.split()]
+
+
+def _signal(pids: list[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _ip(*arguments: str) -> None:

@@ -107,3 +107,51 @@ def test_through_groups_and_joins_of_the_other_side(spread: Lab) -> None:
     flow = few(spread).join(sums, left_on="k2", right_on="k", how="left").select("k2", "b", "s")
     rows, _ = travelled(spread, flow)
     assert rows < 100
+
+
+@pytest.fixture
+def sketched(spread: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Where keys travel as Bloom filters."""
+    monkeypatch.setattr(filter_edges, "LIST_MAX", 0.0)
+    return spread
+
+
+def of_kind(lab: Lab) -> set[str]:
+    record = lab.session.describe(lab.session.jobs()[0].id).record
+    assert record is not None
+    return {edge["filter"] for edge in record["edges"] if edge["filter"]}
+
+
+@pytest.mark.parametrize(
+    ("type", "key"),
+    [
+        ("int64", lambda i: i * 7 - 9),
+        ("string", lambda i: f"key {i}"),
+        ("decimal(30, 2)", lambda i: Decimal(i).scaleb(-2)),
+        ("float64", lambda i: i / 3 if i else -0.0),
+    ],
+    ids=["int64", "string", "decimal", "float64"],
+)
+def test_bloom_filters(sketched: Lab, type: str, key: Any) -> None:
+    """2,000 keys of which 1,000 have partners among 20,000 rows, which would travel to two hosts."""
+    keys = [(None if i % 101 == 0 else key(19_000 + i),) for i in range(2_000)]
+    some = sketched.table({"k2": type}, keys, files=2)
+    flow = some.join(many(sketched, type, key), left_on="k2", right_on="k", how="semi").aggregate(n=count())
+    rows, blocks = travelled(sketched, flow)
+    assert of_kind(sketched) == {"bloom"}
+    assert 2 * 980 <= rows < 2 * (1_000 + 0.08 * ROWS), "the partners and what passes wrongly"
+    assert 0 < blocks < 500, "of 256 bits, to each of two readers"
+
+
+def test_bloom_filters_of_two_keys_and_of_none(sketched: Lab) -> None:
+    keys = [(i, i if i % 2 else -i) for i in range(3, 3_000)]
+    pairs = sketched.table({"k2": "int64", "a2": "int64"}, keys, files=2)
+    both = {"left_on": ["k2", "a2"], "right_on": ["k", "a"], "how": "left"}
+    flow = pairs.join(many(sketched), **both).aggregate(n=count(), found=count("a"))
+    rows, _ = travelled(sketched, flow)
+    assert of_kind(sketched) == {"bloom"}
+    assert rows < 2 * (1_500 + 0.15 * ROWS)
+    flow = pairs.filter(col("a2") > 100_000).join(many(sketched), **both).aggregate(n=count())
+    rows, blocks = travelled(sketched, flow)
+    assert blocks == 0
+    assert rows < 10

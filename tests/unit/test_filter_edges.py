@@ -12,10 +12,12 @@ from pyarrow import parquet
 from jumpgate.client import read
 from jumpgate.compiler import filter_edges
 from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.converters.probe import estimate
+from jumpgate.dataflow import bloom
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Receive
+from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Receive, numbered
 from jumpgate.dataflow.types import int32, string
 from jumpgate.nca.interface import JobPlan, Statistics
 from jumpgate.nca.registry import default_registry
@@ -134,9 +136,49 @@ def test_a_build_side_whose_keys_are_sent_stays_as_it_is(tmp_path: Path) -> None
     oracle.assert_same(interpret(plan), root)
 
 
+def kinds(plan: JobPlan) -> list[str]:
+    return [edge.filter for edge in plan.edges if edge.filter]
+
+
+def some_items(share: int) -> Operator:
+    """Of a million items one in so many."""
+    return Filter(ITEMS, equals(ITEMS, "title", "x")) if share == 20 else Filter(ITEMS, equals(ITEMS, "ik", 7))
+
+
+def test_many_keys_travel_as_a_bloom_filter() -> None:
+    plan = compiled(joined(FACT, some_items(20), "fk", "ik"), broadcast_bytes_max=0)
+    assert kinds(plan) == ["bloom"]
+    (edge,) = (e for e in plan.edges if e.filter)
+    assert edge.ntf.schema.names == ("block", "word0", "word1", "word2", "word3")
+    sender = next(i for i in plan.instances if i.filters)
+    assert 500 < sender.filters[0].blocks < 1_500, "of 20 keys each"
+    shown = explain_text(plan.explain)
+    assert "Bloom filter edge k0: " in shown
+    semi = next(n for i in plan.instances for n in i.root.walk() if isinstance(n, Join) and n.type is JoinType.SEMI)
+    fragment = next(i.fragment for i in plan.instances if semi in i.root.walk())
+    number = numbered(next(i.root for i in plan.instances if i.fragment == fragment)).index(semi)
+    rows = plan.figures.operators[fragment, number].rows
+    assert rows is not None
+    assert 30_000 < rows < 100_000, "what is expected to pass is what the keys would let pass"
+
+
+def test_few_keys_travel_as_they_are() -> None:
+    assert kinds(compiled(joined(FACT, some_items(1_000_000), "fk", "ik"), broadcast_bytes_max=0)) == ["keys"]
+
+
+def test_who_takes_no_bloom_filter_gets_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    operators = default_registry().get("cpp").operators
+    monkeypatch.setattr(type(operators), "travelling_filters", ("keys",))
+    assert kinds(compiled(joined(FACT, some_items(20), "fk", "ik"), broadcast_bytes_max=0)) == ["keys"]
+
+
+@pytest.mark.parametrize("lists", [16e3, -1.0], ids=["keys", "bloom"])
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("seed", range(12))
-def test_every_filter_leaves_the_result_as_it_is(seed: int, tmp_path: Path) -> None:
+def test_every_filter_leaves_the_result_as_it_is(
+    seed: int, lists: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_edges, "LIST_MAX", lists)
     root = Generator(seed + 500, tmp_path, ("parquet",)).dataflow(random.Random(seed).randint(3, 8))
 
     def sized(files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...]) -> Statistics:
