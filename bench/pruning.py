@@ -22,6 +22,7 @@ import numpy as np
 
 from bench import _pruning as prune
 from bench._measure import Figure, remark, report
+from jumpgate.ncas.switch_prune.topn import SPARE, step_bounds
 from jumpgate.p4.programs import sizing
 
 SEEDS = 5
@@ -78,6 +79,14 @@ def topn_rand(rows: int, w: int, seed: int) -> float:
 
 def topn_det(rows: int, w: int, seed: int) -> float:
     return share(prune.topn_det(visits(rows, seed).ad_revenue, WANTED, w))
+
+
+def topn_steps(rows: int, w: int, seed: int) -> float:
+    """As the planner sends a column whose bounds it knows."""
+    values = visits(rows, seed).ad_revenue
+    bounds, steps = step_bounds(0, 10**9, SPARE * WANTED / rows, w, descending=True)
+    sent = np.array(steps, dtype=np.uint32)[np.searchsorted(bounds, values, side="right")]
+    return share(prune.topn_det(sent, WANTED, w))
 
 
 def topn_opt(rows: int, _: int, __: int) -> float:
@@ -167,6 +176,7 @@ QUERIES = (
           lambda rows: 1 - sizing.topn_unpruned_max(rows, 4096, 4) / rows, (2, 4, 6, 8), "columns of 4096 rows"),
     # no rate is published; uniform values outgrow w doublings of their minimum, so that little can be pruned
     Query("topn_det", topn_det, topn_opt, 4, lambda _: 0.0, (1, 2, 4, 8), "thresholds"),
+    Query("topn_steps", topn_steps, topn_opt, 4, lambda _: 0.95, (1, 2, 4, 8), "thresholds"),
     Query("groupby", groupby, groupby_opt, 9, None, (1, 3, 6, 9), "columns of 4096 rows"),
     Query("join_bf", join, join_opt, 22, None, (14, 16, 18, 20, 22), "log2 of the filter's bytes"),
     Query("having", having, having_opt, 1024, lambda _: 0.999, (64, 128, 256, 512, 1024), "counters a row, 3 rows"),
