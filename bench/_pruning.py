@@ -1,96 +1,140 @@
-"""Vectorised pruning: the algorithms of jumpgate.p4.programs over columns, and the Big Data benchmark's tables."""
+"""Pruning by the compiled programs of p4/programs, column by column, and the Big Data benchmark's tables.
+
+A tuple is a packet of its own, as rows that a switch prunes are. It was pruned if it came back as acknowledgement,
+which is shorter than a packet that goes on.
+"""
 
 from __future__ import annotations
 
-import ctypes
+import ctypes as c
 import functools
-import subprocess
-import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from jumpgate.p4.programs import crc, skyline
+from bench import _switch_load as load
+from jumpgate.p4.programs import skyline
+from jumpgate.p4.programs.render import PruneSizes
+from tests.support.switch_programs import Bench, region
 
 U32: TypeAlias = npt.NDArray[np.uint32]
 U64: TypeAlias = npt.NDArray[np.uint64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 
+BATCH = 4096
+PORT = 1
+
+
+class Program:
+    """A program of one algorithm. Every column that it prunes finds empty registers."""
+
+    def __init__(self, sizes: PruneSizes) -> None:
+        self.sizes = sizes
+        self.made = Bench(sizes)
+
+    def pruned(self, keys: U64, values: U64, **flow: int) -> Flags:
+        """`values` are `a` in the upper half and `b` in the lower one; `flow` as in `region`."""
+        self.made.start({load.FLOW: region(self.sizes, self.sizes.algorithms[0], **flow)})
+        return self._run(keys, values)
+
+    def then(self, keys: U64, values: U64, **flow: int) -> Flags:
+        """`pruned`, but of a second flow, which finds what the first one left."""
+        self.made.again({load.FLOW: region(self.sizes, self.sizes.algorithms[0], **flow)})
+        return self._run(keys, values)
+
+    def _run(self, keys: U64, values: U64) -> Flags:
+        frames = load.packets(keys, values, slots=1)
+        count, size = frames.shape
+        ports, lengths = (c.c_uint16 * BATCH)(*[PORT] * BATCH), (c.c_uint32 * BATCH)(*[size] * BATCH)
+        out: list[int] = []
+        for at in range(0, count, BATCH):
+            batch = frames[at : at + BATCH]
+            out += self.made.switch.process_lengths(ports, lengths, batch.tobytes(), len(batch))
+        if len(out) != count:
+            raise AssertionError(f"{count - len(out)} of {count} packets were dropped")
+        return np.array(out, dtype=np.uint32) < size
+
 
 @functools.cache
-def _library() -> ctypes.CDLL:
-    source = Path(__file__).with_name("pruning_loops.cpp")
-    with tempfile.TemporaryDirectory(prefix="jumpgate-pruning-") as folder:
-        built = Path(folder) / "loops.so"
-        subprocess.run(["g++", "-O2", "-std=c++20", "-shared", "-fPIC", source, "-o", built], check=True)
-        return ctypes.CDLL(str(built))
+def program(sizes: PruneSizes) -> Program:
+    return Program(sizes)
 
 
-def _run(name: str, n: int, *arguments: U32 | U64 | int) -> Flags:
-    pruned = np.zeros(n, dtype=np.uint8)
-    kept = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in arguments]
-    words = [a.ctypes.data_as(ctypes.c_void_p) if isinstance(a, np.ndarray) else ctypes.c_uint32(a) for a in kept]
-    getattr(_library(), name)(ctypes.c_size_t(n), *words, pruned.ctypes.data_as(ctypes.c_void_p))
-    return pruned.astype(np.bool_)
+def _log2(number: int) -> int:
+    bits = number.bit_length() - 1
+    if number != 1 << bits:
+        raise ValueError(f"a program has 2^n rows, not {number}")
+    return bits
 
 
-def _row(keys: U64, rows: int, which: int = 0) -> U32:
-    row: U32 = crc.hash_keys(which, keys) % np.uint32(rows)
-    return row
+def _values(a: U32, b: U32 | int = 0) -> U64:
+    return a.astype(np.uint64) << np.uint64(32) | np.asarray(b, dtype=np.uint64)
+
+
+def _no_keys(like: U32) -> U64:
+    return np.zeros(len(like), dtype=np.uint64)
 
 
 def distinct(keys: U64, rows: int, columns: int, kind: str = "lru") -> Flags:
-    return _run(f"distinct_{kind}", len(keys), _row(keys, rows), keys ^ np.uint64(1 << 63), rows, columns)
+    sizes = PruneSizes((f"distinct_{kind}",), distinct_bits=_log2(rows), distinct_columns=columns)
+    return program(sizes).pruned(keys, np.zeros_like(keys))
 
 
-def topn_rand(values: U32, rows: int, columns: int, random: np.random.Generator) -> Flags:
-    row = random.integers(0, rows, len(values), dtype=np.uint32)
-    return _run("topn_rand", len(values), row, values, rows, columns)
+def topn_rand(values: U32, rows: int, columns: int) -> Flags:
+    """With the switch's own random numbers, which go on from one call to the next."""
+    sizes = PruneSizes(("topn_rand",), topn_bits=_log2(rows), topn_columns=columns)
+    return program(sizes).pruned(_no_keys(values), _values(values))
 
 
 def topn_det(values: U32, n: int, thresholds: int) -> Flags:
-    return _run("topn_det", len(values), values, n, thresholds)
+    sizes = PruneSizes(("topn_det",), topn_thresholds=thresholds)
+    return program(sizes).pruned(_no_keys(values), _values(values), threshold=n)
 
 
 def groupby(keys: U32, values: U32, rows: int, columns: int) -> Flags:
-    return _run(
-        "groupby", len(keys), _row(keys.astype(np.uint64), rows), keys ^ np.uint32(1 << 31), values, rows, columns
-    )
+    sizes = PruneSizes(("groupby",), groupby_bits=_log2(rows), groupby_columns=columns)
+    return program(sizes).pruned(keys.astype(np.uint64), _values(values))
 
 
-def join(build: U64, probe: U64, bits_per_hash: int, hashes: int = 3) -> Flags:
-    found = np.ones(len(probe), dtype=np.bool_)
-    for which in range(hashes):
-        bits = np.zeros(bits_per_hash, dtype=np.bool_)
-        bits[_row(build, bits_per_hash, which)] = True
-        found &= bits[_row(probe, bits_per_hash, which)]
-    return ~found
+def join(build: U64, probe: U64, bits_per_hash: int) -> Flags:
+    made = program(PruneSizes(("join_bf",), bloom_bits=_log2(bits_per_hash)))
+    made.pruned(build, np.zeros_like(build), side=1, adds=1, absorbs=1)
+    return made.then(probe, np.zeros_like(probe))
 
 
-def having(keys: U64, values: U32, threshold: int, width: int, depth: int) -> Flags:
-    rows = np.concatenate([_row(keys, width, which) for which in range(depth)])
-    return _run("having", len(keys), rows, values, width, depth, threshold)
+def having(keys: U64, values: U32, threshold: int, width: int) -> Flags:
+    """In one pass: what comes while its key's sum cannot exceed the threshold."""
+    sizes = PruneSizes(("having",), having_bits=_log2(width))
+    return program(sizes).pruned(keys, _values(values), threshold=threshold, adds=1)
 
 
 def skyline_points(x: U32, y: U32, points: int, kind: str) -> Flags:
+    made = program(PruneSizes(("skyline",), skyline_points=points))
     if kind == "aph":
-        score = _logarithm(x, skyline.LOGS) + _logarithm(y, skyline.LOGS)
+        _enter_logarithms(made, x, y, skyline.LOGS, skyline.LOGS)
     elif kind == "share":  # of a sample, as the planner has it
         first, second = (skyline.share_table(column[:: max(1, len(column) // 5_000)].tolist()) for column in (x, y))
-        score = _logarithm(x, first) + _logarithm(y, second)
-    else:
-        score = np.minimum(x.astype(np.uint64) + y, 0xFFFFFFFF).astype(np.uint32)
-    return _run("skyline", len(x), score, x, y, points)
+        _enter_logarithms(made, x, y, first, second)
+    return made.pruned(_no_keys(x), _values(x, y), threshold=int(kind != "sum"))
 
 
-def _logarithm(values: U32, table: list[int]) -> U32:
-    logs = np.array(table, dtype=np.uint32)
+def _enter_logarithms(made: Program, x: U32, y: U32, first: list[int], second: list[int]) -> None:
+    """Those entries that the columns need."""
+    for axis, column, logs in (("x", x, first), ("y", y, second)):
+        table = f"sky_logs_{axis}_0"
+        made.made.clear(table)
+        for lead in _leading(column):
+            made.made.enter(table, f"sky_log_{axis}_0", (lead,), (logs[lead],))
+
+
+def _leading(values: U32) -> Iterable[int]:
+    """The different numbers of 16 bits that values begin with."""
     bits = np.frexp(values.astype(np.float64))[1]  # exact: 32 bits fit a double
-    shift = np.maximum(bits - 16, 0).astype(np.uint32)
-    return logs[values >> shift] + np.uint32(skyline.SCALE) * shift
+    found: list[int] = np.unique(values >> np.maximum(bits - 16, 0).astype(np.uint32)).tolist()
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How much each pruning algorithm prunes, how often it fails, and how both depend on resources and scale.
+"""How much each pruning program prunes, how often it fails, and how both depend on resources and scale.
 
     ./dev bench pruning [--json] [--rows 2000000] [--page pruning.html]
 
@@ -22,6 +22,7 @@ import numpy as np
 
 from bench import _pruning as prune
 from bench._measure import Figure, remark, report
+from jumpgate.ncas.switch_prune.topn import SPARE, step_bounds
 from jumpgate.p4.programs import sizing
 
 SEEDS = 5
@@ -73,11 +74,19 @@ def distinct_opt(rows: int, _: int, seed: int) -> float:
 
 
 def topn_rand(rows: int, w: int, seed: int) -> float:
-    return share(prune.topn_rand(visits(rows, seed).ad_revenue, 4096, w, np.random.default_rng([seed, 1])))
+    return share(prune.topn_rand(visits(rows, seed).ad_revenue, 4096, w))
 
 
 def topn_det(rows: int, w: int, seed: int) -> float:
     return share(prune.topn_det(visits(rows, seed).ad_revenue, WANTED, w))
+
+
+def topn_steps(rows: int, w: int, seed: int) -> float:
+    """As the planner sends a column whose bounds it knows."""
+    values = visits(rows, seed).ad_revenue
+    bounds, steps = step_bounds(0, 10**9, SPARE * WANTED / rows, w, descending=True)
+    sent = np.array(steps, dtype=np.uint32)[np.searchsorted(bounds, values, side="right")]
+    return share(prune.topn_det(sent, WANTED, w))
 
 
 def topn_opt(rows: int, _: int, __: int) -> float:
@@ -110,7 +119,7 @@ def join_opt(rows: int, _: int, seed: int) -> float:
 
 def having(rows: int, width: int, seed: int) -> float:
     table, threshold = visits(rows, seed), rows // 2 * 1_000 // 64
-    passed = ~prune.having(table.language, -(-table.ad_revenue // np.uint32(10**6)), threshold, width, 3)
+    passed = ~prune.having(table.language, -(-table.ad_revenue // np.uint32(10**6)), threshold, width)
     keys = table.language[passed]
     return float((~prune.distinct(keys, 4096, 2)).sum()) / rows if len(keys) else 0.0
 
@@ -167,6 +176,7 @@ QUERIES = (
           lambda rows: 1 - sizing.topn_unpruned_max(rows, 4096, 4) / rows, (2, 4, 6, 8), "columns of 4096 rows"),
     # no rate is published; uniform values outgrow w doublings of their minimum, so that little can be pruned
     Query("topn_det", topn_det, topn_opt, 4, lambda _: 0.0, (1, 2, 4, 8), "thresholds"),
+    Query("topn_steps", topn_steps, topn_opt, 4, lambda _: 0.95, (1, 2, 4, 8), "thresholds"),
     Query("groupby", groupby, groupby_opt, 9, None, (1, 3, 6, 9), "columns of 4096 rows"),
     Query("join_bf", join, join_opt, 22, None, (14, 16, 18, 20, 22), "log2 of the filter's bytes"),
     Query("having", having, having_opt, 1024, lambda _: 0.999, (64, 128, 256, 512, 1024), "counters a row, 3 rows"),
@@ -186,9 +196,8 @@ def topn_failures(columns: int, rows: int, n: int) -> float:
     """Share of runs in which one of the n largest of 20,000 was pruned."""
     failed = 0
     for seed in range(RUNS):
-        random = np.random.default_rng(seed)
-        values = random.permutation(20_000).astype(np.uint32)
-        failed += bool(prune.topn_rand(values, rows, columns, random)[values >= 20_000 - n].any())
+        values = np.random.default_rng(seed).permutation(20_000).astype(np.uint32)
+        failed += bool(prune.topn_rand(values, rows, columns)[values >= 20_000 - n].any())
     return failed / RUNS
 
 
@@ -216,7 +225,7 @@ def deterministic_failures() -> dict[str, float]:
         failed["topn_det"] += sorted(value.tolist())[-50:] != sorted(value[kept].tolist())[-50:]
         failed["join"] += bool((prune.join(key[:100], key, 1 << 10) & np.isin(key, key[:100])).any())
         sums = np.bincount(key.astype(np.int64), weights=value)
-        passed = set(key[~prune.having(key, value, 4_000, 64, 3)].tolist())
+        passed = set(key[~prune.having(key, value, 4_000, 64)].tolist())
         failed["having"] += not set(np.flatnonzero(sums > 4_000).tolist()) <= passed
         kept = ~prune.skyline_points(value, other, 5, ("sum", "aph", "share")[seed % 3])
         failed["skyline"] += front(value, other) != front(value[kept], other[kept])

@@ -128,6 +128,25 @@ def verify(source: Path, compiler: str | None, seconds: float, as_json: bool) ->
         raise SystemExit(1)
 
 
+@command.command("entries")
+@click.argument("address", metavar="HOST:PORT")
+@click.option("--device-id", default=1, show_default=True)
+@click.option("--bfrt", metavar="PROGRAM", help="Print Python for a Tofino's bfshell, which loads them into PROGRAM.")
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+def entries(address: str, device_id: int, bfrt: str | None, as_json: bool) -> None:
+    """What the tables of the switch at HOST:PORT (P4Runtime) hold, but for those that never change."""
+    from jumpgate.p4.switch.dump import bfrt_script, read_entries
+
+    found = read_entries(address, device_id)
+    if as_json:
+        output.print_json([entry.to_dict() for entry in found])
+    elif bfrt is not None:
+        print(bfrt_script(found, bfrt), end="")
+    else:
+        for entry in found:
+            print(entry.text())
+
+
 @command.command("run")
 @SOURCE
 @PROFILE

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
+
 from jumpgate.nca.device_kind import DeviceKind, Key, is_address, is_ipv4_address
 from jumpgate.nca.interface import Device, Offer
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
 
 #: what a plan can use once of a switch that aggregates
 BUCKETS = "buckets"
+
+
+_PORT = re.compile(r"(?P<address>[0-9.]+)=(?P<port>[0-9]{1,3})/(?P<mac>[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5})")
+PORTS = 512
+
+
+def ports_of(text: str) -> dict[str, tuple[int, int]]:
+    """The switch's port and the MAC behind it, by a host's IPv4 address. Raises ValueError."""
+    found = {}
+    for word in text.split():
+        read = _PORT.fullmatch(word)
+        if read is None or int(read["port"]) >= PORTS:
+            raise ValueError(word)
+        found[str(ipaddress.IPv4Address(read["address"]))] = int(read["port"]), int(read["mac"].replace(":", ""), 16)
+    return found
+
+
+def _are_ports(value: str) -> bool:
+    try:
+        return bool(ports_of(value))
+    except ValueError:
+        return False
 
 
 def _is_probability(value: float) -> bool:
@@ -31,6 +56,8 @@ def _check(device: Device) -> str:
             "needs p4runtime (its control port) and data (where it receives packets) together, or neither for a "
             "software switch of our own"
         )
+    if SWITCH.value(device, "ports") is not None and SWITCH.value(device, "data") is None:
+        return "needs p4runtime and data beside ports: a software switch of our own has one port"
     return ""
 
 
@@ -43,6 +70,8 @@ SWITCH = DeviceKind(
             holds=is_address, wanted="HOST:PORT"),
         Key("data", str, "where it receives packets", own=True,
             holds=is_ipv4_address, wanted="ADDRESS:PORT with an IPv4 address"),
+        Key("ports", str, "where hosts are, on a switch that has several ports; absent: all behind port 1", own=True,
+            holds=_are_ports, wanted="words like 10.0.0.5=132/98:03:9b:00:12:34, one for each host"),
         Key("profile", str, "the hardware whose limits its program must keep", "none", own=True),
         Key("jobs", int, "how many jobs may use an algorithm's registers at a time", 1, own=True,
             holds=_divides, wanted="a power of two up to 16"),

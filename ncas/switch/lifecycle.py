@@ -14,9 +14,10 @@ from jumpgate.errors import ConfigError, InternalError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.switch.clearing import clear_rows
 from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH, ports_of
 from jumpgate.ncas.switch.task import Input, Task
 
-#: the switch's port that everything comes in and goes out by
+#: the port of a software switch that everything comes in and goes out by
 PORT = 1
 FLOW = "hdr.jumpgate.flow"
 TO_SENDER = "md.to_sender"
@@ -72,9 +73,9 @@ class SwitchLifecycle:
         for number, edge in enumerate(instance.inputs):
             for sender in context.plan.edge(edge).producers:
                 flow, input = handle.flows[edge, sender], task.inputs[number]
-                entries += [_flow(handle, flow, input), _route(flow, 1, context.sockets[sender, edge])]
+                entries += [_flow(handle, flow, input), _route(driver.device, flow, 1, context.sockets[sender, edge])]
                 if input.forwards:
-                    entries.append(_route(flow, 0, receiver))
+                    entries.append(_route(driver.device, flow, 0, receiver))
         await driver.hold(task.constants)
         await driver.install(handle.lease, entries)
         if not alone:
@@ -147,17 +148,33 @@ def _region(live: Live) -> tuple[int, int]:
     return live.lease.region * rows, rows
 
 
-def _route(flow: int, back: int, address: str) -> P4TableEntry:
+def _route(device: Device, flow: int, back: int, address: str) -> P4TableEntry:
     """Where packets of a flow go: towards the receiver, or `back` to the sender."""
-    host, _, port = address.rpartition(":")
+    host, _, udp_port = address.rpartition(":")
     try:
-        number = int(ipaddress.IPv4Address(host))
+        target = ipaddress.IPv4Address(host)
     except ValueError:
         raise ConfigError(
             f"a switch sends to IPv4 addresses, not to {host!r}: write data_address of that host as one", host=host
         ) from None
+    port, mac = _place(device, target)
     return P4TableEntry(
         "route",
         match=P4TableMatch({FLOW: flow, TO_SENDER: back}),
-        action=P4TableAction("send", port=PORT, mac=MAC_PREFIX | number, address=number, udp_port=int(port)),
+        action=P4TableAction("send", port=port, mac=mac, address=int(target), udp_port=int(udp_port)),
     )
+
+
+def _place(device: Device, host: ipaddress.IPv4Address) -> tuple[int, int]:
+    """The port that leads to a host, and its MAC there."""
+    ports = SWITCH.value(device, "ports")
+    if ports is None:
+        return PORT, MAC_PREFIX | int(host)
+    known = ports_of(ports)
+    if str(host) not in known:
+        raise ConfigError(
+            f"switch '{device.name}' is not told which of its ports leads to {host}: add {host}=PORT/MAC to its ports "
+            "in jumpgate.toml",
+            device=device.name,
+        )
+    return known[str(host)]

@@ -10,7 +10,7 @@ import functools
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Filter, Join, Operator, Prune, Receive, Sort
-from jumpgate.nca.interface import Completeness, Device, InstancePlan, Match, Unsupported
+from jumpgate.nca.interface import Completeness, Device, Estimates, InstancePlan, Match, Unsupported
 from jumpgate.nca.matching import pruned_leaf
 from jumpgate.ncas.switch import SwitchNCA
 from jumpgate.ncas.switch.kind import SWITCH, program_of
@@ -52,10 +52,16 @@ class SwitchPrune(SwitchNCA):
     def match_operations(
         self, node: Operator, device: Device, dialect: Dialect = DEFAULT
     ) -> Match | Unsupported | None:
+        return self.match_estimated(node, device, dialect)
+
+    def match_estimated(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT, estimates: Estimates | None = None
+    ) -> Match | Unsupported | None:
+        """`estimates` make a deterministic top-n prune more."""
         sizes = PROGRAMS.get(program_of(device))
         if not isinstance(sizes, PruneSizes):
             return None
-        setting = Setting(sizes, SWITCH.value(device, "success"))
+        setting = Setting(sizes, SWITCH.value(device, "success"), estimates)
         found = next((f for kind in KINDS if (f := kind(node, setting)) is not None), None)
         if not isinstance(found, Pruning):
             return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jumpgate.dataflow.expressions import Expression, Literal
 from jumpgate.dataflow.operators import Operator, Prune, Receive, column
 from jumpgate.dataflow.types import Field, Schema, int32
-from jumpgate.nca.interface import Wire, WireInput
+from jumpgate.nca.interface import Estimates, Wire, WireInput
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_prune.words import literal
 from jumpgate.p4.programs.render import PruneSizes
@@ -20,10 +20,11 @@ NOTHING = Literal(int32.with_nullable(False), 0)
 @dataclass(frozen=True)
 class Setting:
     """The switch on which something is to be pruned: its program's sizes, and the least probability of a right answer
-    that the configuration accepts (1: certainty)."""
+    that the configuration accepts (1: certainty). `estimates`: what is expected of the plan, where the planner asks."""
 
     sizes: PruneSizes
     success: float = 1.0
+    estimates: Estimates | None = None
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,22 @@ what the switch finds smaller is smaller; it is *exact* where different values h
 
 from __future__ import annotations
 
+import datetime
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jumpgate.dataflow.expressions import Case, Expression, Literal
 from jumpgate.dataflow.functions import bind, cast_to
-from jumpgate.dataflow.types import date, decimal, int32, int64
+from jumpgate.dataflow.types import DataType, date, decimal, int32, int64
 from jumpgate.ncas.switch.wire import DIGITS_MAX, converted, wide_type
 
 INTEGER_BITS = {"bool": 2, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
 KEY_BITS, WORD_BITS = 64, 32
 #: days as year · 512 + month · 32 + day; the years of 32 bits of days take so many bits
 DATE_BITS = 33
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+FIRST_DAY, LAST_DAY = (day.toordinal() - EPOCH for day in (datetime.date.min, datetime.date.max))
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,27 @@ def number(e: Expression) -> Number | None:
         terms = [bind("multiply", (cast_to(part, int64), literal(by))) for part, by in parts]
         return Number(bind("add", (bind("add", (terms[0], terms[1])), terms[2])), DATE_BITS, type.kind == "date")
     return None
+
+
+def at_number(type: DataType, end: float) -> int:
+    """Where a bound of a column (as ColumnStatistics has it) lies among what `number` makes of its values."""
+    if type.kind == "decimal":
+        return round(end * float(10**type.scale))
+    if type.kind in ("date", "timestamp"):
+        days = end if type.kind == "date" else end / 86_400e6
+        day = datetime.date.fromordinal(EPOCH + min(max(math.floor(days), FIRST_DAY), LAST_DAY))
+        return day.year * 512 + day.month * 32 + day.day
+    return round(end)
+
+
+def steps(n: Number, bounds: Sequence[int], values: Sequence[int]) -> Expression:
+    """The value of the first bound (rising) that the number is below, the last value if it is below none; NULL of NULL.
+    There is a value more than bounds."""
+    branches: list[Expression] = []
+    for bound, value in zip(bounds, values, strict=False):
+        branches += [bind("lt", (n.expression, literal(bound))), literal(value)]
+    branches += [bind("ge", (n.expression, literal(bounds[-1]))), literal(values[-1])]
+    return cast_to(Case(n.expression.type, tuple(branches), n.expression), int32)
 
 
 def word(n: Number, complement: bool = False) -> tuple[Expression, bool]:

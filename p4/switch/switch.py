@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from jumpgate.errors import ConfigError, JumpgateError, NotFound
 from jumpgate.p4.switch import layout, library
@@ -309,20 +309,35 @@ class Switch:
     ) -> Iterator[tuple[int, bytes]]:
         """`process` of frames that lie one after the other, with ctypes arrays of their ports and lengths. What it
         yields must be taken before the next call; not taking it costs nothing."""
+        out_count, out_ports, out_lengths, out_bytes = self._process(ports, lengths, frames, count, passes_max)
+
+        def left() -> Iterator[tuple[int, bytes]]:
+            at = out_bytes or 0
+            for i in range(out_count):
+                yield out_ports[i], c.string_at(at, out_lengths[i])
+                at += out_lengths[i]
+
+        return left()
+
+    def process_lengths(
+        self, ports: object, lengths: object, frames: bytes, count: int, passes_max: int = PASSES_MAX
+    ) -> list[int]:
+        """`process_packed` for who wants to know no more than the sizes of the frames that leave, in their order."""
+        out_count, _, out_lengths, _ = self._process(ports, lengths, frames, count, passes_max)
+        sizes: list[int] = out_lengths[:out_count]
+        return sizes
+
+    def _process(
+        self, ports: object, lengths: object, frames: bytes, count: int, passes_max: int
+    ) -> tuple[int, Any, Any, int | None]:
+        """How many frames leave, their ports and lengths, and where they lie one after the other."""
         out_count, out_ports = c.c_uint32(), c.POINTER(c.c_uint16)()
         out_lengths, out_bytes = c.POINTER(c.c_uint32)(), c.c_void_p()
         self._lib.jgsw_process(
             self._sw, c.cast(ports, c.c_void_p), c.cast(lengths, c.c_void_p), frames, count, passes_max,  # type: ignore[arg-type]
             c.byref(out_count), c.byref(out_ports), c.byref(out_lengths), c.byref(out_bytes),
         )  # fmt: skip
-
-        def left() -> Iterator[tuple[int, bytes]]:
-            at = out_bytes.value or 0
-            for i in range(out_count.value):
-                yield out_ports[i], c.string_at(at, out_lengths[i])
-                at += out_lengths[i]
-
-        return left()
+        return out_count.value, out_ports, out_lengths, out_bytes.value
 
     def add_port(self, spec: PortSpec) -> int:
         """Opens a port; returns its UDP port number (0 for an interface). Raises ConfigError."""

@@ -27,6 +27,7 @@ from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
+from jumpgate.p4.switch.dump import read_entries
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import nothing_left
 from tests.support.plans import host
@@ -279,6 +280,39 @@ def test_verbs_out_of_order(table: Dataflow) -> None:
             await instance.close()
 
     asyncio.run(main())
+
+
+def test_hosts_behind_several_ports(table: Dataflow) -> None:
+    async def main() -> None:
+        async with reached(switch()) as own:
+            assert own.child is not None
+            there = {"p4runtime": own.child.p4runtime, "data": own.data}
+            async with reached(
+                switch(**there, ports="10.0.0.1=4/02:00:00:00:00:04 127.0.0.1=132/98:03:9B:00:12:34")
+            ) as far:
+                instance = Instance(far, sums(table))
+                await instance.configure()
+                found = await asyncio.to_thread(read_entries, own.child.p4runtime)
+                routes = [e for e in found if e.table == "Ingress.route"]
+                ends = {int(address.rpartition(":")[2]) for address in instance.context.sockets.values()}
+                assert {(e.data["port"], e.data["mac"]) for e in routes} == {(132, 0x98039B001234)}
+                assert {e.data["udp_port"] for e in routes} == ends
+                await instance.close()
+            async with reached(switch(**there, ports="10.0.0.1=4/02:00:00:00:00:04")) as blind:
+                with pytest.raises(ConfigError, match="add 127.0.0.1=PORT/MAC to its ports in jumpgate.toml"):
+                    await Instance(blind, sums(table)).configure()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "ports", ["", "10.0.0.1", "10.0.0.1=512/02:00:00:00:00:04", "10.0.0=1/02:00:00:00:00:04", "h=1/02"]
+)
+def test_ports_that_are_none(ports: str) -> None:
+    with pytest.raises(ConfigError, match=r"ports.*not words like 10.0.0.5=132/98:03:9b:00:12:34, one for each host"):
+        switch(p4runtime="10.0.0.9:9559", data="10.0.0.9:9801", ports=ports)
+    with pytest.raises(ConfigError, match="a software switch of our own has one port"):
+        switch(ports="10.0.0.1=4/02:00:00:00:00:04")
 
 
 def test_a_switch_of_somebody_else(table: Dataflow) -> None:

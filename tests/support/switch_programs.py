@@ -132,13 +132,27 @@ class Bench:
 
     def start(self, flows: Mapping[int, Sequence[int]]) -> None:
         """Only these flows, each with both routes, and every register as it was at first."""
+        self._flows(flows)
+        for register in self.switch.registers:
+            self.switch.reset_register(register)
+
+    def again(self, flows: Mapping[int, Sequence[int]]) -> None:
+        """Only these flows; the algorithm's registers stay as they are."""
+        self._flows(flows)
+        self.switch.reset_register(self.switch.register("window"))
+
+    def _flows(self, flows: Mapping[int, Sequence[int]]) -> None:
         self.stop()
         for flow, data in flows.items():
             self.enter("flow", "aggregate" if isinstance(self.sizes, render.AggregateSizes) else "run", (flow,), data)
             self.route(flow, False, RECEIVER)
             self.route(flow, True, SENDER)
-        for register in self.switch.registers:
-            self.switch.reset_register(register)
+
+    def clear(self, name: str) -> None:
+        """Removes all entries of a table."""
+        table = self.switch.table(name)
+        for _, entry in list(self.switch.entries(table)):
+            self.switch.delete(table, entry)
 
     def stop(self, *flows: int) -> None:
         """Removes the entries of these flows; of all, if none is given."""

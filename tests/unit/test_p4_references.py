@@ -1,4 +1,4 @@
-"""The references against brute force, and the vectorised loops of the benchmark against the references."""
+"""The references against brute force."""
 
 import random
 import zlib
@@ -167,40 +167,6 @@ def test_aggregate_is_exact_whatever_repeats(packets: list[list[tuple[int, int |
     for key in {k for k, _ in values}:
         mine = [v for k, v in values if k == key]
         assert (sums[key], counts[key], least[key], most[key]) == (sum(mine), len(mine), min(mine), max(mine))
-
-
-def test_vectorised_loops_do_what_the_references_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[2])
-    from bench import _pruning as fast
-
-    rng = np.random.default_rng(1)
-    key = rng.integers(0, 300, 3_000, dtype=np.uint64)
-    value = rng.integers(0, 10_000, 3_000, dtype=np.uint32)
-    other = rng.integers(0, 10_000, 3_000, dtype=np.uint32)
-    keys, values, others = key.tolist(), value.tolist(), other.tolist()
-    lru, fifo, best = distinct.Lru(32, 3), distinct.Fifo(32, 3), groupby.GroupByMax(32, 3)
-    assert fast.distinct(key, 32, 3).tolist() == [lru.process(k) for k in keys]
-    assert fast.distinct(key, 32, 3, "fifo").tolist() == [fifo.process(k) for k in keys]
-    assert fast.groupby(key.astype(np.uint32), value, 32, 3).tolist() == [
-        best.process(k, v) for k, v in zip(keys, values, strict=True)
-    ]
-    exact, sketch = topn.Deterministic(50, 4), having.CountMin(60_000, 64)
-    assert fast.topn_det(value, 50, 4).tolist() == [exact.process(v) for v in values]
-    assert fast.having(key, value, 60_000, 64, 3).tolist() == [
-        sketch.process(k, v) for k, v in zip(keys, values, strict=True)
-    ]
-    rows = iter(np.random.default_rng(2).integers(0, 16, 3_000, dtype=np.uint32).tolist())
-    drawn = topn.Randomised(16, 4, lambda: next(rows))
-    assert fast.topn_rand(value, 16, 4, np.random.default_rng(2)).tolist() == [drawn.process(v) for v in values]
-    for kind, score in (("sum", skyline.sum_score), ("aph", skyline.product_score)):
-        stored = skyline.Skyline(5, score)
-        assert fast.skyline_points(value, other, 5, kind).tolist() == [
-            stored.process(x, y) for x, y in zip(values, others, strict=True)
-        ]
-    bloom = join.Bloom(1024)
-    for k in keys[:100]:
-        bloom.add(k)
-    assert fast.join(key[:100], key, 1024).tolist() == [bloom.process(k) for k in keys]
 
 
 @pytest.mark.parametrize("name", render.PROGRAMS)

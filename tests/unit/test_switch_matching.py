@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
+import random
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -19,9 +21,10 @@ from jumpgate.compiler.plan import CompileOptions, StatisticsFunction
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
-from jumpgate.dataflow.expressions import ColumnRef
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import parse_type
-from jumpgate.nca.interface import Device, JobPlan, Match, Statistics, Unsupported
+from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Match, Statistics, Unsupported
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
@@ -29,7 +32,8 @@ from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
 from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, word
 from jumpgate.p4.compiler import report
-from jumpgate.p4.programs.render import CODES
+from jumpgate.p4.programs.render import CODES, PROGRAMS
+from jumpgate.p4.programs.topn import Deterministic
 from jumpgate.testing import oracle
 from jumpgate.testing.interpret import interpret
 from jumpgate.testing.lab import Lab
@@ -250,6 +254,76 @@ def test_a_probability_is_only_taken_when_it_is_accepted(table: Dataflow) -> Non
     assert isinstance(answer, Match)
     deterministic = PRUNE.match_operations(root, switch("prune_topn"))
     assert isinstance(deterministic, Match) and "topn_det" in deterministic.note
+
+
+class Bounds:
+    """Estimates of a table of so many rows, whose columns all lie between two numbers."""
+
+    def __init__(self, rows: float, low: float | None, high: float | None) -> None:
+        self.rows, self.known = rows, ColumnStatistics(low=low, high=high)
+
+    def of(self, node: Operator) -> Statistics:
+        return Statistics(self.rows, None)
+
+    def doubt(self, node: Operator) -> float:
+        return 1.0
+
+    def column(self, node: Operator, key: Expression) -> ColumnStatistics:
+        return self.known
+
+
+def sent_for(flow: Dataflow, estimates: Bounds, rows: list[tuple[Any, ...]]) -> list[int | None]:
+    """What stands for each row's key in a packet, of a deterministic top-n."""
+    match = PRUNE.match_estimated(flow.root, switch("prune_topn"), estimates=estimates)
+    assert isinstance(match, Match) and match.wire is not None and "topn_det" in match.note
+    expression = match.wire.inputs[0].expressions[-2]
+    return [evaluate(expression, row) for row in rows]
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_a_deterministic_top_n_prunes_below_zero(tmp_path: Path, descending: bool) -> None:
+    table = Lab(None, tmp_path).table({"v": "int64"}, [(1,)])  # type: ignore[arg-type]
+    flow = table.top(30, col("v").desc() if descending else "v")
+    rng = random.Random(1)
+    for low, high in ((-2_000_000, -1_000_000), (-500, 10**12), (0, 10**6)):
+        values = [rng.randint(low, high) for _ in range(6_000)]
+        words = sent_for(flow, Bounds(6_000, low, high), [(v,) for v in values])
+        best = Deterministic(30, PROGRAMS["prune_topn"].topn_thresholds)  # type: ignore[union-attr]
+        left = [v for v, w in zip(values, words, strict=True) if not best.process(w or 0)]
+        assert sorted(values, reverse=descending)[:30] == sorted(left, reverse=descending)[:30]
+        assert len(left) < 6_000 * 0.15
+        assert [w for _, w in sorted(zip(values, words, strict=True))] == sorted(words, reverse=not descending)  # type: ignore[type-var]
+
+
+def test_no_bounds_make_a_better_key_a_worse_one(table: Dataflow) -> None:
+    """However wrong the bounds are."""
+    rng = random.Random(2)
+    ends = [-1e19, -(2.0**63), -1.0, 0.0, 0.5, 7.0, 2.0**63, 1e19]
+    values = sorted([-(2**63), -1, 0, 1, 2**63 - 1, *(rng.randint(-(2**63), 2**63 - 1) for _ in range(20))])
+    rows = [tuple(v if f.name == "n" else None for f in table.root.schema) for v in (*values, None)]
+    for low, high in itertools.combinations_with_replacement(ends, 2):
+        for flow, falls in ((table.top(5, col("n").desc()), False), (table.top(5, "n"), True)):
+            *words, null = sent_for(flow, Bounds(1000, low, high), rows)
+            unsigned_words = [w % 2**32 for w in words if w is not None]
+            assert null is None and unsigned_words == sorted(unsigned_words, reverse=falls)
+
+
+def test_bounds_of_days_and_decimals(table: Dataflow) -> None:
+    rows = [
+        tuple({"day": DAY(2000 + y, 6, 1), "price": Decimal(y)}.get(f.name) for f in table.root.schema)
+        for y in range(30)
+    ]
+    days = [(DAY(year, 1, 1) - DAY(1970, 1, 1)).days for year in (2000, 2030)]
+    by_day = sent_for(table.top(5, col("day").desc()), Bounds(1000, *days), rows)
+    by_price = sent_for(table.top(5, "price"), Bounds(1000, 0, 30), rows)
+    assert by_day[0] == 1 and by_day[-1] == 8 and by_day == sorted(by_day)  # type: ignore[type-var]
+    assert by_price[0] == 16 and by_price[-1] == 1 and by_price == sorted(by_price, reverse=True)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("estimates", [Bounds(1000, None, None), Bounds(1000, 0, None), Bounds(9, 0, 100)])
+def test_a_key_of_which_little_is_known_travels_itself(table: Dataflow, estimates: Bounds) -> None:
+    rows = [tuple(77 if f.name == "n" else None for f in table.root.schema)]
+    assert sent_for(table.top(5, col("n").desc()), estimates, rows) == [77]
 
 
 def test_groups_by_fingerprints_keep_the_accepted_probability(table: Dataflow) -> None:
