@@ -1,6 +1,6 @@
 """Spark with the plugin beside Spark alone: all queries of TPC-DS, with the same cores, over the same files.
 
-    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--journal FILE] [--only FIGURE]…
+    ./dev bench spark --json [--scale 1] [--data DIR] [--queries 1,2,…] [--journal FILE] [--only FIGURE]… [--page FILE]
 
 Needs the extra `dev`, and the plugin's jar (`./dev jvm`). Ways take turns in one session, warm; a ratio is the
 geometric mean over the queries of Spark's seconds ÷ those with the plugin. Runs are written to the journal as they end,
@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
-from bench import _spark_comet
+from bench import _spark_comet, _spark_page
 from bench._measure import Figure, counted, geometric_mean, remark, report
 from bench._spark_runs import Journal, Run, Runner, made
 from jumpgate.hosts.config import local_hosts
@@ -190,10 +190,14 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=1000, help="how many random queries")
     parser.add_argument("--seed", type=int, default=0, help="of the first one")
     parser.add_argument("--only", action="append", choices=FIGURES)
+    parser.add_argument("--page", type=Path, help="also draw all runs of TPC-DS, as HTML")
     arguments = parser.parse_args()
     bench = Bench(arguments)
     for name in arguments.only or FIGURES:
         report(FIGURES[name](bench), arguments.json)
+    if arguments.page:
+        runs = bench.runs(*TARGETS)
+        arguments.page.write_text(_spark_page.page(runs, list(TARGETS), bench.scale, bench.master))
 
 
 if __name__ == "__main__":

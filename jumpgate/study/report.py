@@ -80,7 +80,7 @@ def data(study: Study) -> dict[str, Any]:
 
 def html(study: Study) -> str:
     """All text is escaped: reasons and messages may hold anything."""
-    return _template().render(
+    return template("study.html.j2").render(
         s=study,
         modes=(*MODES, "duckdb"),
         setup=charts.setup_cdf(study.queries),
@@ -89,12 +89,12 @@ def html(study: Study) -> str:
         timelines=charts.timelines(study.queries),
         bottlenecks=charts.BOTTLENECKS,
         phases=charts.PHASES,
-        bottom=charts.HEIGHT - charts.BOTTOM,
     )
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """A page with pictures."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("jumpgate.templates", "html"),
         autoescape=True,
@@ -106,4 +106,4 @@ def _template() -> jinja2.Template:
         duration=words.duration, size=lambda v: words.size(int(v)), px=lambda x: f"{x:.1f}",
         percent=lambda x: f"{x:.1%}", times=lambda x: "–" if x is None else f"{x:.2f}×",
     )  # fmt: skip
-    return environment.get_template("study.html.j2")
+    return environment.get_template(name)
