@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from jumpgate.compiler.estimate import row_bytes
 from jumpgate.compiler.plan import Exchange, KeysOfBuild, Plan, Site
-from jumpgate.compiler.tree import mirrored, project, unique
+from jumpgate.compiler.tree import mirrored, project, references, unique
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType

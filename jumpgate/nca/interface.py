@@ -19,7 +19,6 @@ from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.trust.edges import JobCertificate
 
-
 #: what travels over filter edges: keys, each once, or Bloom filters of them (jumpgate.dataflow.bloom)
 FILTER_KINDS = ("keys", "bloom")
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jumpgate.testing.leaks import wait_until
-from tests.cluster.lab import QUERIES, RIGHT, Lab, Service, agents_of, line
+from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of, line
 from tests.cluster.sshd import Server
 
 #: from a fault to the error, and what a busy machine adds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,10 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from jumpgate.client import col, read
 from jumpgate.codegen import toolchain
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.operators import Send
 from jumpgate.trust import certificates, tokens
 from tests.cluster.network import Machine, Network, permitted
 from tests.cluster.test_lost_hosts import line
+from tests.support import jvm
 
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
 QUERIES = Path(__file__).with_name("queries.py")
@@ -86,6 +91,18 @@ class Cluster:
         answer: dict[str, Any] = json.loads(line(process))
         return answer
 
+    def ask_java(self, machine: Machine, **shown: str) -> tuple[list[str], dict[str, Any]]:
+        """Texts of some rows, and what became of the job, as a program on the JVM gets them there."""
+        flow = read(str(self.folder / "t.parquet")).filter(col("x") < 1000).select("t")
+        request = self.folder / "request"
+        request.write_bytes(proto.encode(Send(flow.root, ("",))).SerializeToString())
+        command = jvm.java("io.jumpgate.client.RunMain")
+        environment = [f"{name}={value}" for name, value in shown.items()]
+        words = (f"{self.service.address}:7411", request, "0", machine.address)
+        process = machine.start("env", *environment, *command, *words)
+        *frames, end = map(json.loads, process.communicate(timeout=120)[0].splitlines())
+        return [row[0] for frame in frames for row in frame["rows"]], end
+
     @property
     def credentials(self) -> dict[str, str]:
         token = {"JUMPGATE_TOKEN_FILE": f"{self.folder}/client.token"}
@@ -134,3 +151,20 @@ def test_strangers_get_nothing(cluster: Cluster) -> None:
     ):
         assert cluster.ask(cluster.client, **shown)["error"] == code
     assert cluster.ask(cluster.client, **mine, **token)["rows"] == [[ROWS]]
+
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven builds the client for the JVM")
+@pytest.mark.parametrize("cluster", [True], indirect=True, ids=["encrypted"])
+def test_a_client_on_the_jvm(cluster: Cluster) -> None:
+    texts, end = cluster.ask_java(cluster.client, **cluster.credentials)
+    assert end == {"done": True}
+    assert sorted(texts) == sorted(f"{MARK} {i}" for i in range(1000))
+    token = {"JUMPGATE_TOKEN_FILE": f"{cluster.folder}/client.token"}
+    nobody = {"JUMPGATE_STATE_DIR": str(cluster.folder / "nobody")}
+    for shown, code in (
+        (token, "unreachable"),
+        ({"JUMPGATE_TLS": f"{cluster.folder}/certs/client"} | nobody, "unauthenticated"),
+        (token | {"JUMPGATE_TLS": str(cluster.folder)}, "config"),
+    ):
+        texts, end = cluster.ask_java(cluster.client, **shown)
+        assert (texts, end["code"]) == ([], code)

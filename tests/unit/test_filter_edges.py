@@ -15,7 +15,6 @@ from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
 from jumpgate.converters.probe import estimate
-from jumpgate.dataflow import bloom
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Filter, Join, Limit, Operator, Receive, numbered
 from jumpgate.dataflow.types import int32, string
@@ -119,6 +118,15 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filter_edges, "WORTH", 0.0)
     monkeypatch.setattr(filter_edges, "SAVED_MIN", -1.0)
     monkeypatch.setattr(filter_edges, "BUILT", 0.0)
+
+
+def test_a_key_of_a_joins_right_side_filters_that() -> None:
+    both = joined(FACT, DAYS, "fd", "dk")
+    few = Filter(ITEMS, equals(ITEMS, "ik", 7))
+    root = Join(both, few, JoinType.SEMI, (ref(both, "year"),), (ref(few, "ik"),))
+    plan = compiled(root, broadcast_bytes_max=0)
+    semis = [n for i in plan.instances for n in i.root.walk() if isinstance(n, Join) and n.type is JoinType.SEMI]
+    assert DAYS in {semi.left for semi in semis}
 
 
 @pytest.mark.usefixtures("eager")

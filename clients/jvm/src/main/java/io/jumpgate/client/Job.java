@@ -2,26 +2,24 @@ package io.jumpgate.client;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonParser;
-import io.jumpgate.JumpgateException;
 import io.jumpgate.ntf.Descriptor;
+import io.jumpgate.ntf.EdgeCertificate;
 import io.jumpgate.v1.SubmitResponse;
 import java.util.List;
 
 /**
  * A submitted job: what the service answered. {@code edge} is the one to the client; each of its endpoints gets {@code
- * producers} connections, which show {@code token}, a secret.
+ * producers} connections, which show {@code token}, a secret. {@code certificate}: encrypts them; null: they are in
+ * clear.
  */
 public record Job(String id, List<String> instances, int stages, String edge, int producers, Descriptor descriptor,
-    String token, String explainJson) {
+    String token, EdgeCertificate certificate, String explainJson) {
   static Job of(SubmitResponse response) {
-    if (!response.getCertificate().isEmpty()) {
-      throw new JumpgateException(JumpgateException.CONFIG,
-          "the service encrypts edges, which clients on the JVM cannot receive: set edges = false in [tls] of its "
-              + "jumpgate.toml, if this network is to be trusted");
-    }
+    EdgeCertificate certificate =
+        response.getCertificate().isEmpty() ? null : new EdgeCertificate(response.getCertificate(), response.getKey());
     return new Job(response.getJobId(), List.copyOf(response.getInstancesList()), response.getStages(),
         response.getEdge(), response.getProducers(), Descriptor.fromProto(response.getFormat()), response.getToken(),
-        response.getExplainJson());
+        certificate, response.getExplainJson());
   }
 
   /** Names of the accelerators that compute it, in alphabetical order. */

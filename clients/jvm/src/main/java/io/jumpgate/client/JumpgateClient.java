@@ -46,23 +46,31 @@ public final class JumpgateClient implements AutoCloseable {
   private final Duration timeout;
   private final ManagedChannel channel;
 
-  private JumpgateClient(String address, Duration timeout) {
+  private JumpgateClient(String address, Duration timeout, Credentials credentials) {
     this.address = address;
     this.timeout = timeout;
     Metadata shown = new Metadata();
-    Tokens.find(address, System.getenv()).ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
-    this.channel = NettyChannelBuilder.forTarget(Tokens.local(address))
-                       .intercept(MetadataUtils.newAttachHeadersInterceptor(shown))
-                       .usePlaintext()
-                       .proxyDetector(target -> null)
-                       .maxInboundMessageSize(MESSAGE_BYTES_MAX)
-                       .maxInboundMetadataSize(METADATA_BYTES_MAX)
-                       .build();
+    Tokens.find(address, credentials.tokenFile(), System.getenv())
+        .ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
+    NettyChannelBuilder builder = NettyChannelBuilder.forTarget(Tokens.local(address))
+                                      .intercept(MetadataUtils.newAttachHeadersInterceptor(shown))
+                                      .usePlaintext()
+                                      .proxyDetector(target -> null)
+                                      .maxInboundMessageSize(MESSAGE_BYTES_MAX)
+                                      .maxInboundMetadataSize(METADATA_BYTES_MAX);
+    credentials.folder(address, System.getenv())
+        .ifPresent(folder -> builder.useTransportSecurity().sslContext(Credentials.context(folder)));
+    this.channel = builder.build();
   }
 
   /** Of the service at host:port; connects when it is first used. {@code timeout} is that of every call but execute. */
   public static JumpgateClient connect(String address, Duration timeout) {
-    return new JumpgateClient(address, timeout);
+    return connect(address, timeout, Credentials.DEFAULT);
+  }
+
+  /** The same with these credentials. Raises {@code config} where they cannot be used. */
+  public static JumpgateClient connect(String address, Duration timeout, Credentials credentials) {
+    return new JumpgateClient(address, timeout, credentials);
   }
 
   public String address() {

@@ -8,16 +8,17 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * Finds the token that a service wants to see: in the file that {@code JUMPGATE_TOKEN_FILE} names, else where a service
- * of this user on this machine has left it (jumpgate/trust/tokens.py).
+ * Finds the token that a service wants to see: in a file that is given, or that {@code JUMPGATE_TOKEN_FILE} names, else
+ * where a service of this user on this machine has left it (jumpgate/trust/tokens.py).
  */
 final class Tokens {
   private Tokens() {}
 
   /** Of the service at host:port, if there is one. */
-  static Optional<String> find(String address, Map<String, String> environment) {
-    String chosen = environment.get("JUMPGATE_TOKEN_FILE");
-    Path file = chosen != null ? Path.of(chosen) : state(environment).resolve("services").resolve(local(address));
+  static Optional<String> find(String address, Optional<Path> given, Map<String, String> environment) {
+    Path chosen =
+        given.or(() -> Optional.ofNullable(environment.get("JUMPGATE_TOKEN_FILE")).map(Path::of)).orElse(null);
+    Path file = chosen != null ? chosen : state(environment).resolve("services").resolve(local(address));
     try {
       return Files.readString(file).lines().findFirst().map(String::strip);
     } catch (IOException e) {

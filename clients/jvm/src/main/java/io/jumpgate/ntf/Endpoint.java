@@ -12,7 +12,6 @@ import java.net.StandardSocketOptions;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -240,7 +239,7 @@ public final class Endpoint implements AutoCloseable {
         throw new JumpgateException(CANCELLED, "edge '%s': its reader was interrupted".formatted(expected.edge()));
       }
       for (Stream stream : arrived) {
-        stream.connection.register(selector, SelectionKey.OP_READ, stream);
+        stream.connection.socket.register(selector, SelectionKey.OP_READ, stream);
         readable.add(stream);
       }
       arrived.clear();
@@ -328,7 +327,7 @@ public final class Endpoint implements AutoCloseable {
 
   private final class Door implements Greeter.Door {
     @Override
-    public void admit(int producer, SocketChannel connection) {
+    public void admit(int producer, Connection connection) {
       synchronized (lock) {
         if (closed) {
           Sockets.close(connection);

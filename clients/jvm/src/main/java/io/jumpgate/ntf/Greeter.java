@@ -28,7 +28,7 @@ import java.util.zip.CRC32C;
 final class Greeter {
   /** Gets each producer's connection, or the error of an edge that cannot be. On the greeter's thread. */
   interface Door {
-    void admit(int producer, SocketChannel connection);
+    void admit(int producer, Connection connection);
 
     void fail(JumpgateException error);
   }
@@ -50,13 +50,13 @@ final class Greeter {
 
   /** A connection that has not greeted. */
   private static final class Stranger {
-    final SocketChannel connection;
+    final Connection connection;
     final long deadlineNs;
     SelectionKey key;
     ByteBuffer greeting = ByteBuffer.allocate(FrameHeader.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     FrameHeader header;
 
-    Stranger(SocketChannel connection, long deadlineNs) {
+    Stranger(Connection connection, long deadlineNs) {
       this.connection = connection;
       this.deadlineNs = deadlineNs;
     }
@@ -142,7 +142,8 @@ final class Greeter {
     }
     connection.configureBlocking(false);
     connection.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-    Stranger stranger = new Stranger(connection, System.nanoTime() + expected.timeout().toNanos());
+    Stranger stranger =
+        new Stranger(Connection.of(connection, expected), System.nanoTime() + expected.timeout().toNanos());
     stranger.key = connection.register(selector, SelectionKey.OP_READ, stranger);
     strangers.addLast(stranger);
   }
@@ -188,33 +189,20 @@ final class Greeter {
   }
 
   /**
-   * The greeting once it is there, else null. Raises IOException if the connection ended, {@code protocol} on other
-   * bytes.
+   * The greeting once it is all there, else null when nothing more has come. Raises IOException if the connection
+   * ended, {@code protocol} on other bytes.
    */
   private Greeting read(Stranger stranger) throws IOException {
-    piece.clear().limit(Math.min(stranger.greeting.remaining(), PIECE_BYTES));
-    int count = stranger.connection.read(piece);
-    if (count < 0) {
-      throw new EOFException();
-    }
-    stranger.greeting.put(piece.flip());
-    if (stranger.header == null && !stranger.greeting.hasRemaining()) {
-      stranger.header = FrameHeader.parse(stranger.greeting);
-      if (stranger.header.kind() != FrameHeader.Kind.HELLO) {
-        throw new JumpgateException(PROTOCOL, "the first frame is not a greeting");
+    while (!isComplete(stranger)) {
+      piece.clear().limit(Math.min(stranger.greeting.remaining(), PIECE_BYTES));
+      long count = stranger.connection.read(piece);
+      if (count < 0) {
+        throw new EOFException();
       }
-    }
-    if (stranger.header == null) {
-      return null;
-    }
-    int wanted = FrameHeader.BYTES + stranger.header.length();
-    if (stranger.greeting.position() < wanted) {
-      // grows with what has come: a length that is only claimed reserves nothing
-      int size = Math.min(wanted, stranger.greeting.position() + PIECE_BYTES);
-      if (stranger.greeting.capacity() < size && !stranger.greeting.hasRemaining()) {
-        stranger.greeting = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN).put(stranger.greeting.flip());
+      if (count == 0) {
+        return null;
       }
-      return null;
+      stranger.greeting.put(piece.flip());
     }
     ByteBuffer payload =
         stranger.greeting.slice(FrameHeader.BYTES, stranger.header.length()).order(ByteOrder.LITTLE_ENDIAN);
@@ -222,6 +210,28 @@ final class Greeter {
     checksum.update(payload.duplicate());
     stranger.header.check(checksum, stranger.greeting);
     return Greeting.parse(payload);
+  }
+
+  /**
+   * Whether the greeting is all there; else there is room for more of it. Raises {@code protocol} for another frame.
+   */
+  private static boolean isComplete(Stranger stranger) {
+    if (stranger.header == null && !stranger.greeting.hasRemaining()) {
+      stranger.header = FrameHeader.parse(stranger.greeting);
+      if (stranger.header.kind() != FrameHeader.Kind.HELLO) {
+        throw new JumpgateException(PROTOCOL, "the first frame is not a greeting");
+      }
+    }
+    if (stranger.header == null) {
+      return false;
+    }
+    int wanted = FrameHeader.BYTES + stranger.header.length();
+    if (stranger.greeting.position() < wanted && !stranger.greeting.hasRemaining()) {
+      // grows with what has come: a length that is only claimed reserves nothing
+      int size = Math.min(wanted, stranger.greeting.position() + PIECE_BYTES);
+      stranger.greeting = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN).put(stranger.greeting.flip());
+    }
+    return stranger.greeting.position() >= wanted;
   }
 
   private void drop(Stranger stranger) {

@@ -3,7 +3,6 @@ package io.jumpgate.ntf;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -22,7 +21,7 @@ final class Sockets {
   }
 
   /** Sends a short frame if it fits the system's buffer; whoever reads from the connection notices its end. */
-  static void tell(SocketChannel connection, ByteBuffer frame) {
+  static void tell(Connection connection, ByteBuffer frame) {
     try {
       connection.write(frame);
     } catch (IOException e) {

@@ -7,7 +7,6 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.SocketChannel;
 import java.util.zip.CRC32C;
 
 /**
@@ -18,7 +17,7 @@ final class Stream {
   /** A frame that has come whole, and whose bytes are those that were sent. The payload's reference is the taker's. */
   record Received(FrameHeader header, BufferPool.PooledBuffer payload) {}
 
-  final SocketChannel connection;
+  final Connection connection;
   final int producer;
 
   private final BufferPool pool;
@@ -37,7 +36,7 @@ final class Stream {
   private final CRC32C frameSums = new CRC32C();
   private final ByteBuffer frameSum = ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN);
 
-  Stream(SocketChannel connection, int producer, BufferPool pool) {
+  Stream(Connection connection, int producer, BufferPool pool) {
     this.connection = connection;
     this.producer = producer;
     this.pool = pool;

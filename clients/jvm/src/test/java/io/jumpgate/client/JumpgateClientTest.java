@@ -131,7 +131,8 @@ class JumpgateClientTest {
                             .build();
     Job job = client.submit(SubmitRequest.getDefaultInstance());
     assertEquals(
-        new Job("j7", List.of("f0.0"), 2, "e3", 4, DESCRIPTOR, "secret", "{\"ncas\": [\"join\", \"scan\"]}"), job);
+        new Job("j7", List.of("f0.0"), 2, "e3", 4, DESCRIPTOR, "secret", null, "{\"ncas\": [\"join\", \"scan\"]}"),
+        job);
     assertEquals(List.of("join", "scan"), job.ncas());
     assertFalse(job.toString().contains("secret"));
     List<String> states = new ArrayList<>();

@@ -27,8 +27,9 @@ import java.util.concurrent.Future;
 
 /**
  * Runs a request and prints what came, a line of JSON for each frame, then one for the job: {@code RunMain ADDRESS
- * REQUEST PARALLELISM [cancel]}. The request is a serialised Dataflow; its endpoints become ones of this process.
- * {@code cancel}: cancels the job after the first frame.
+ * REQUEST PARALLELISM [cancel | HOST]}. The request is a serialised Dataflow; its endpoints become ones of this
+ * process.
+ * {@code cancel}: cancels the job after the first frame; {@code HOST}: the address at which this machine is reached.
  */
 final class RunMain {
   private static final Gson JSON = new GsonBuilder().serializeNulls().disableHtmlEscaping().create();
@@ -38,22 +39,24 @@ final class RunMain {
   public static void main(String[] arguments) throws IOException, InterruptedException {
     Dataflow dataflow = Dataflow.parseFrom(Files.readAllBytes(Path.of(arguments[1])));
     Options options = Options.newBuilder().setParallelism(Integer.parseInt(arguments[2])).build();
-    boolean cancels = arguments.length > 3;
+    String last = arguments.length > 3 ? arguments[3] : "";
+    boolean cancels = last.equals("cancel");
+    String host = cancels || last.isEmpty() ? "127.0.0.1" : last;
     try (JumpgateClient client = JumpgateClient.connect(arguments[0], Duration.ofMinutes(5))) {
-      run(client, dataflow, options, cancels);
+      run(client, dataflow, options, cancels, host);
       print(Map.of("done", true));
     } catch (JumpgateException error) {
       print(Map.of("code", error.code(), "message", error.getMessage(), "fields", error.fields()));
     }
   }
 
-  private static void run(JumpgateClient client, Dataflow dataflow, Options options, boolean cancels)
+  private static void run(JumpgateClient client, Dataflow dataflow, Options options, boolean cancels, String host)
       throws InterruptedException {
     int root = dataflow.getOperatorsCount() - 1;
     Send.Builder send = dataflow.getOperators(root).getSend().toBuilder().clearEndpoints();
     List<Endpoint> endpoints = new ArrayList<>();
     for (int i = 0; i < send.getPartitioning().getCount(); i++) {
-      endpoints.add(Endpoint.open(new InetSocketAddress("127.0.0.1", 0), "127.0.0.1", MemoryAccount.UNLIMITED));
+      endpoints.add(Endpoint.open(new InetSocketAddress(host, 0), host, MemoryAccount.UNLIMITED));
       send.addEndpoints(endpoints.get(i).address());
     }
     Dataflow.Builder request = dataflow.toBuilder();
@@ -62,7 +65,8 @@ final class RunMain {
     try {
       Job job = client.submit(SubmitRequest.newBuilder().setDataflow(request).setOptions(options).build());
       for (int i = 0; i < endpoints.size(); i++) {
-        endpoints.get(i).expect(new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), i));
+        endpoints.get(i).expect(
+            new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), i, job.certificate()));
       }
       Execution execution = client.execute(job.id(), event -> {});
       execution.onFailure(error -> endpoints.forEach(endpoint -> endpoint.close(error)));

@@ -194,7 +194,7 @@ class EndpointTest {
 
   @Test
   void producersThatDoNotComeThoughAnotherDid() throws IOException {
-    Expected expected = new Expected("j1", "e1", "secret", DESCRIPTOR, 3, 2, Duration.ofSeconds(3));
+    Expected expected = new Expected("j1", "e1", "secret", DESCRIPTOR, 3, 2, Duration.ofSeconds(3), null);
     endpoint.expect(expected);
     TestProducer.admitted(endpoint, expected, 1);
     JumpgateException error = failure("unreachable");

@@ -12,6 +12,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
+import javax.net.SocketFactory;
 
 /** The other end of an edge, which can also misbehave: every frame is made first, and sent as it is or spoilt. */
 final class TestProducer implements AutoCloseable {
@@ -23,7 +24,9 @@ final class TestProducer implements AutoCloseable {
 
   TestProducer(Endpoint endpoint, Expected expected) throws IOException {
     String[] address = endpoint.address().split(":");
-    this.socket = new Socket(address[0], Integer.parseInt(address[1]));
+    SocketFactory sockets = expected.certificate() == null ? SocketFactory.getDefault()
+                                                           : expected.certificate().context().getSocketFactory();
+    this.socket = sockets.createSocket(address[0], Integer.parseInt(address[1]));
     this.socket.setSoTimeout(60_000);
     this.expected = expected;
   }

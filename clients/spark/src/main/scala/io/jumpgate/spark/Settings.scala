@@ -17,6 +17,18 @@ final case class Setting[T](name: String, default: T, values: String, doc: Strin
 object Settings {
   val Enabled = flag("spark.jumpgate.enabled", default = true, "whether any plan is offloaded; may be set in a running session")
   val Address = Setting[String]("spark.jumpgate.address", "127.0.0.1:7411", "host:port", "where `jumpgate serve` listens", identity)
+  val Tls = Setting[String](
+    "spark.jumpgate.tls",
+    "",
+    "a folder",
+    "the driver's certificate for a service on another machine; by default `$JUMPGATE_TLS`",
+    identity)
+  val TokenFile = Setting[String](
+    "spark.jumpgate.tokenFile",
+    "",
+    "a file",
+    "the driver's token for a service of another user or machine; by default `$JUMPGATE_TOKEN_FILE`",
+    identity)
   val Offload = choice(
     "spark.jumpgate.offload",
     Seq("auto", "always", "never"),
@@ -31,12 +43,14 @@ object Settings {
     0,
     "into how many partitions a result without an order is received; 0: one for each core")
   val Timeout = whole("spark.jumpgate.timeoutSeconds", 60, 1, "how long the service may take to plan and compile a request")
-  val All: Seq[Setting[_]] = Seq(Enabled, Address, Offload, Strict, Partitions, Timeout)
+  val All: Seq[Setting[_]] = Seq(Enabled, Address, Tls, TokenFile, Offload, Strict, Partitions, Timeout)
 
   /** docs/spark.md's table. */
   def table: String =
     (Seq("| setting | default | values | meaning |", "| --- | --- | --- | --- |") ++
-      All.map(s => s"| `${s.name}` | `${s.default}` | ${s.values} | ${s.doc} |")).mkString("\n")
+      All.map(s => s"| `${s.name}` | ${code(s.default.toString)} | ${s.values} | ${s.doc} |")).mkString("\n")
+
+  private def code(text: String): String = if (text.isEmpty) "" else s"`$text`"
 
   private def flag(name: String, default: Boolean, doc: String): Setting[Boolean] =
     Setting(name, default, "`true`, `false`", doc, _.toBoolean)

@@ -45,7 +45,7 @@ final class Results(host: String, memory: MemoryAccount) extends Logging {
     def answer(outcome: Either[JumpgateException, Received]): Unit = if (answered.compareAndSet(false, true)) done(outcome)
     mine.foreach { case (number, partition) =>
       partition.backup = backups(number)
-      partition.endpoint.expect(new Expected(job, edge, token, descriptor, producers, number))
+      partition.endpoint.expect(new Expected(job, edge, token, descriptor, producers, number, certificate.orNull))
       threads.execute { () =>
         try {
           partition.fill()

@@ -60,7 +60,7 @@ private final class Submission(client: JumpgateClient, session: SparkSession, pl
 
   private def execute(job: Job, used: Seq[Register]): Result = {
     val ready = System.nanoTime()
-    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers, backups)
+    val receive = Receive(name, job.id, job.edge, job.token, job.descriptor.text, job.producers, Option(job.certificate), backups)
     val incoming = used.distinct.map(r => r -> Receivers.start(r, receive)).toMap
     val running = client.execute(job.id, _ => ())
     try {

@@ -1,10 +1,11 @@
 package io.jumpgate.spark.exec
 
-import io.jumpgate.client.{Job, JumpgateClient}
+import io.jumpgate.client.{Credentials, Job, JumpgateClient}
 import io.jumpgate.dataflow.Operator
 import io.jumpgate.ntf.{ColumnarFrame, Descriptor}
-import io.jumpgate.spark.Settings
+import io.jumpgate.spark.{Setting, Settings}
 import java.lang.ref.Cleaner
+import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLong
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent, SparkListenerExecutorRemoved}
@@ -17,6 +18,7 @@ import org.apache.spark.sql.jumpgate.Shims.SparkSession
 import scala.concurrent.duration.Duration
 import scala.concurrent.{Await, Future, Promise}
 import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
 
 /** Where a partition of a complete result is. */
 sealed trait Place extends Serializable
@@ -49,7 +51,7 @@ final class Result(
 
 /** Runs jobs for queries, on the driver. Within a query, equal parts of it are computed once. */
 object Submissions extends SparkListener {
-  private val clients = new ConcurrentHashMap[(String, Int), JumpgateClient]()
+  private val clients = new ConcurrentHashMap[(String, Int, Credentials), JumpgateClient]()
   private val results = new ConcurrentHashMap[String, ConcurrentHashMap[LogicalPlan, Future[Result]]]()
   private val count = new AtomicLong()
   private val cleaner = Cleaner.create()
@@ -109,8 +111,13 @@ object Submissions extends SparkListener {
   /** Of the service that the settings name. */
   def client(conf: SQLConf): JumpgateClient =
     clients.computeIfAbsent(
-      (Settings.Address(conf), Settings.Timeout(conf)),
-      { case (address, seconds) => JumpgateClient.connect(address, java.time.Duration.ofSeconds(seconds)) })
+      (Settings.Address(conf), Settings.Timeout(conf), credentials(conf)),
+      { case (address, seconds, shown) => JumpgateClient.connect(address, java.time.Duration.ofSeconds(seconds), shown) })
+
+  private def credentials(conf: SQLConf): Credentials = {
+    def path(setting: Setting[String]) = Some(setting(conf)).filter(_.nonEmpty).map(Path.of(_)).toJava
+    new Credentials(path(Settings.Tls), path(Settings.TokenFile))
+  }
 
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case end: SparkListenerSQLExecutionEnd =>

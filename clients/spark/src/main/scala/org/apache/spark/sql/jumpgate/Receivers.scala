@@ -1,7 +1,7 @@
 package org.apache.spark.sql.jumpgate
 
 import io.jumpgate.JumpgateException
-import io.jumpgate.ntf.MemoryAccount
+import io.jumpgate.ntf.{EdgeCertificate, MemoryAccount}
 import io.jumpgate.spark.exec.{FrameCopy, Results, Threads}
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
@@ -31,6 +31,7 @@ final case class Receive(
     token: String,
     format: String,
     producers: Int,
+    certificate: Option[EdgeCertificate],
     backups: Map[Int, Int])
     extends ReceiverRequest[Received]
 
