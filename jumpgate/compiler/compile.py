@@ -60,7 +60,8 @@ def compile_dataflow(
     """
     options = options or CompileOptions()
     refused = [(name, "it turned out to be full; planned without it") for name in options.without]
-    devices = [device for device in devices if device.name not in options.without]
+    refused += [(name, "it does not answer; planned without it") for name in options.lost]
+    devices = [device for device in devices if device.name not in (*options.without, *options.lost)]
     while True:
         try:
             return _compile(root, devices, registry, options, refused)

@@ -38,7 +38,7 @@ class CompileOptions:
     statistics: what is known about files; None = nothing. look: told what they will be asked, to look it up at once.
     beam: alternatives kept for each operator.
     prefer: NCAs that are used wherever they match, whatever it costs. without: devices that are not used, as they
-    turned out to be too small. trace: keep the plan after each pass for explain.
+    turned out to be too small; lost: as they do not answer. trace: keep the plan after each pass for explain.
     """
 
     parallelism: int = 0
@@ -53,6 +53,7 @@ class CompileOptions:
     beam: int = 4
     prefer: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     trace: bool = False
 
 

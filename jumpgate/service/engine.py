@@ -38,6 +38,8 @@ EXPIRY_S = 300.0
 JOBS_MAX = 1000
 ENDED_MAX = 100
 STALL_TIMEOUT_MS = 60_000
+#: how long plans leave a device out that did not answer
+SILENT_S = 30.0
 #: two changes of a file that are further apart have different times: Linux stamps them with its coarse clock
 FILE_CLOCK_NS = round(1e9 * time.clock_getres(5)) + 500_000  # CLOCK_REALTIME_COARSE
 
@@ -67,6 +69,7 @@ class Engine:
         self.config, self.registry = config, registry
         self.agents = Agents(config)
         self.drivers: dict[str, Driver] = {}  #: of devices without agents
+        self._silent: dict[str, float] = {}  #: such that did not answer, and until when they are left out
         self._reaching: dict[str, asyncio.Lock] = {}
         self.located = Located(self.agents)
         self.admission = Admission(lambda: self.agents.devices)
@@ -96,7 +99,11 @@ class Engine:
                 return
             if device.name in self.drivers:
                 await self.drivers.pop(device.name).close()
-            self.drivers[device.name] = await lifecycle.reach(device)
+            try:
+                self.drivers[device.name] = await lifecycle.reach(device)
+            except Unreachable:
+                self._silent[device.name] = time.monotonic() + SILENT_S
+                raise
 
     # ---- verbs ----
 
@@ -106,9 +113,12 @@ class Engine:
 
     @property
     def lost(self) -> frozenset[str]:
-        """Hosts that plans leave out, as they do not answer; none if nobody answers: then a job says why."""
+        """Hosts and devices that plans leave out, as they do not answer; no hosts if none answers: then a job says
+        why."""
         lost = self.agents.lost
-        return lost if any(h.device.name not in lost for h in self.config.hosts) else frozenset()
+        hosts = lost if any(h.device.name not in lost for h in self.config.hosts) else frozenset()
+        now = time.monotonic()
+        return hosts | {name for name, until in self._silent.items() if now < until}
 
     def plan(self, root: Operator, dialect: Dialect, options: RunOptions, trace: bool = False) -> JobPlan:
         """Pure but for the statistics, which look into the files. Raises NotFound for a preferred NCA that is none."""
@@ -123,12 +133,12 @@ class Engine:
             speeds=calibration.load("host"),
             prefer=options.prefer,
             without=options.without,
+            lost=tuple(sorted(self.lost)),
             trace=trace or debug.level() >= 3,
         )
         is_located = check_request(root, self.located)
         states = _known_states(root)
-        devices = tuple(d for d in self.devices if d.name not in self.lost)
-        plan = compile_dataflow(root, devices, self.registry, compile_options)
+        plan = compile_dataflow(root, self.devices, self.registry, compile_options)
         if is_located:
             check_placed(plan)
         _settle(states)

@@ -15,7 +15,7 @@ from jumpgate import debug, errors
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
-from jumpgate.errors import CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
+from jumpgate.errors import CannotPlace, CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
 from jumpgate.hosts.config import Config
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
@@ -95,17 +95,24 @@ class Server(service_pb2_grpc.JumpgateServicer):
         return plan
 
     async def _job(self, request: pb.SubmitRequest, options: RunOptions, started_ns: int, text: str) -> Job:
-        """Planned and compiled; planned again without a host that turns out not to answer."""
+        """Planned and compiled; planned again without a host or device that turns out not to answer."""
         await self.engine.agents.meet()
+        silent: Unreachable | None = None
         while True:
             lost = self.engine.lost
-            # on a thread: files on a slow disk must not keep other jobs waiting
-            plan = await asyncio.to_thread(self._plan, request)
+            try:
+                # on a thread: files on a slow disk must not keep other jobs waiting
+                plan = await asyncio.to_thread(self._plan, request)
+            except CannotPlace:
+                if silent is not None:  # nobody else can do it
+                    raise silent from None
+                raise
             try:
                 return await self.engine.prepare(plan, options, started_ns, text)
-            except Unreachable:
-                if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts, at most
+            except Unreachable as error:
+                if self.engine.lost <= lost:  # so it ends: there are as many attempts as hosts and devices, at most
                     raise
+                silent = error
 
     async def Submit(self, request: pb.SubmitRequest, context: Any) -> pb.SubmitResponse:
         async def submit() -> pb.SubmitResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import functools
 import os
@@ -23,6 +24,8 @@ from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.interface import InstancePlan, JobContext, Property
 from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.ncas.switch import client as switch_client
+from jumpgate.ncas.switch.child import Child
 from jumpgate.ncas.switch.driver import SwitchDriver
 from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
@@ -30,7 +33,7 @@ from jumpgate.ncas.switch.task import Task
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import SwitchAggregate
 from jumpgate.ncas.switch_prune import SwitchPrune
-from jumpgate.service import embedded
+from jumpgate.service import embedded, engine
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
@@ -299,6 +302,42 @@ def test_a_switch_that_dies_fails_its_jobs_and_the_next_one_runs(bad_network: Ba
         lab.check(flow)
     finally:
         lossy.close()
+
+
+def test_a_switch_that_died_is_planned_around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of somebody else's, which does not come back by itself: jobs that are sent again run without it."""
+    monkeypatch.setattr(switch_client, "CONNECT_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(engine, "SILENT_S", 600.0)
+
+    async def started() -> Child:
+        return await Child.start("far", "aggregate", "none")
+
+    loop = asyncio.new_event_loop()
+    child = loop.run_until_complete(started())
+    far = SWITCH.device("far", program="aggregate", p4runtime=child.p4runtime, data=child.data)
+    service = embedded.start(Config(local_hosts(1).hosts, (far,)))
+    try:
+        with Session(service.address, prefer=PREFER) as session:
+            lab = Lab(session, tmp_path)
+            flow = AGGREGATES["all measures"](lab.table(TYPES, rows(1000, 60)))
+
+            def used() -> set[str]:
+                record = session.describe(session.jobs()[0].id).record
+                assert record is not None
+                return {i["host"] for i in record["instances"]}
+
+            lab.check(flow)
+            assert "far" in used()
+            os.kill(child.pid, signal.SIGKILL)
+            assert wait_until(lambda: not service.engine.drivers["far"].alive)
+            for _ in range(2):  # found out, and known
+                lab.check(flow)
+                assert "far" not in used()
+            assert "far: it does not answer; planned without it" in session.explain(flow)
+    finally:
+        service.close()
+        loop.run_until_complete(child.close())
+        loop.close()
 
 
 def test_several_jobs_at_once(switched: Session, tmp_path: Path) -> None:
