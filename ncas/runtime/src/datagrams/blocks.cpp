@@ -13,6 +13,11 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
     if (!options.outputs.empty() || !options.drains.empty()) return mistake("rows have neither outputs nor drains");
     if (out->descriptor_.layout != ntf::Layout::kRow) return mistake("rows travel in the row layout");
     out->layout_ = std::make_unique<ntf::RowLayout>(out->descriptor_);
+    if (options.only_rows()) {
+      if (out->layout_->has_text || out->layout_->stride == 0) return mistake("its rows have no fixed width");
+      out->only_rows_ = true;
+      out->packet_rows_max_ = PACKET_BYTES_MAX / out->layout_->stride;
+    }
     out->never_null_.assign((columns.size() + 7) / 8, 0xFF);
     for (size_t c = 0; c < columns.size(); c++) {
       if (columns[c].nullable) out->never_null_[c / 8] &= static_cast<uint8_t>(~(1u << (c % 8)));
@@ -46,6 +51,7 @@ Status BlockFormat::make(const EdgeOptions& edge, const DatagramOptions& options
 }
 
 bool BlockFormat::add(const Data& data, Block* block) const {
+  if (only_rows_) return add_rows(data.payload, data.payload_bytes, block);
   if (!has_groups()) return add_row(data.payload, data.payload_bytes, block);
   if (data.payload_bytes > 0) return false;
   for (int i = 0; i < data.tuples; i++) {
@@ -57,12 +63,28 @@ bool BlockFormat::add(const Data& data, Block* block) const {
   return true;
 }
 
+bool BlockFormat::has_forbidden_null(const uint8_t* row) const {
+  for (size_t i = 0; i < never_null_.size(); i++) {
+    if (row[i] & never_null_[i]) return true;
+  }
+  return false;
+}
+
+// Rows of a fixed width, one behind the other.
+bool BlockFormat::add_rows(const uint8_t* payload, size_t size, Block* block) const {
+  if (size % layout_->stride != 0) return false;
+  for (size_t at = 0; at < size; at += layout_->stride) {
+    if (has_forbidden_null(payload + at)) return false;
+  }
+  std::memcpy(block->tuples.grow(size), payload, size);
+  block->rows += static_cast<int32_t>(size / layout_->stride);
+  return true;
+}
+
 // Appends a frame of one row to the block's frame, whose strings follow each other in one section.
 bool BlockFormat::add_row(const uint8_t* payload, size_t size, Block* block) const {
   if (size < layout_->stride) return false;
-  for (size_t i = 0; i < never_null_.size(); i++) {
-    if (payload[i] & never_null_[i]) return false;
-  }
+  if (has_forbidden_null(payload)) return false;
   size_t texts = 0;
   for (size_t c = 0; layout_->has_text && c < layout_->fields.size(); c++) {
     if (!layout_->fields[c].is_text) continue;

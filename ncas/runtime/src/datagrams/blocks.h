@@ -19,9 +19,9 @@ struct Block {
   ntf::Bytes tuples, texts;  // the frame's two sections
   int32_t rows = 0;
 
-  // Whether another packet of any size fits.
-  bool is_full() const {
-    return static_cast<size_t>(rows) + SLOTS_MAX > JG_BATCH_ROWS ||
+  // Whether another packet of any size, of at most so many rows, fits.
+  bool is_full(size_t packet_rows_max) const {
+    return static_cast<size_t>(rows) + packet_rows_max > JG_BATCH_ROWS ||
            tuples.size() + texts.size() > BYTES_MAX - PACKET_BYTES_MAX;
   }
   void clear() {
@@ -48,15 +48,20 @@ class BlockFormat {
 
   enum class Output { KEY, COUNT, SUM, MIN, MAX };
   bool has_groups() const { return outputs_.size() > 0; }
+  size_t packet_rows_max() const { return packet_rows_max_; }
   const std::vector<Output>& outputs() const { return outputs_; }
   const ntf::Descriptor& descriptor() const { return descriptor_; }
 
  private:
   bool add_row(const uint8_t* payload, size_t size, Block* block) const;
+  bool add_rows(const uint8_t* payload, size_t size, Block* block) const;
+  bool has_forbidden_null(const uint8_t* row) const;
 
   ntf::Descriptor descriptor_;
   std::unique_ptr<ntf::RowLayout> layout_;
   std::vector<Output> outputs_;
+  size_t packet_rows_max_ = SLOTS_MAX;
+  bool only_rows_ = false;
   std::vector<uint8_t> never_null_;  // null bits that must not be set
 };
 

@@ -20,12 +20,14 @@ struct DatagramOptions {
   };
   std::vector<Path> paths;
   int window_bits = 8, slots = 4;
-  std::vector<int> words = {64, 64};  // a tuple's integers by their bits: {64, 64} or {64, 32, 32}
-  bool has_rows = false;              // packets may carry a row behind their tuple
+  std::vector<int> words = {64, 64};  // a tuple's integers by their bits: {64, 64} or {64, 32, 32}; {}: no tuples
+  bool has_rows = false;              // packets may carry a row behind their tuple; without tuples as many as fit
   std::string payload_ntf;            // sender: format of that row; "": none
   bool ends = true;                   // sender: says when the flow is complete
   std::vector<std::string> outputs;   // receiver of groups: key | count | sum | min | max, one for each column
   std::vector<Drain> drains;          // receiver of groups: buckets to read and clear when all flows have ended
+
+  bool only_rows() const { return words.empty(); }
 };
 
 // Columns of a batch: those of the row, then the tuple's words.

@@ -84,6 +84,13 @@ bool parse_data(const uint8_t* packet, size_t size, const Header& header, int sl
   return true;
 }
 
+bool parse_rows(const uint8_t* packet, size_t size, const Header& header, Data* out) {
+  if (header.present != 1 || size <= HEADER_BYTES) return false;
+  out->payload = packet + HEADER_BYTES;
+  out->payload_bytes = size - HEADER_BYTES;
+  return true;
+}
+
 bool parse_first(const uint8_t* packet, size_t size, const Header& header, int slots, FirstWords* out) {
   return parse_words(packet, size, header, slots, out);
 }

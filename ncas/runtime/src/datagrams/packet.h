@@ -55,6 +55,8 @@ bool parse_header(const uint8_t* packet, size_t size, Header* out);
 // A DATA packet whose header was parsed; false unless it has exactly the tuples that it announces, at least one and
 // none beyond `slots`, and a payload only with one slot.
 bool parse_data(const uint8_t* packet, size_t size, const Header& header, int slots, Data* out);
+// A DATA packet of rows alone.
+bool parse_rows(const uint8_t* packet, size_t size, const Header& header, Data* out);
 // Answers to READ_FIRST and READ_SECOND: the words of each slot of header.present, in order. False unless there are
 // exactly those and none beyond `slots`.
 bool parse_first(const uint8_t* packet, size_t size, const Header& header, int slots, FirstWords* out);

@@ -130,7 +130,7 @@ class DatagramSource : public Source {
 
   // Under the mutex: the block that takes the next packet; null if workers have enough to do.
   Block* room() {
-    if (!blocks_.back()->is_full()) return blocks_.back().get();
+    if (!blocks_.back()->is_full(format_.packet_rows_max())) return blocks_.back().get();
     if (blocks_.size() == BLOCKS_MAX) return nullptr;
     blocks_.push_back(fresh());
     return blocks_.back().get();
@@ -207,7 +207,8 @@ class DatagramSource : public Source {
     }
     Data data;
     if (header.sequence == 0 || header.sequence > datagram::SEQUENCE_MAX ||
-        !datagram::parse_data(packet, size, header, options_.slots, &data)) {
+        !(options_.only_rows() ? datagram::parse_rows(packet, size, header, &data)
+                               : datagram::parse_data(packet, size, header, options_.slots, &data))) {
       return false;
     }
     if (!flow->ended && flow->protocol.is_new(header.sequence)) {
@@ -216,9 +217,10 @@ class DatagramSource : public Source {
         reply(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY});
         return true;
       }
+      const int32_t before = block->rows;
       if (!format_.add(data, block)) return false;
       flow->protocol.delivered(header.sequence);
-      counters.rows.fetch_add(data.tuples, std::memory_order_relaxed);
+      counters.rows.fetch_add(block->rows - before, std::memory_order_relaxed);
       counters.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
       counters.batches.fetch_add(1, std::memory_order_relaxed);
     }

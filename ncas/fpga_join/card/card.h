@@ -1,0 +1,88 @@
+// The card on the network: flows of rows arrive (p4/PROTOCOL.md), joins answer, each on a flow of its own. The card is an
+// end of every flow: it acknowledges what it takes, and repeats what it sends until that is acknowledged.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datagrams/flow.h"
+#include "datagrams/packet.h"
+#include "datagrams/socket.h"
+#include "join.h"
+
+namespace jg::card {
+
+inline constexpr int PROBE = -1;  // in place of a table's number
+
+class Card {
+ public:
+  // Binds at the host, on a port that the kernel chooses.
+  Status open(const std::string& host, int* port);
+  int fd() const { return socket_.get(); }
+
+  // Empty, or what is wrong.
+  std::string add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, const std::string& receiver,
+                       int window_bits);
+  std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
+  // All flows of the join are there: it ends when they have.
+  std::string start(const std::string& id);
+  bool remove(const std::string& id);
+  const Join* find(const std::string& id) const;
+
+  // Takes what has arrived, joins, and sends what is due; seconds until there may be something again without a packet.
+  double work();
+  // What has happened since the last call: `ended ID`, `failed ID CODE SENTENCE`.
+  std::vector<std::string> events();
+
+ private:
+  struct Arriving {
+    sockaddr_in from;
+    int table;  // or PROBE
+    datagram::FlowReceiver protocol;
+    bool ended = false;
+  };
+  struct Running {
+    Running(const JoinShape& shape, int window_bits);
+
+    Join join;
+    int window_bits;
+    std::map<uint16_t, Arriving> flows;
+    // what leaves: packets [sender.oldest(), queued] in a ring
+    sockaddr_in to{};
+    uint16_t out_flow = 0;
+    datagram::FlowSender sender;
+    const uint32_t capacity;
+    std::vector<uint8_t> bytes;
+    std::vector<uint16_t> sizes;
+    uint8_t end[datagram::HEADER_BYTES];
+    uint32_t queued = 0;
+    bool started = false, complete = false, ended = false, failed = false;
+
+    uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * datagram::PACKET_BYTES_MAX]; }
+    bool have_ended(bool probing) const;
+  };
+  struct Reply {
+    sockaddr_in to;
+    uint8_t bytes[datagram::HEADER_BYTES];
+  };
+
+  void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now);
+  void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
+                size_t size, const datagram::Header& header);
+  bool produce(Running* running);
+  void send(const std::string& id, Running* running, double now);
+  void fail(const std::string& id, Running* running, const std::string& what);
+
+  net::Fd socket_;
+  std::unique_ptr<datagram::Incoming> incoming_;
+  std::unique_ptr<datagram::Outgoing> outgoing_;
+  std::map<std::string, std::unique_ptr<Running>> joins_;
+  std::map<uint16_t, std::string> owners_;  // of flows, those that leave too
+  std::deque<Reply> replies_;
+  std::vector<uint32_t> due_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace jg::card

@@ -1,0 +1,142 @@
+// The timing of one DDR3-1600 controller with a module of 64 bits (JESD79-3F, speed bin 11-11-11, chips of 4 Gbit with pages
+// of 1 KB): a bucket is one burst of eight. The tables' clock is 200 MHz, the memory's command clock 800 MHz.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "memory.h"
+
+namespace jg::card {
+
+class Ddr3Memory : public Memory {
+ public:
+  using Memory::Memory;
+  static constexpr double CYCLE_NS = 5;
+
+  bool can_read() const override { return reads_.size() < QUEUE; }
+  bool can_write() const override { return writes_.size() < QUEUE; }
+  bool has_answer() const override { return !order_.empty() && done_[order_.front() % DONE] <= now_; }
+  void tick() override {
+    for (int i = 0; i < CLOCKS; i++, now_++) command();
+  }
+
+  uint64_t row_hits = 0, activations = 0, refreshes = 0;
+
+ private:
+  // command clocks of 1.25 ns
+  static constexpr int CLOCKS = 4, T_RCD = 11, T_RP = 11, T_CL = 11, T_CWL = 8, T_BURST = 4, T_RAS = 28, T_RRD = 5,
+                       T_FAW = 24, T_WTR = 6, T_WR = 12, T_RTP = 6, T_REFI = 6240, T_RFC = 208;
+  static constexpr int BANKS = 8, CONTROLLER = 8;  // clocks that the controller itself takes, both ways together
+  static constexpr size_t QUEUE = 32, DONE = 4096, WRITES_HIGH = 24, WRITES_LOW = 8;
+  static constexpr uint64_t NEVER = ~uint64_t{0};
+  static constexpr uint32_t ROW_BUCKETS = 128;  // a row of 8 chips has 8 KB
+
+  struct Access {
+    uint64_t number;
+    int bank;
+    uint32_t row;
+  };
+  struct Bank {
+    bool open = false;
+    uint32_t row = 0;
+    uint64_t column_at = 0, precharge_at = 0, activate_at = 0;  // when such a command may come
+  };
+
+  Access access(uint32_t address, uint64_t number) const {
+    const uint32_t above = address / BANKS;  // neighbours are in different banks
+    return {number, static_cast<int>(address % BANKS), above / ROW_BUCKETS};
+  }
+  void on_read(uint32_t address) override {
+    done_[next_ % DONE] = NEVER;
+    order_.push_back(next_);
+    reads_.push_back(access(address, next_++));
+  }
+  void on_write(uint32_t address) override { writes_.push_back(access(address, 0)); }
+  void on_take() override { order_.pop_front(); }
+
+  // One command at most in a clock: a column of an open row first, the oldest first, else a row for the oldest.
+  void command() {
+    if (now_ >= refresh_at_) return refresh();
+    if (writes_.size() >= WRITES_HIGH || (reads_.empty() && !writes_.empty())) writing_ = true;
+    if (writes_.size() <= (reads_.empty() ? 0 : WRITES_LOW)) writing_ = false;
+    std::vector<Access>& queue = writing_ ? writes_ : reads_;
+    if (column(&queue)) return;
+    for (const Access& a : queue) {
+      Bank& bank = banks_[a.bank];
+      if (!bank.open && may_activate(bank)) return activate(&bank, a.row);
+      if (bank.open && bank.row != a.row && now_ >= bank.precharge_at && !wanted(queue, a.bank, bank.row)) {
+        bank.open = false;
+        bank.activate_at = std::max(bank.activate_at, now_ + T_RP);
+        return;
+      }
+    }
+  }
+
+  static bool wanted(const std::vector<Access>& queue, int bank, uint32_t row) {
+    return std::any_of(queue.begin(), queue.end(), [&](const Access& a) { return a.bank == bank && a.row == row; });
+  }
+
+  bool column(std::vector<Access>* queue) {
+    const int delay = writing_ ? T_CWL : T_CL;
+    if (now_ + delay < bus_at_ || now_ < (writing_ ? write_at_ : read_at_)) return false;
+    for (size_t i = 0; i < queue->size(); i++) {
+      const Access a = (*queue)[i];
+      Bank& bank = banks_[a.bank];
+      if (!bank.open || bank.row != a.row || now_ < bank.column_at) continue;
+      const uint64_t end = now_ + delay + T_BURST;
+      bus_at_ = end;
+      if (writing_) {
+        read_at_ = std::max(read_at_, end + T_WTR);
+        bank.precharge_at = std::max(bank.precharge_at, end + T_WR);
+      } else {
+        write_at_ = std::max(write_at_, now_ + T_CL + T_BURST + 2 - T_CWL);
+        bank.precharge_at = std::max(bank.precharge_at, now_ + T_RTP);
+        done_[a.number % DONE] = end + CONTROLLER;
+      }
+      row_hits++;
+      queue->erase(queue->begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  }
+
+  bool may_activate(const Bank& bank) const {
+    return now_ >= bank.activate_at && now_ >= row_at_ && now_ >= four_[four_next_ % 4] + T_FAW;
+  }
+  void activate(Bank* bank, uint32_t row) {
+    bank->open = true;
+    bank->row = row;
+    bank->column_at = now_ + T_RCD;
+    bank->precharge_at = now_ + T_RAS;
+    bank->activate_at = now_ + T_RAS + T_RP;
+    row_at_ = now_ + T_RRD;
+    four_[four_next_++ % 4] = now_;
+    activations++;
+    row_hits--;  // the column that it is for
+  }
+
+  // All banks are closed, then the chips are busy.
+  void refresh() {
+    uint64_t at = now_;
+    for (const Bank& bank : banks_) at = std::max(at, bank.open ? bank.precharge_at + T_RP : bank.activate_at);
+    for (Bank& bank : banks_) {
+      bank.open = false;
+      bank.activate_at = at + T_RFC;
+    }
+    refresh_at_ += T_REFI;
+    refreshes++;
+  }
+
+  uint64_t now_ = 1000, next_ = 0, refresh_at_ = 1000 + T_REFI;
+  uint64_t bus_at_ = 0, read_at_ = 0, write_at_ = 0, row_at_ = 0;
+  std::array<uint64_t, 4> four_{};
+  size_t four_next_ = 0;
+  bool writing_ = false;
+  std::array<Bank, BANKS> banks_;
+  std::vector<Access> reads_, writes_;
+  std::deque<uint64_t> order_;
+  std::array<uint64_t, DONE> done_{};
+};
+
+}  // namespace jg::card

@@ -1,0 +1,125 @@
+// The card as a process: rows on a UDP port, control on standard input and output, a line for each request and answer
+// (README.md). The end of standard input ends it.
+#include <poll.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+
+#include "card.h"
+
+namespace jg::card {
+namespace {
+
+constexpr size_t TABLES_MAX = 8, COLUMNS_MAX = 1400;
+constexpr int BUCKET_BITS_MAX = 32;
+
+std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
+
+// `join ID FLOW RECEIVER WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS
+// BYTES VALUE_BYTES BUCKET_BITS`.
+std::string add_join(Card* card, std::istream& in) {
+  static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
+  std::string id, receiver;
+  int flow = 0, window_bits = 0;
+  size_t tables = 0;
+  JoinShape shape;
+  in >> id >> flow >> receiver >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
+  bool right = in && flow >= 0 && flow <= 0xFFFF && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
+               tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
+               shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
+  for (size_t t = 0; right && t < tables; t++) {
+    std::string kind;
+    TableShape table;
+    in >> kind >> table.row.columns >> table.row.bytes >> table.value_bytes >> table.bucket_bits;
+    const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
+    right = in && found != std::end(KINDS) && table.row.columns >= 1 && table.row.columns <= COLUMNS_MAX &&
+            table.row.bytes >= KEY_BYTES && table.row.bytes <= datagram::PACKET_BYTES_MAX &&
+            table.value_bytes >= table.value_nulls() + table.payload_bytes() && table.bucket_bits >= 0 &&
+            table.bucket_bits <= BUCKET_BITS_MAX;
+    table.kind = static_cast<Kind>(found - std::begin(KINDS));
+    shape.tables.push_back(table);
+  }
+  if (!right) return "no malformed";
+  return say(card->add_join(id, shape, static_cast<uint16_t>(flow), receiver, window_bits));
+}
+
+// `flow ID FLOW TABLE SENDER`; table -1: of the probing rows.
+std::string add_flow(Card* card, std::istream& in) {
+  std::string id, sender;
+  int flow = 0, table = 0;
+  in >> id >> flow >> table >> sender;
+  if (!in || flow < 0 || flow > 0xFFFF) return "no malformed";
+  return say(card->add_flow(id, static_cast<uint16_t>(flow), table, sender));
+}
+
+std::string count(const Card& card, std::istream& in) {
+  std::string id;
+  in >> id;
+  const Join* join = card.find(id);
+  if (join == nullptr) return "no such join";
+  const Counts c = join->counts();
+  std::ostringstream out;
+  out << "ok " << c.built << ' ' << c.rest << ' ' << c.probed << ' ' << c.joined << ' ' << c.cycles;
+  return out.str();
+}
+
+std::string answer(Card* card, const std::string& line) {
+  std::istringstream in(line);
+  std::string verb, id;
+  in >> verb;
+  if (verb == "join") return add_join(card, in);
+  if (verb == "flow") return add_flow(card, in);
+  if (verb == "count") return count(*card, in);
+  in >> id;
+  if (verb == "start") return say(card->start(id));
+  if (verb == "remove") return card->remove(id) ? "ok" : "no such join";
+  return "no such verb";
+}
+
+// Answers all complete lines; false at the end of the input.
+bool control(Card* card, std::string* buffer) {
+  char bytes[4096];
+  const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+  if (got <= 0) return false;
+  buffer->append(bytes, static_cast<size_t>(got));
+  for (size_t end; (end = buffer->find('\n')) != std::string::npos; buffer->erase(0, end + 1)) {
+    std::cout << answer(card, buffer->substr(0, end)) << '\n';
+  }
+  std::cout << std::flush;
+  return true;
+}
+
+int run(const std::string& host) {
+  constexpr double SLEEP_MAX_S = 60;
+  Card card;
+  int port = 0;
+  const Status opened = card.open(host, &port);
+  if (!opened.ok()) {
+    std::cerr << opened.error().message << std::endl;
+    return 1;
+  }
+  std::cout << ENGINE_NAME << ' ' << host << ':' << port << std::endl;
+  std::string buffer;
+  double wait_s = 0;
+  while (true) {
+    pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {card.fd(), POLLIN, 0}};
+    poll(ready, 2, static_cast<int>(std::ceil(std::min(wait_s, SLEEP_MAX_S) * 1000)));
+    if (ready[0].revents != 0 && !control(&card, &buffer)) return 0;
+    wait_s = card.work();
+    for (const std::string& event : card.events()) std::cout << event << std::endl;
+  }
+}
+
+}  // namespace
+}  // namespace jg::card
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "use: card HOST" << std::endl;
+    return 2;
+  }
+  return jg::card::run(argv[1]);
+}

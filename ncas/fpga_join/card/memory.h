@@ -1,0 +1,74 @@
+// The memory behind a table's port: what is accepted in a cycle, and when it answers. Reads are answered in their order, and
+// see all writes that were accepted before them.
+#pragma once
+#include <sys/mman.h>
+
+#include <deque>
+#include <new>
+
+#include "bucket.h"
+
+namespace jg::card {
+
+class Memory {
+ public:
+  explicit Memory(int address_bits) : bytes_((size_t{1} << address_bits) * BUCKET_BYTES) {
+    void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
+    buckets_ = static_cast<Bucket*>(at);
+  }
+  virtual ~Memory() { munmap(buckets_, bytes_); }
+  Memory(const Memory&) = delete;
+
+  virtual bool can_read() const = 0;
+  virtual bool can_write() const = 0;
+  virtual bool has_answer() const = 0;
+  // Of this cycle, after which `tick` comes.
+  void read(uint32_t address) {
+    answers_.push_back(buckets_[address]);
+    on_read(address);
+  }
+  void write(uint32_t address, const Bucket& bucket) {
+    buckets_[address] = bucket;
+    on_write(address);
+  }
+  const Bucket& answer() const { return answers_.front(); }
+  void take() {
+    answers_.pop_front();
+    on_take();
+  }
+  virtual void tick() = 0;
+
+  const Bucket& at(uint32_t address) const { return buckets_[address]; }
+
+ protected:
+  virtual void on_read(uint32_t address) = 0;
+  virtual void on_write(uint32_t address) = 0;
+  virtual void on_take() = 0;
+
+ private:
+  const size_t bytes_;
+  Bucket* buckets_;
+  std::deque<Bucket> answers_;  // of reads that were accepted and not taken
+};
+
+// A read and a write a cycle, answers after a fixed time.
+class IdealMemory : public Memory {
+ public:
+  IdealMemory(int address_bits, int latency) : Memory(address_bits), latency_(latency) {}
+  bool can_read() const override { return true; }
+  bool can_write() const override { return true; }
+  bool has_answer() const override { return !due_.empty() && due_.front() <= now_; }
+  void tick() override { now_++; }
+
+ private:
+  void on_read(uint32_t) override { due_.push_back(now_ + static_cast<uint64_t>(latency_)); }
+  void on_write(uint32_t) override {}
+  void on_take() override { due_.pop_front(); }
+
+  const int latency_;
+  uint64_t now_ = 0;
+  std::deque<uint64_t> due_;
+};
+
+}  // namespace jg::card

@@ -1,0 +1,190 @@
+"""Chains of joins that a card answers at once: every key is a column of the one input that probes.
+
+    ((L ⋈ T1) ⋈ T2) ⋈ T3   rows of L look into the tables of T1, T2 and T3 in parallel
+
+A row travels as its keys, 64 bits each, and its other columns, which the card passes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Join, Operator, Receive, column
+from jumpgate.dataflow.types import Field, Schema
+from jumpgate.nca.interface import Unsupported, Wire, WireInput
+from jumpgate.ncas.fpga_join.kind import signature
+from jumpgate.ncas.switch.transport import DATAGRAMS, packed
+from jumpgate.ncas.switch.wire import converted
+from jumpgate.ncas.switch_prune.words import key
+from jumpgate.ntf.layout import row_layout
+
+TYPES = (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI)
+#: of joined rows: what a datagram carries behind its header (p4/PROTOCOL.md)
+ROW_BYTES_MAX = 1392
+
+#: where a column comes from: the table's number, -1 for the probing input; its position there
+Origin = tuple[int, int]
+PROBE = -1
+
+
+@dataclass(frozen=True)
+class Side:
+    """An input: which leaf of the match it is, its operator, and the keys that it is sent with; `key_columns`: for each
+    the column that it holds unchanged, if it is no expression over some."""
+
+    leaf: int
+    node: Operator
+    keys: tuple[Expression, ...]
+    key_columns: tuple[int | None, ...]
+
+    @property
+    def passed(self) -> tuple[int, ...]:
+        """Columns that travel beside the keys; one that is a key is known from it."""
+        return tuple(i for i in range(len(self.node.schema)) if i not in self.key_columns)
+
+    def sent(self, number: int) -> WireInput:
+        schema = self.node.schema
+        expressions = (*self.keys, *(column(schema, i) for i in self.passed))
+        names = (*(f"key{i}" for i in range(len(self.keys))), *(f"c{i}" for i in self.passed))
+        fields = (Field(n, e.type) for n, e in zip(names, expressions, strict=True))
+        return WireInput(self.leaf, expressions, Schema(tuple(fields)), (0,))
+
+    def position(self, index: int) -> int:
+        """Of a column among those that are sent."""
+        if index in self.key_columns:
+            return self.key_columns.index(index)
+        return len(self.keys) + self.passed.index(index)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`operators`, root first; table i is built from `builds[i]` for the join `joins[i]`, deepest first."""
+
+    operators: tuple[Join, ...]
+    probe: Side
+    builds: tuple[Side, ...]
+    output: tuple[Origin, ...]
+
+    @property
+    def joins(self) -> tuple[Join, ...]:
+        return self.operators[::-1]
+
+    def wire(self) -> Wire:
+        sent = [side.sent(i) for i, side in enumerate((self.probe, *self.builds))]
+        body: Operator = Receive("0", sent[0].schema)
+        first = {PROBE: 0}
+        for t, join in enumerate(self.joins):
+            built = Receive(str(t + 1), sent[t + 1].schema)
+            first[t] = len(body.schema)
+            body = Join(body, built, join.type, (column(body.schema, t),), (column(built.schema, 0),))
+        sides = {PROBE: self.probe, **dict(enumerate(self.builds))}
+        back = []
+        for (table, index), field in zip(self.output, self.operators[0].schema, strict=True):
+            arrived = column(body.schema, first[table] + sides[table].position(index))
+            back.append(converted(arrived, field.type))
+        return Wire(tuple(sent), body, tuple(back), DATAGRAMS)
+
+
+def chains(node: Join, tables_max: int) -> Iterator[Chain | Unsupported]:
+    """The chain of each length that begins at `node`, the shortest first; a reason where it cannot be longer."""
+    joins: list[Join] = []
+    below: Operator = node
+    while isinstance(below, Join) and len(joins) < tables_max:
+        joins.append(below)
+        found = _chain(tuple(joins))
+        yield found
+        if isinstance(found, Unsupported):
+            return
+        below = _probe(below)
+
+
+def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
+    leaf = _probe(operators[-1])
+    origins: tuple[Origin, ...] = tuple((PROBE, i) for i in range(len(leaf.schema)))
+    order = _leaves(operators)
+    keys: list[Expression] = []
+    key_columns: list[int | None] = []
+    builds: list[Side] = []
+    for table, join in enumerate(reversed(operators)):
+        no = _refusal(join)
+        if no is not None:
+            return no
+        swapped = _build(join) is join.left
+        probing, building = (join.right_keys, join.left_keys) if swapped else (join.left_keys, join.right_keys)
+        if any(origins[i][0] != PROBE for e in probing for i in e.columns()):
+            return Unsupported("a key comes from another build side, which the card does not look into first", "key",
+                               "Let a host join that one.")  # fmt: skip
+        traced = tuple(e.remap(lambda i: column(leaf.schema, origins[i][1])) for e in probing)
+        probe_key, build_key = key(traced), key(building)
+        if probe_key is None or build_key is None:
+            types = ", ".join(e.type.name for e in building)
+            return Unsupported(
+                f"the key ({types}) is not a number of 64 bits", "key",
+                "Join by integers, dates or short decimals: codes of a dictionary, or row numbers.",
+            )  # fmt: skip
+        keys.append(probe_key)
+        key_columns.append(_only_column(traced))
+        builds.append(Side(order.index(id(_build(join))), _build(join), (build_key,), (_only_column(building),)))
+        mine = tuple((table, i) for i in range(len(_build(join).schema)))
+        if join.type.pairs:
+            origins = (*mine, *origins) if swapped else (*origins, *mine)
+    probe = Side(order.index(id(leaf)), leaf, tuple(keys), tuple(key_columns))
+    chain = Chain(operators, probe, tuple(builds), origins)
+    return _too_wide(chain) or chain
+
+
+def _leaves(operators: tuple[Join, ...]) -> list[int]:
+    """The inputs of the match, each once, as `match_inputs` has them."""
+    taken = {id(o) for o in operators}
+    return list(dict.fromkeys(id(c) for o in operators for c in o.inputs if id(c) not in taken))
+
+
+def _refusal(join: Join) -> Unsupported | None:
+    if join.type not in TYPES:
+        return Unsupported(f"the card computes {', '.join(TYPES)} joins, no {join.type} join", "join_type")
+    if join.residual is not None:
+        return Unsupported("the card compares keys, and no further condition", "residual",
+                           "Filter after the join.")  # fmt: skip
+    if not join.left_keys:
+        return Unsupported("the card joins by keys; a cross join has none", "key")
+    for side in join.inputs:
+        if text := next((f for f in side.schema if f.type.is_text), None):
+            return Unsupported(
+                f"column {text.name} is {text.type.name}; the card's rows have a fixed width", "width",
+                "Join what belongs to the key afterwards.",
+            )  # fmt: skip
+    return None
+
+
+def _too_wide(chain: Chain) -> Unsupported | None:
+    for side in chain.builds:
+        if signature(need := value_bytes(side.sent(0).schema)) is None:
+            return Unsupported(f"a build side's columns beside the key have {need} bytes; a bucket has room for 55",
+                               "width", "Select fewer columns.")  # fmt: skip
+    if (stride := row_layout(packed(chain.wire().body.schema)).stride) > ROW_BYTES_MAX:
+        return Unsupported(f"a joined row has {stride} bytes, a datagram has room for {ROW_BYTES_MAX}", "row",
+                           "Select fewer columns.")  # fmt: skip
+    return None
+
+
+def value_bytes(schema: Schema) -> int:
+    """What a bucket holds of a build side's row beside the key: bits that say what is NULL, then the columns."""
+    rest = schema.fields[1:]
+    return (len(rest) + 7) // 8 + sum(f.type.width for f in rest)
+
+
+def _build(join: Join) -> Operator:
+    """Semi, anti and left joins are built from their right side, whatever a host would do."""
+    return join.build if join.type is JoinType.INNER else join.right
+
+
+def _probe(join: Join) -> Operator:
+    return join.probe if join.type is JoinType.INNER else join.left
+
+
+def _only_column(key: tuple[Expression, ...]) -> int | None:
+    """The column that a key consists of."""
+    return key[0].index if len(key) == 1 and isinstance(key[0], ColumnRef) else None

@@ -1,0 +1,124 @@
+"""A card of our own, as a child process on the loopback; its control channel is its standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from jumpgate.errors import InstanceFailed, InternalError, Unreachable
+from jumpgate.ncas.fpga_join.build import build
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 30.0
+#: for a request, of which the longest clears tables
+CALL_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+
+
+class Child:
+    """A running card; `data` is where it receives packets. Ends with `close` or with this process."""
+
+    def __init__(self, name: str, process: asyncio.subprocess.Process) -> None:
+        self.name, self._process = name, process
+        self.data = ""
+        self._calling = asyncio.Lock()
+        self._answers: asyncio.Queue[str] = asyncio.Queue()
+        self._listening: asyncio.Task[None] | None = None
+        self._failure: asyncio.Future[InstanceFailed] = asyncio.get_running_loop().create_future()
+        self._ended = False
+        #: of joins whose receivers have all rows
+        self._joins: dict[str, asyncio.Event] = {}
+
+    @staticmethod
+    async def start(name: str, backend: str) -> Child:
+        """Builds the card unless it is in the cache. Raises BuildError or Unreachable."""
+        program = await asyncio.to_thread(build, backend)
+        process = await asyncio.create_subprocess_exec(
+            str(program), HOST, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
+        )
+        child = Child(name, process)
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(START_TIMEOUT_S):
+                words = (await process.stdout.readline()).decode().split()
+        except TimeoutError:
+            words = []
+        if len(words) != 2 or words[0] != backend:
+            await child.close()
+            raise Unreachable(f"card '{name}' did not start; its message is on standard error", device=name)
+        child.data = words[1]
+        child._listening = asyncio.create_task(child._listen())
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended
+
+    async def watch(self) -> None:
+        """Until the card ends or a join on it fails; then raises InstanceFailed."""
+        if self._ended:
+            raise InstanceFailed(f"card '{self.name}' has ended", device=self.name)
+        raise await asyncio.shield(self._failure)
+
+    async def ended(self, id: str) -> None:
+        """Until the receiver of a join has all its rows."""
+        await self._joins.setdefault(id, asyncio.Event()).wait()
+
+    def forget(self, id: str) -> None:
+        self._joins.pop(id, None)
+
+    async def call(self, *words: object) -> list[str]:
+        """One request. Raises InternalError for what the card refuses, Unreachable if it has ended."""
+        assert self._process.stdin is not None
+        async with self._calling:
+            try:
+                self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+                async with asyncio.timeout(CALL_TIMEOUT_S):
+                    answer = await self._answers.get()
+            except (OSError, TimeoutError):
+                answer = ""
+        if not answer:
+            raise Unreachable(f"card '{self.name}' does not answer", device=self.name)
+        verdict, _, rest = answer.partition(" ")
+        if verdict != "ok":
+            raise InternalError(f"card '{self.name}' refused '{words[0]}': {rest}", device=self.name)
+        return rest.split()
+
+    async def _listen(self) -> None:
+        assert self._process.stdout is not None
+        while line := (await self._process.stdout.readline()).decode():
+            if line.startswith("ended "):
+                self._joins.setdefault(line.split()[1], asyncio.Event()).set()
+            elif line.startswith("failed "):
+                _, id, code, why = line.strip().split(" ", 3)
+                self._fail(f"card '{self.name}': {id}: {why}" + (". Raise rest_bytes." if code == "memory" else ""))
+            else:
+                self._answers.put_nowait(line.strip())
+        self._ended = True
+        self._fail(f"card '{self.name}' ended while jobs used it")
+        self._answers.put_nowait("")
+
+    def _fail(self, what: str) -> None:
+        """Tells who watches now."""
+        failure, self._failure = self._failure, asyncio.get_running_loop().create_future()
+        failure.set_result(InstanceFailed(what, device=self.name))
+
+    async def close(self) -> None:
+        """May be called twice."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), STOP_TIMEOUT_S)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+        if self._listening is not None:
+            self._listening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._listening
+            self._listening = None

@@ -1,0 +1,103 @@
+"""One card between jobs: who has which of its tables and flows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from jumpgate.errors import CannotPlace, JumpgateError, Unreachable
+from jumpgate.nca.interface import Device
+from jumpgate.ncas.fpga_join.child import Child
+from jumpgate.ncas.fpga_join.kind import FPGA
+
+#: for other jobs to give back what a job needs
+LEASE_TIMEOUT_S = 20.0
+FLOWS = 1 << 16
+
+
+@dataclass(eq=False)
+class Lease:
+    """What one instance has of a card: tables and flows, of which `flows` arrive and `out` leaves."""
+
+    job: str
+    id: str
+    tables: int
+    flows: tuple[int, ...]
+    out: int
+
+
+class CardDriver:
+    """A card that several jobs share, each with tables and flows of its own."""
+
+    def __init__(self, device: Device, child: Child) -> None:
+        self.device, self.child = device, child
+        self._leases: list[Lease] = []
+        self._next = 0
+        self._returned = asyncio.Condition()
+
+    @staticmethod
+    async def reach(device: Device) -> CardDriver:
+        """Starts the card. Raises Unreachable, or what keeps it from being built."""
+        return CardDriver(device, await Child.start(device.name, FPGA.value(device, "backend")))
+
+    @property
+    def alive(self) -> bool:
+        return self.child.alive
+
+    async def watch(self) -> None:
+        await self.child.watch()
+
+    async def release(self, job: str) -> None:
+        for lease in [x for x in self._leases if x.job == job]:
+            await self.give_back(lease)
+
+    async def close(self) -> None:
+        await self.child.close()
+
+    async def lease(self, job: str, instance: str, tables: int, flows: int) -> Lease:
+        """Tables and flows for the job alone; waits for other jobs. Raises CannotPlace, or Unreachable when others keep
+        them too long."""
+        every = int(FPGA.value(self.device, "tables"))
+        if tables > every:
+            raise CannotPlace(
+                f"{tables} build sides; card '{self.device.name}' holds {every}. Add another card.",
+                device=self.device.name,
+            )
+        try:
+            async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
+                await self._returned.wait_for(lambda: sum(x.tables for x in self._leases) + tables <= every)
+                numbers = self._numbers(flows + 1)
+                lease = Lease(job, f"{job}/{instance}", tables, numbers[1:], numbers[0])
+                self._leases.append(lease)
+                return lease
+        except TimeoutError:
+            others = ", ".join(sorted({x.job for x in self._leases}))
+            raise Unreachable(
+                f"card '{self.device.name}' is busy: for {LEASE_TIMEOUT_S:g} s other jobs ({others}) have had the "
+                "tables that this one needs. Run it again later, or add a card.",
+                device=self.device.name,
+            ) from None
+
+    def _numbers(self, count: int) -> tuple[int, ...]:
+        """Flows that nobody has; the longest unused ones, as packets of earlier jobs may still be on their way."""
+        used = {n for x in self._leases for n in (*x.flows, x.out)}
+        found: list[int] = []
+        while len(found) < count:
+            if self._next not in used:
+                found.append(self._next)
+            self._next = (self._next + 1) % FLOWS
+        return tuple(found)
+
+    async def give_back(self, lease: Lease) -> None:
+        """Frees its tables; again: nothing. What a broken card had is gone already."""
+        if lease not in self._leases:
+            return
+        try:
+            with contextlib.suppress(JumpgateError):
+                await self.child.call("remove", lease.id)
+        finally:
+            self._leases.remove(lease)
+            self.child.forget(lease.id)
+            async with self._returned:
+                self._returned.notify_all()

@@ -1,0 +1,66 @@
+"""The kind of device that is an FPGA card in the network: what jumpgate.toml says of one, and what it offers to plans."""
+
+from __future__ import annotations
+
+from jumpgate.nca.device_kind import DeviceKind, Key
+from jumpgate.nca.interface import Device, Offer
+
+#: what a plan can use once of a card
+TABLES = "tables"
+TABLES_MAX = 8
+MEMORY_BYTES = 256 << 20
+#: what stands behind the card's port: the buckets in plain memory, or the RTL's model, cycle by cycle
+BACKENDS = ("emulated", "verilated")
+#: of a bucket, byte for byte as card/bucket.h and rtl/bucket_pkg.sv have it
+BUCKET_BYTES, KEY_BYTES, SLOTS_MAX = 64, 8, 7
+#: the bytes of values for which bitstreams exist; the next larger one is taken
+SIGNATURES = (1, 8, 23, 55)
+
+
+def _tables(value: int) -> bool:
+    return 1 <= value <= TABLES_MAX
+
+
+def _rest(value: int) -> bool:
+    return value >= 0
+
+
+def _offer(device: Device) -> Offer:
+    return Offer(claims=(TABLES,))
+
+
+def _check(device: Device) -> str:
+    least = BUCKET_BYTES * int(FPGA.value(device, "tables"))
+    memory = device.memory_bytes
+    return f"needs memory_bytes of at least {least}, or 0 for {MEMORY_BYTES}" if 0 < memory < least else ""
+
+
+FPGA = DeviceKind(
+    "fpga",
+    "an FPGA card in the network that joins rows on their way; here a model of it, on the loopback",
+    (
+        Key("backend", str, "what computes", BACKENDS[0], choices=BACKENDS),
+        Key("tables", int, "build sides that it holds at a time; they share its memory", 4,
+            holds=_tables, wanted=f"a number from 1 to {TABLES_MAX}"),
+        Key("rest_bytes", int, "of its host's memory for entries that have no room in their buckets, for each table",
+            1 << 30, holds=_rest, wanted="a whole number, 0 or more", own=True),
+    ),
+    offers=_offer,
+    check=_check,
+)  # fmt: skip
+
+
+def slots(value_bytes: int) -> int:
+    """Entries in a bucket, behind its byte of flags."""
+    return min(SLOTS_MAX, (BUCKET_BYTES - 1) // (KEY_BYTES + value_bytes))
+
+
+def signature(value_bytes: int) -> int | None:
+    """The smallest signature for values of so many bytes; None if there is none."""
+    return next((s for s in SIGNATURES if s >= value_bytes), None)
+
+
+def bucket_bits(device: Device) -> int:
+    """log2 of the buckets that each table has."""
+    memory = (device.memory_bytes or MEMORY_BYTES) // int(FPGA.value(device, "tables"))
+    return (memory // BUCKET_BYTES).bit_length() - 1

@@ -1,0 +1,156 @@
+"""The life-cycle of instances on a card: no process, but tables and flows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from jumpgate.dataflow.operators import Join, Operator, Receive
+from jumpgate.dataflow.types import Schema
+from jumpgate.errors import InternalError, JumpgateError
+from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
+from jumpgate.ncas.fpga_join.chain import value_bytes
+from jumpgate.ncas.fpga_join.driver import CardDriver, Lease
+from jumpgate.ncas.fpga_join.kind import FPGA, bucket_bits, signature
+from jumpgate.ncas.switch.transport import packed
+from jumpgate.ntf.layout import row_layout
+
+WINDOW_BITS = 8
+#: packets of rows alone (p4/PROTOCOL.md)
+ROWS = {"window_bits": WINDOW_BITS, "slots": 1, "words": [], "has_rows": True}
+PROBE = -1
+
+
+@dataclass(frozen=True)
+class Task:
+    """The edges of a chain, by where their rows go: those that probe, then those of each table, and its joins."""
+
+    probe: Receive
+    builds: tuple[Receive, ...]
+    joins: tuple[Join, ...]
+
+    @staticmethod
+    def of(instance: InstancePlan) -> Task:
+        node: Operator = instance.root.inputs[0]
+        joins: list[Join] = []
+        while isinstance(node, Join):
+            joins.insert(0, node)
+            node = node.left
+        builds = tuple(j.right for j in joins)
+        assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
+        return Task(node, builds, tuple(joins))  # type: ignore[arg-type]
+
+    def table(self, edge: str) -> int:
+        """Of the edge's rows; PROBE for those that probe."""
+        return next((t for t, b in enumerate(self.builds) if b.edge == edge), PROBE)
+
+    def words(self, device: Device) -> list[object]:
+        """The shapes of rows and tables, as the control channel has them (card/README.md)."""
+        found = [*_shape(self.probe.schema), len(self.joins)]
+        for join, built in zip(self.joins, self.builds, strict=True):
+            width = signature(value_bytes(built.schema))
+            found += [str(join.type), *_shape(built.schema), width, bucket_bits(device)]
+        return found
+
+
+def _shape(schema: Schema) -> tuple[int, int]:
+    """Columns of a row, and their bytes."""
+    layout = row_layout(packed(schema))
+    return len(schema), layout.stride - layout.null_bytes
+
+
+@dataclass
+class Live:
+    """An instance: its lease, the flow of each (edge, sender), and how far it has come."""
+
+    instance: InstancePlan
+    driver: CardDriver
+    lease: Lease
+    flows: dict[tuple[str, str], int]
+    state: str = "allocated"
+    stage: int = 0
+    stages: list[dict[str, int]] = field(default_factory=list)
+
+
+class FpgaLifecycle:
+    """compile → allocate (tables, flows) → configure → execute → destroy. Rows pass by themselves."""
+
+    async def reach(self, device: Device) -> CardDriver:
+        return await CardDriver.reach(device)
+
+    async def compile(self, instance: InstancePlan, host: Host) -> Task:
+        return Task.of(instance)
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
+        driver = context.drivers[instance.device.name]
+        assert isinstance(driver, CardDriver)
+        senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
+        lease = await driver.lease(context.job, instance.id, len(Task.of(instance).joins), len(senders))
+        live = Live(instance, driver, lease, dict(zip(senders, lease.flows, strict=True)))
+        _tell_ends(live, context)
+        return live
+
+    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
+        _expect(handle, "allocated", "configure")
+        handle.state = "configured"
+        lease, child = handle.lease, handle.driver.child
+        receiver = context.sockets[context.plan.edge(instance.output).consumers[0], instance.output]
+        rest = FPGA.value(instance.device, "rest_bytes")
+        await child.call("join", lease.id, lease.out, receiver, WINDOW_BITS, rest, *artifact.words(instance.device))
+        for (edge, sender), flow in handle.flows.items():
+            await child.call("flow", lease.id, flow, artifact.table(edge), context.sockets[sender, edge])
+        await child.call("start", lease.id)
+
+    async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
+        """Rows pass by themselves; the stage in which they leave lasts until the receiver has all."""
+        _expect(handle, "configured", "execute")
+        if stage != handle.stage + 1:
+            raise InternalError(f"stage {stage} of {handle.instance.id} after stage {handle.stage}")
+        handle.stage = stage
+        start = time.time_ns()
+        if stage == handle.instance.stage:
+            await handle.driver.child.ended(handle.lease.id)
+        handle.stages.append({"stage": stage, "start_ns": start, "end_ns": time.time_ns()})
+        return await self.stats(handle)
+
+    async def stats(self, handle: Live) -> dict[str, Any]:
+        return {
+            "instance": handle.instance.id, "pid": 0, "rss_peak_bytes": 0, "held_bytes": 0, "cpu_ns": 0,
+            "stages": list(handle.stages), "pipelines": [], "sources": [], "sinks": [], **await _counts(handle),
+        }  # fmt: skip
+
+    async def destroy(self, handle: Live) -> None:
+        handle.state = "destroyed"
+        await handle.driver.give_back(handle.lease)
+
+
+async def _counts(handle: Live) -> dict[str, Any]:
+    """Rows built, of these without room in their buckets, rows that probed, joined rows, and the model's cycles."""
+    if handle.state != "configured":
+        return {}
+    try:
+        counts = map(int, await handle.driver.child.call("count", handle.lease.id))
+    except JumpgateError:  # it has ended, of which `watch` tells
+        return {}
+    return {"card": dict(zip(("built", "rest", "probed", "joined", "cycles"), counts, strict=True))}
+
+
+def _expect(handle: Live, state: str, verb: str) -> None:
+    if handle.state != state:
+        raise InternalError(f"{verb} of {handle.instance.id}, which is {handle.state}", instance=handle.instance.id)
+
+
+def _tell_ends(live: Live, context: JobContext) -> None:
+    """Adds the instance's flows to what the hosts at both ends of its edges must know."""
+    instance, address = live.instance, live.driver.child.data
+    leaving = context.plan.edge(instance.output)
+    context.ends.setdefault(leaving.id, {})[leaving.consumers[0]] = {
+        **ROWS, "paths": [{"address": address, "flow": live.lease.out}], "outputs": [], "drains": [],
+    }  # fmt: skip
+    for (id, sender), flow in live.flows.items():
+        edge = context.plan.edge(id)
+        begin = context.ends.setdefault(id, {}).setdefault(
+            sender, {**ROWS, "paths": [{}] * len(edge.consumers), "payload_ntf": edge.ntf.text(), "ends": True}
+        )
+        begin["paths"][edge.consumers.index(instance.id)] = {"address": address, "flow": flow}

@@ -1,0 +1,26 @@
+// Buckets of one memory word: byte 0 holds the number of entries (bits 2 to 0) and whether one had no room (bit 7),
+// behind it are entries of a key and a value. The same as card/bucket.h, bit for bit.
+package bucket_pkg;
+  localparam int BUCKET_BITS = 512;
+  localparam int FLAG_BITS = 8;
+  localparam int OVERFLOWN = 7;
+
+  // Entries that fit behind the flags; the count has three bits.
+  function automatic int slots_of(int key_bits, int value_bits);
+    int slots;
+    slots = (BUCKET_BITS - FLAG_BITS) / (key_bits + value_bits);
+    return slots < 7 ? slots : 7;
+  endfunction
+
+  // CRC-32C: each of its bits is an exclusive or of some of the key's.
+  function automatic logic [31:0] hash_of(logic [63:0] key);
+    logic [31:0] crc;
+    logic feedback;
+    crc = 0;
+    for (int i = 0; i < 64; i++) begin
+      feedback = crc[0] ^ key[i];
+      crc = {1'b0, crc[31:1]} ^ (feedback ? 32'h82F63B78 : 32'h0);
+    end
+    return crc;
+  endfunction
+endpackage

@@ -1,0 +1,174 @@
+"""Joins on a card in the network, end to end: software fragments, the emulated card, DuckDB's answers."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate.client import col, count, sum_
+from jumpgate.client.session import Session
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.errors import InstanceFailed, JumpgateError
+from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import InstancePlan, JobContext
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.ncas.fpga_join import FpgaJoin
+from jumpgate.ncas.fpga_join.kind import FPGA
+from jumpgate.ncas.fpga_join.lifecycle import FpgaLifecycle, Live
+from jumpgate.service import embedded
+from jumpgate.testing.lab import Lab
+from tests.support.datagrams import Chaos, Relay
+
+FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n": "int64"}
+DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
+ROWS = 20_000
+
+
+def facts(rows: int = ROWS, keys: int = 900) -> list[tuple[Any, ...]]:
+    r = random.Random(7)
+    return [
+        (
+            None if r.random() < 0.03 else r.randrange(keys),
+            None if r.random() < 0.03 else r.randrange(-(2**62), 2**62) if r.random() < 0.1 else r.randrange(50),
+            datetime.date(2020, 1, 1) + datetime.timedelta(r.randrange(300)),
+            None if r.random() < 0.05 else Decimal(r.randrange(-100000, 999999)) / 100,
+            i,
+        )
+        for i in range(rows)
+    ]
+
+
+def dimension(keys: int = 600, copies: int = 1) -> list[tuple[Any, ...]]:
+    r = random.Random(8)
+    return [
+        (None if r.random() < 0.02 else k, None if r.random() < 0.1 else k * 2**40, r.choice((None, True, False)))
+        for k in range(keys)
+        for _ in range(copies)
+    ]
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def carded(request: pytest.FixtureRequest) -> Iterator[Session]:
+    """A session with a card, which is used wherever it matches."""
+    service = embedded.start(Config(local_hosts(request.param).hosts, (FPGA.device("card"),)))
+    with Session(service.address, parallelism=request.param, prefer=("fpga_join",)) as session:
+        yield session
+    service.close()
+
+
+@pytest.fixture
+def lab(carded: Session, tmp_path: Path) -> Lab:
+    return Lab(carded, tmp_path)
+
+
+def counts(session: Session) -> dict[str, int]:
+    """What the card counted for the last job."""
+    record = session.describe(session.jobs()[0].id).record
+    assert record is not None
+    return next(c["card"] for c in record["counters"].values() if "card" in c)
+
+
+Make = Callable[[Dataflow, Dataflow], Dataflow]
+JOINS: dict[str, Make] = {
+    "inner": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k")),
+    "left": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="left"),
+    "semi": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="semi"),
+    "anti": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="anti"),
+    "an expression": lambda f, d: f.join(d, left_on=col("b") + 1, right_on=(col("k") * 3).cast("int64")),
+    "two columns": lambda f, d: f.select("a", "n", c=(col("n") % 7).cast("int32")).join(
+        d.select("k", "x", e=(col("k") % 7).cast("int32")),
+        left_on=[col("a"), col("c")], right_on=[col("k"), col("e")],
+    ),
+    "below an aggregate": lambda f, d: f.join(d, left_on=col("a"), right_on=col("k")).aggregate(
+        by=["flag"], n=count(), s=sum_("price")
+    ),
+    "no build rows": lambda f, d: f.join(
+        d.filter(col("k") < 0), left_on=col("a"), right_on=col("k"), how="left"
+    ),
+    "no probing rows": lambda f, d: f.filter(col("n") < 0).join(d, left_on=col("a"), right_on=col("k")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", JOINS)
+def test_joins(lab: Lab, case: str) -> None:
+    make = JOINS[case]
+    lab.check(make(lab.table(FACTS, facts(), files=4), lab.table(DIMENSION, dimension(), files=2)))
+    seen = counts(lab.session)
+    assert seen["built"] + seen["probed"] > 0 if case == "no probing rows" else seen["probed"] == ROWS
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_duplicates_overflow_to_the_rest(lab: Lab, how: str) -> None:
+    """40 rows a key: 3 of them have room in a bucket."""
+    some = facts(2000, 60)
+    flow = lab.table(FACTS, some).join(
+        lab.table(DIMENSION, dimension(50, 40)), left_on=col("a"), right_on=col("k"), how=how
+    )
+    answer = lab.check(flow)
+    seen = counts(lab.session)
+    assert seen["rest"] > 1500 and seen["joined"] == answer.num_rows
+    if how == "inner":
+        assert answer.num_rows > 20 * len(some), "far more rows leave than arrived"
+
+
+def test_a_chain_of_joins_is_one_visit(lab: Lab) -> None:
+    flow = lab.table(FACTS, facts(), files=3)
+    for i, (key, how) in enumerate((("a", "inner"), ("b", "left"), ("n", "semi"))):
+        build = lab.table({"k": "int64" if key != "a" else "int32", f"x{i}": "int64"},
+                          [(k, k * i) for k in range(0, 900, 2 - i % 2)])  # fmt: skip
+        build = build.select(**{f"k{i}": col("k"), f"x{i}": col(f"x{i}")})
+        flow = flow.join(build, left_on=col(key), right_on=col(f"k{i}"), how=how)
+    lab.check(flow)
+    record = lab.session.describe(lab.session.jobs()[0].id).record
+    assert record is not None
+    assert sum(i["nca"] == "fpga_join" for i in record["instances"]) == 1
+
+
+REFUSED: dict[str, tuple[Make, str]] = {
+    "a full join": (lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="full"), "no full join"),
+    "texts": (
+        lambda f, d: f.select("a", t=col("n").cast("string")).join(d, left_on=col("a"), right_on=col("k")),
+        "the card's rows have a fixed width",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_it_refuses_runs_elsewhere(lab: Lab, case: str) -> None:
+    make, reason = REFUSED[case]
+    flow = make(lab.table(FACTS, facts(500)), lab.table(DIMENSION, dimension()))
+    lab.check(flow)
+    assert reason in str(lab.session.explain(flow))
+
+
+def test_build_sides_beyond_its_memory_run_elsewhere(tmp_path: Path) -> None:
+    device = FPGA.device("small", memory_bytes=4 * 64 * 64)
+    service = embedded.start(Config(local_hosts(1).hosts, (device,)))
+    try:
+        with Session(service.address, prefer=("fpga_join",)) as session:
+            lab = Lab(session, tmp_path)
+            flow = JOINS["inner"](lab.table(FACTS, facts()), lab.table(DIMENSION, dimension()))
+            lab.check(flow)
+            assert "it is for 64 rows" in str(session.explain(flow))
+    finally:
+        service.close()
+
+
+def test_a_rest_that_is_full_is_an_error(tmp_path: Path) -> None:
+    device = FPGA.device("card", rest_bytes=1000)
+    service = embedded.start(Config(local_hosts(1).hosts, (device,)))
+    try:
+        with Session(service.address, prefer=("fpga_join",)) as session:
+            lab = Lab(session, tmp_path)
+            flow = JOINS["inner"](lab.table(FACTS, facts(500)), lab.table(DIMENSION, dimension(10, 200)))
+            with pytest.raises(InstanceFailed, match="rest_bytes"):
+                lab.run(flow)
+            lab.check(JOINS["inner"](lab.table(FACTS, facts(500)), lab.table(DIMENSION, dimension(10))))
+    finally:
+        service.close()

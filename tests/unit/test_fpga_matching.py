@@ -1,0 +1,122 @@
+"""What a card takes over, what it refuses and why, and what travels."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from jumpgate.client import col
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.dialect import Dialect
+from jumpgate.dataflow.operators import Join
+from jumpgate.errors import ConfigError
+from jumpgate.nca.interface import Match, Unsupported
+from jumpgate.nca.matching import each, malformed
+from jumpgate.ncas.fpga_join import FPGA_JOIN
+from jumpgate.ncas.fpga_join.kind import BUCKET_BYTES, FPGA, KEY_BYTES, SIGNATURES, bucket_bits, signature, slots
+from jumpgate.testing.lab import Lab
+
+CARD = FPGA.device("card")
+FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "name": "string"}
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(None, tmp_path)  # type: ignore[arg-type]  # it runs nothing
+
+
+@pytest.fixture
+def facts(lab: Lab) -> Dataflow:
+    return lab.table(FACTS, [(1, 2, None, Decimal("1.50"), "x")])
+
+
+def dimension(lab: Lab, i: int, key: str = "int32", **columns: str) -> Dataflow:
+    types = {f"k{i}": key, **{f"{name}{i}": type for name, type in columns.items()}}
+    return lab.table(types, [tuple(None for _ in types)])
+
+
+def answers(flow: Dataflow) -> list[Match | Unsupported]:
+    return list(each(FPGA_JOIN.match_operations(flow.root, CARD)))
+
+
+def matches(flow: Dataflow) -> list[Match]:
+    found = answers(flow)
+    assert all(isinstance(m, Match) and malformed(m, flow.root) is None for m in found), found
+    return found  # type: ignore[return-value]
+
+
+def refusal(flow: Dataflow) -> str:
+    found = answers(flow)[-1]
+    assert isinstance(found, Unsupported)
+    return found.reason
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+@pytest.mark.parametrize("key", ["a", "b", "day", "price"])
+def test_keys_of_64_bits(lab: Lab, facts: Dataflow, how: str, key: str) -> None:
+    (match,) = matches(
+        facts.select("a", "b", "day", "price").join(
+            dimension(lab, 0, FACTS[key], x="int64"), left_on=col(key), right_on=col("k0"), how=how
+        )
+    )
+    assert match.wire is not None
+    for sent in match.wire.inputs:
+        assert sent.schema.types[0].width == KEY_BYTES, "keys are 8 bytes"
+    assert len(match.wire.inputs[0].schema) == 4, "the key's own column does not travel beside it"
+
+
+def test_a_chain_is_offered_in_each_length(lab: Lab, facts: Dataflow) -> None:
+    flow = facts.select("a", "b")
+    for i, key in enumerate(("a", "b", "a")):
+        flow = flow.join(dimension(lab, i, FACTS[key], x="int16"), left_on=col(key), right_on=col(f"k{i}"), how="left")
+    found = matches(flow)
+    assert [len(m.operators) for m in found] == [1, 2, 3]
+    assert found[-1].wire is not None and len(found[-1].wire.inputs) == 4
+    assert math.inf in found[-1].rows_max  # type: ignore[operator]  # one for each input
+
+
+def test_the_smaller_side_of_an_inner_join_is_built(lab: Lab, facts: Dataflow) -> None:
+    flow = facts.select("a", "b").join(dimension(lab, 0, x="int64"), left_on=col("a"), right_on=col("k0"))
+    assert isinstance(flow.root, Join)
+    swapped = Join(flow.root.left, flow.root.right, flow.root.type, flow.root.left_keys, flow.root.right_keys,
+                   builds_left=True)  # fmt: skip
+    (match,) = each(FPGA_JOIN.match_operations(swapped, CARD))
+    assert isinstance(match, Match) and malformed(match, swapped) is None
+    assert match.wire is not None and [w.leaf for w in match.wire.inputs] == [1, 0]
+    assert match.rows_max[0] < math.inf == match.rows_max[1]  # type: ignore[index]
+
+
+def test_refusals_say_why(lab: Lab, facts: Dataflow) -> None:
+    numbers = facts.select("a", "b")
+    k = dimension(lab, 0, x="int64")
+    assert "no full join" in refusal(numbers.join(k, left_on=col("a"), right_on=col("k0"), how="full"))
+    assert "name is string" in refusal(facts.join(k, left_on=col("a"), right_on=col("k0")))
+    wide = dimension(lab, 1, **{f"x{i}": "decimal(38, 0)" for i in range(4)})
+    assert "65 bytes; a bucket has room for 55" in refusal(numbers.join(wide, left_on=col("a"), right_on=col("k1")))
+    floats = dimension(lab, 2, "float64")
+    assert "the key (float64)" in refusal(
+        numbers.select("a", f=col("b").cast("float64")).join(floats, left_on=col("f"), right_on=col("k2"))
+    )
+    other = dimension(lab, 3, "int64", y="int64")
+    snow = numbers.join(k, left_on=col("a"), right_on=col("k0")).join(other, left_on=col("x0"), right_on=col("k3"))
+    found = answers(snow)
+    assert isinstance(found[0], Match), "the join above the other one is taken alone"
+    assert "another build side" in refusal(snow)
+    wraps = FPGA_JOIN.match_operations(snow.root, CARD, Dialect(on_overflow="wrap"))
+    assert isinstance(wraps, Unsupported) and "does not wrap" in wraps.reason
+
+
+def test_signatures_fill_buckets() -> None:
+    assert [slots(s) for s in SIGNATURES] == [7, 3, 2, 1]
+    assert all(1 + slots(s) * (KEY_BYTES + s) <= BUCKET_BYTES for s in SIGNATURES)
+    assert [signature(n) for n in (0, 1, 2, 8, 9, 55, 56)] == [1, 1, 8, 8, 23, 55, None]
+
+
+def test_memory_is_shared_by_tables() -> None:
+    assert bucket_bits(FPGA.device("card", memory_bytes=4 << 30)) == 24
+    assert bucket_bits(FPGA.device("card", memory_bytes=4 << 30, tables=1)) == 26
+    with pytest.raises(ConfigError, match="memory_bytes of at least 256"):
+        FPGA.device("card", memory_bytes=255)
