@@ -14,16 +14,11 @@ import pytest
 from jumpgate.client import col, count, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.errors import InstanceFailed, JumpgateError
+from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import InstancePlan, JobContext
-from jumpgate.nca.registry import Registry, default_registry
-from jumpgate.ncas.fpga_join import FpgaJoin
 from jumpgate.ncas.fpga_join.kind import FPGA
-from jumpgate.ncas.fpga_join.lifecycle import FpgaLifecycle, Live
 from jumpgate.service import embedded
 from jumpgate.testing.lab import Lab
-from tests.support.datagrams import Chaos, Relay
 
 FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n": "int64"}
 DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
