@@ -13,6 +13,7 @@ Many keys travel as a Bloom filter, where both ends know it and that is smaller.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -208,9 +209,10 @@ class _Filters:
 
     def _sketched(self, sent: KeysOfBuild, keys: float, instances: int, senders: int) -> tuple[KeysOfBuild, float]:
         """The same as a Bloom filter of each instance's share of the keys, and the share of other keys that pass one of
-        those that differ."""
+        those that differ. How many keys differ is a guess, after which a filter may be too full: there is room for as
+        many as lie between them and all rows."""
         share = keys * senders / instances
-        blocks = bloom.blocks_for(share)
+        blocks = bloom.blocks_for(share * math.sqrt(max(1.0, self._estimator.rows(sent.input) / max(1.0, keys))))
         return replace(sent, blocks=blocks), min(1.0, bloom.passing(share, blocks) * instances / senders)
 
 

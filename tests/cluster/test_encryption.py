@@ -153,6 +153,7 @@ def test_strangers_get_nothing(cluster: Cluster) -> None:
     assert cluster.ask(cluster.client, **mine, **token)["rows"] == [[ROWS]]
 
 
+@pytest.mark.timeout(900)  # Maven may have to build it first
 @pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven builds the client for the JVM")
 @pytest.mark.parametrize("cluster", [True], indirect=True, ids=["encrypted"])
 def test_a_client_on_the_jvm(cluster: Cluster) -> None:

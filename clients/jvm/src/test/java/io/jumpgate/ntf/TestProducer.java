@@ -12,11 +12,11 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
-import javax.net.SocketFactory;
 
 /** The other end of an edge, which can also misbehave: every frame is made first, and sent as it is or spoilt. */
 final class TestProducer implements AutoCloseable {
-  private final Socket socket;
+  private final Socket connection;
+  private final Socket socket; // the same, or what encrypts it
   private final Expected expected;
   private final CRC32C frameSums = new CRC32C();
   private long rows;
@@ -24,9 +24,10 @@ final class TestProducer implements AutoCloseable {
 
   TestProducer(Endpoint endpoint, Expected expected) throws IOException {
     String[] address = endpoint.address().split(":");
-    SocketFactory sockets = expected.certificate() == null ? SocketFactory.getDefault()
-                                                           : expected.certificate().context().getSocketFactory();
-    this.socket = sockets.createSocket(address[0], Integer.parseInt(address[1]));
+    this.connection = new Socket(address[0], Integer.parseInt(address[1]));
+    this.socket = expected.certificate() == null
+        ? connection
+        : expected.certificate().context().getSocketFactory().createSocket(connection, address[0], 0, true);
     this.socket.setSoTimeout(60_000);
     this.expected = expected;
   }
@@ -124,7 +125,7 @@ final class TestProducer implements AutoCloseable {
 
   @Override
   public void close() throws IOException {
-    socket.close();
+    connection.close(); // without a word
   }
 
   private static ByteBuffer little(int size) {
