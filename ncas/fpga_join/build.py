@@ -24,8 +24,8 @@ PROGRAMS = {
     "table_bench": ("table_bench.cpp", "emulated.cpp"),
     "rtl_bench": ("rtl_bench.cpp",),
 }
-#: those that hold the RTL's model
-MODELLED = ("verilated", "rtl_bench")
+#: those that hold the RTL's model, and for values of how many bytes
+MODELLED = {"verilated": SIGNATURES, "rtl_bench": (8, 23)}
 TOP = "join_table"
 FLAGS = ("-std=gnu++20", "-march=native", "-pipe", "-pthread")
 VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "--top-module", TOP)
@@ -53,7 +53,7 @@ def build(name: str) -> Path:
         if not cache.is_usable(target):
             includes = [RUNTIME / "include", RUNTIME / "src", CARD]
             if name in MODELLED:
-                sources += _verilate(work)
+                sources += _verilate(work, MODELLED[name])
                 includes += [work, _verilator_include(), _verilator_include() / "vltstd"]
             output = work / target.name
             arguments = [f"-I{path}" for path in includes] + [str(path) for path in sources]
@@ -84,11 +84,11 @@ def _verilator_include() -> Path:
     return next(path.parent for path in sorted(root.rglob("verilated.cpp")))
 
 
-def _verilate(work: Path) -> list[Path]:
+def _verilate(work: Path, signatures: tuple[int, ...]) -> list[Path]:
     """C++ of the table for each signature; returns the sources beside the headers in `work`."""
     if shutil.which("perl") is None:
         raise BuildError("verilator needs perl, which is not on the PATH. Install it (`apt-get install perl`).")
-    for bytes in SIGNATURES:
+    for bytes in signatures:
         command = [
             str(verilator()), *VERILATOR_FLAGS, f"-GVALUE_BITS={8 * bytes}", "--prefix", f"Vtable_{bytes}",
             "--Mdir", str(work), *map(str, rtl_sources()),

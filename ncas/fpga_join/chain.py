@@ -104,7 +104,7 @@ def chains(node: Join, tables_max: int) -> Iterator[Chain | Unsupported]:
 def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
     leaf = _probe(operators[-1])
     origins: tuple[Origin, ...] = tuple((PROBE, i) for i in range(len(leaf.schema)))
-    order = _leaves(operators)
+    order = leaves(operators)
     keys: list[Expression] = []
     key_columns: list[int | None] = []
     builds: list[Side] = []
@@ -112,7 +112,7 @@ def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
         no = _refusal(join)
         if no is not None:
             return no
-        swapped = _build(join) is join.left
+        swapped = join.type is JoinType.INNER and join.builds_left
         probing, building = (join.right_keys, join.left_keys) if swapped else (join.left_keys, join.right_keys)
         if any(origins[i][0] != PROBE for e in probing for i in e.columns()):
             return Unsupported("a key comes from another build side, which the card does not look into first", "key",
@@ -136,7 +136,7 @@ def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
     return _too_wide(chain) or chain
 
 
-def _leaves(operators: tuple[Join, ...]) -> list[int]:
+def leaves(operators: tuple[Join, ...]) -> list[int]:
     """The inputs of the match, each once, as `match_inputs` has them."""
     taken = {id(o) for o in operators}
     return list(dict.fromkeys(id(c) for o in operators for c in o.inputs if id(c) not in taken))

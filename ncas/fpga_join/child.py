@@ -69,7 +69,9 @@ class Child:
         await self._joins.setdefault(id, asyncio.Event()).wait()
 
     def forget(self, id: str) -> None:
-        self._joins.pop(id, None)
+        """The join is gone: who waits for its end waits no longer."""
+        if event := self._joins.pop(id, None):
+            event.set()
 
     async def call(self, *words: object) -> list[str]:
         """One request. Raises InternalError for what the card refuses, Unreachable if it has ended."""
@@ -101,6 +103,8 @@ class Child:
         self._ended = True
         self._fail(f"card '{self.name}' ended while jobs used it")
         self._answers.put_nowait("")
+        for event in self._joins.values():
+            event.set()
 
     def _fail(self, what: str) -> None:
         """Tells who watches now."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from jumpgate.dataflow.operators import Join, Operator, Receive
 from jumpgate.dataflow.types import Schema
-from jumpgate.errors import InternalError, JumpgateError
+from jumpgate.errors import InstanceFailed, InternalError, JumpgateError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.fpga_join.chain import value_bytes
 from jumpgate.ncas.fpga_join.driver import CardDriver, Lease
@@ -111,6 +111,8 @@ class FpgaLifecycle:
         start = time.time_ns()
         if stage == handle.instance.stage:
             await handle.driver.child.ended(handle.lease.id)
+            if handle.state != "configured" or not handle.driver.alive:
+                raise InstanceFailed(f"{handle.instance.id} on {handle.instance.device.name} was ended")
         handle.stages.append({"stage": stage, "start_ns": start, "end_ns": time.time_ns()})
         return await self.stats(handle)
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
+import signal
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,9 +20,18 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.nca.interface import InstancePlan, JobContext
+from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.ncas.fpga_join import FpgaJoin
+from jumpgate.ncas.fpga_join.driver import CardDriver
 from jumpgate.ncas.fpga_join.kind import FPGA
+from jumpgate.ncas.fpga_join.lifecycle import FpgaLifecycle, Live, Task
 from jumpgate.service import embedded
+from jumpgate.service.embedded import Embedded
+from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
+from jumpgate.testing.leaks import wait_until
+from tests.support.datagrams import Chaos, Relay
 
 FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n": "int64"}
 DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
@@ -167,3 +180,99 @@ def test_a_rest_that_is_full_is_an_error(tmp_path: Path) -> None:
             lab.check(JOINS["inner"](lab.table(FACTS, facts(500)), lab.table(DIMENSION, dimension(10))))
     finally:
         service.close()
+
+
+# ---- bad networks, a card that dies, several jobs --------------------------------------------------------------------
+
+
+class Lossy(FpgaLifecycle):
+    """Puts a bad network between the card and each of its hosts."""
+
+    def __init__(self, chaos: Chaos) -> None:
+        self.chaos = chaos
+        self.relays: dict[tuple[str, str], Relay] = {}
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
+        live = await super().allocate(instance, context)
+        for edge in (*instance.inputs, instance.output):
+            for end, told in context.ends[edge].items():
+                relay = Relay(int(live.driver.child.data.rpartition(":")[2]), self.chaos)
+                self.relays[end, edge] = relay
+                for path in told["paths"]:
+                    path["address"] = f"127.0.0.1:{relay.port}"
+        return live
+
+    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
+        for end, relay in self.relays.items():
+            relay.end = int(context.sockets[end].rpartition(":")[2])
+            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
+            relay.start()
+        await super().configure(handle, instance, artifact, context)
+
+    def close(self) -> None:
+        for relay in self.relays.values():
+            relay.close()
+        self.relays.clear()
+
+
+BadNetwork = tuple[Session, Lossy, Embedded]
+
+
+@pytest.fixture
+def bad_network() -> Iterator[BadNetwork]:
+    nca, lossy = FpgaJoin(), Lossy(Chaos())
+    nca.__dict__["lifecycle"] = lossy
+    registry = Registry([*(n for n in default_registry() if n.name != nca.name), nca])
+    service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card"),)), registry)
+    with Session(service.address, prefer=("fpga_join",)) as session:
+        yield session, lossy, service
+    lossy.close()
+    service.close()
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "anti"])
+def test_answers_are_exact_though_packets_are_lost(bad_network: BadNetwork, tmp_path: Path, how: str) -> None:
+    session, lossy, _ = bad_network
+    lossy.chaos = Chaos(loss=0.3, repeat=0.1, delay=0.2)
+    lab = Lab(session, tmp_path)
+    lab.check(
+        lab.table(FACTS, facts(3000, 60)).join(
+            lab.table(DIMENSION, dimension(50, 8)), left_on=col("a"), right_on=col("k"), how=how
+        )
+    )
+    assert counts(session)["probed"] == 3000, "none is taken twice"
+    assert sum(relay.lost for relay in lossy.relays.values()) > 20
+
+
+def test_a_card_that_dies_fails_its_jobs_and_the_next_one_runs(bad_network: BadNetwork, tmp_path: Path) -> None:
+    session, lossy, service = bad_network
+    lossy.chaos = Chaos(loss=1.0)  # a job that cannot end by itself
+    lab = Lab(session, tmp_path)
+    flow = JOINS["inner"](lab.table(FACTS, facts(100)), lab.table(DIMENSION, dimension(20)))
+
+    def kill() -> None:
+        assert wait_until(lambda: any(relay.lost for relay in lossy.relays.values()))
+        driver = service.engine.drivers["card"]
+        assert isinstance(driver, CardDriver)
+        os.kill(driver.child.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with pytest.raises(InstanceFailed, match="card 'card' ended while jobs used it"):
+            lab.run(flow)
+    finally:
+        killer.join()
+        lossy.close()
+    lossy.chaos = Chaos()
+    lab.check(flow)
+
+
+def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
+    """Four have a table each, the others wait for one."""
+    lab = Lab(carded, tmp_path)
+    flows = [JOINS["left"](lab.table(FACTS, facts(2000, 90 + i)), lab.table(DIMENSION, dimension(60))) for i in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lab.run, flows))
+    for answer, flow in zip(answers, flows, strict=True):
+        oracle.assert_same(answer, lab.truth(flow.root))

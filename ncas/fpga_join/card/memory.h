@@ -29,7 +29,7 @@ class Memory {
     on_read(address);
   }
   void write(uint32_t address, const Bucket& bucket) {
-    buckets_[address] = bucket;
+    if (keeps()) buckets_[address] = bucket;
     on_write(address);
   }
   const Bucket& answer() const { return answers_.front(); }
@@ -42,6 +42,7 @@ class Memory {
   const Bucket& at(uint32_t address) const { return buckets_[address]; }
 
  protected:
+  virtual bool keeps() { return true; }
   virtual void on_read(uint32_t address) = 0;
   virtual void on_write(uint32_t address) = 0;
   virtual void on_take() = 0;
@@ -52,22 +53,25 @@ class Memory {
   std::deque<Bucket> answers_;  // of reads that were accepted and not taken
 };
 
-// A read and a write a cycle, answers after a fixed time.
+// A read and a write a cycle, answers after a fixed time. A forgetful one loses every 50th write, to test benches.
 class IdealMemory : public Memory {
  public:
-  IdealMemory(int address_bits, int latency) : Memory(address_bits), latency_(latency) {}
+  IdealMemory(int address_bits, int latency, bool forgetful = false)
+      : Memory(address_bits), latency_(latency), forgetful_(forgetful) {}
   bool can_read() const override { return true; }
   bool can_write() const override { return true; }
   bool has_answer() const override { return !due_.empty() && due_.front() <= now_; }
   void tick() override { now_++; }
 
  private:
+  bool keeps() override { return !forgetful_ || ++writes_ % 50 != 0; }
   void on_read(uint32_t) override { due_.push_back(now_ + static_cast<uint64_t>(latency_)); }
   void on_write(uint32_t) override {}
   void on_take() override { due_.pop_front(); }
 
   const int latency_;
-  uint64_t now_ = 0;
+  const bool forgetful_;
+  uint64_t now_ = 0, writes_ = 0;
   std::deque<uint64_t> due_;
 };
 

@@ -1,0 +1,93 @@
+"""FPGA join units: the RTL's tuples a cycle and with DDR3 timing, the emulated card's table on a core, the size of the logic.
+
+Cycles are counted by Verilator's model (`ncas/fpga_join/rtl`), seconds follow from a clock of 200 MHz; the size is what yosys
+makes of the RTL (`synth_xilinx`), as shares of a Virtex-7 690T. No FPGA has run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import subprocess
+from typing import Any
+
+from bench._measure import Figure, remark, report
+from jumpgate.ncas.fpga_join.build import build
+
+TUPLES = 100_000
+#: of the core's table: 2^20 buckets of 64 bytes, three entries each, are twice as many as the tuples need
+CORE_TUPLES, CORE_BITS = 1_500_000, 20
+ROUNDS = 5
+KEYS = ("uniform", "sequential", "all_equal", "adversarial")
+
+
+@functools.cache
+def rates() -> dict[str, Any]:
+    done = subprocess.run([build("rtl_bench"), "rates", str(TUPLES)], check=True, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    remark(done.stdout.strip())
+    return found
+
+
+@functools.cache
+def core() -> dict[str, float]:
+    """Of the rounds the median of each."""
+    command = [build("table_bench"), str(CORE_TUPLES), str(CORE_BITS)]
+    rounds = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(ROUNDS)]
+    remark(f"emulated: {rounds}")
+    return {name: sorted(r[name] for r in rounds)[ROUNDS // 2] for name in rounds[0]}
+
+
+def build_tuples_per_cycle() -> Figure:
+    worst = min(rates()[keys]["build"] for keys in KEYS)
+    return Figure("build_tuples_per_cycle", worst, 1, "higher", "the worst of four kinds of keys, ideal memory")
+
+
+def probe_tuples_per_cycle() -> Figure:
+    worst = min(rates()[keys]["probe"] for keys in KEYS)
+    return Figure("probe_tuples_per_cycle", worst, 1, "higher", "the worst of four kinds of keys, ideal memory")
+
+
+def ddr3_build_per_s() -> Figure:
+    return Figure("ddr3_build_per_s", rates()["ddr3"]["build_per_s"], 56e6, "higher", "one controller, uniform keys")
+
+
+def ddr3_probe_per_s() -> Figure:
+    return Figure("ddr3_probe_per_s", rates()["ddr3"]["probe_per_s"], 98e6, "higher", "one controller, uniform keys")
+
+
+def ddr3_two_controllers() -> Figure:
+    """The less of both ratios; the table's clock ends at 200·10⁶ tuples a second."""
+    one, two = rates()["ddr3"], rates()["ddr3_two"]
+    ratio = min(two[name] / one[name] for name in ("build_per_s", "probe_per_s"))
+    return Figure("ddr3_two_controllers", ratio, 1.9, "higher", "two controllers beside one")
+
+
+def emulated_tuples_per_core_s() -> Figure:
+    worst = min(core()["build_per_s"], core()["probe_per_s"])
+    return Figure("emulated_tuples_per_core_s", worst, 20e6, "higher", "the slower of building and probing, in process")
+
+
+FIGURES = (
+    build_tuples_per_cycle,
+    probe_tuples_per_cycle,
+    ddr3_build_per_s,
+    ddr3_probe_per_s,
+    ddr3_two_controllers,
+    emulated_tuples_per_core_s,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--only", choices=[figure.__name__ for figure in FIGURES])
+    arguments = parser.parse_args()
+    for figure in FIGURES:
+        if arguments.only in (None, figure.__name__):
+            report(figure(), arguments.json)
+
+
+if __name__ == "__main__":
+    main()
