@@ -31,6 +31,7 @@ OF_ANYTHING = ("first_value({} ORDER BY id)", "last_value({} ORDER BY s DESC, id
 OF_TEXTS = ("string_agg(s, ',' ORDER BY id)", "string_agg(s, ', ' ORDER BY i DESC NULLS LAST, id)",
             "string_agg(DISTINCT s, '-' ORDER BY s DESC)", "string_agg(s, 'é' ORDER BY id) FILTER (WHERE id % 7 = 0)",
             "string_agg(s || 'x', '' ORDER BY id)", "string_agg(i, '|' ORDER BY id)", "any_value(g)")  # fmt: skip
+OF_INTEGERS = ("bit_and({})", "bit_or({})", "bit_xor({})", "bit_or({}) FILTER (WHERE id < 0)")
 #: → why it stays with DataFusion
 STAYS = {
     "string_agg(s, ',')": "string_agg without an order depends on how rows are read",
@@ -76,6 +77,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]
 def expressions() -> dict[str, list[str]]:
     found = {f"texts {i}": [call] for i, call in enumerate(OF_TEXTS)}  # DataFusion takes one order at a time
     found["pairs"] = [f"{function}({y}, {x})" for y, x in PAIRS for function in OF_PAIRS]
+    found["bits"] = [call.format(c) for c in ("i", "b") for call in OF_INTEGERS]
     found["numbers"] = [call.format(c) for c in NUMBERS for call in OF_NUMBERS]
     for c in ("i", "h", "w", "s", "day", "at"):
         found[c] = [call.format(c) for call in OF_ANYTHING]
