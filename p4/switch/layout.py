@@ -39,6 +39,7 @@ class RegisterInfo(c.Structure):
     _fields_ = (
         ("name", c.c_char_p), ("id", c.c_uint32), ("size", c.c_uint32), ("table", c.c_int32), ("fields", Field * 2),
         ("field_count", c.c_uint32), ("field_bytes", c.c_uint32), ("initial", c.c_uint64 * 2),
+        ("home", c.c_uint32), ("offset", c.c_uint32), ("stride", c.c_uint32),
     )  # fmt: skip
 
 

@@ -36,8 +36,8 @@ const TableInfo kTables[] = {
     {"Ingress.const_table", 0x02000005, kExact, 1, kActions, 2, 1, 0, nullptr, true, kConstRows, 1},
 };
 const RegisterInfo kRegisters[] = {
-    {"Ingress.sums", 0x16000001, 16, -1, {{"", 32}, {"", 0}}, 1, 4, {0, 0}},
-    {"Ingress.pairs", 0x16000002, 8, -1, {{"low", 16}, {"high", 16}}, 2, 2, {3, 4}},
+    {"Ingress.sums", 0x16000001, 16, -1, {{"", 32}, {"", 0}}, 1, 4, {0, 0}, 0, 0, 4},
+    {"Ingress.pairs", 0x16000002, 8, -1, {{"low", 16}, {"high", 16}}, 2, 2, {3, 4}, 1, 0, 4},
 };
 const CounterInfo kCounters[] = {
     {"Ingress.ports", 0x12000001, 512, -1, CounterKind::both},

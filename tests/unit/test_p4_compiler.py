@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from jumpgate.p4.compiler import P4Error, compile_source
+from jumpgate.p4.compiler import P4Error, compile_source, front_end
+from jumpgate.p4.compiler.output.registers import Place, places
+from jumpgate.p4.programs import render
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = sorted((ROOT / "tests" / "cases" / "p4").glob("*.p4"))
@@ -35,3 +38,17 @@ def test_programs_compile_to_the_same_text(program: Path) -> None:
     first = compile_source(program.read_text(), program.name, profile="none")
     assert first.cpp == compile_source(program.read_text(), program.name, profile="none").cpp
     assert {t.preamble.name for t in first.p4info.tables} == {t.name for t in first.program.tables}
+
+
+def test_registers_that_one_index_reaches_lie_together() -> None:
+    program = front_end(render.render(render.PROGRAMS["aggregate"]), "aggregate.p4")
+    found = dict(zip((r.name.rpartition(".")[2] for r in program.registers), places(program), strict=True))
+    of_slot = {name: at for name, at in found.items() if name.endswith("_2")}
+    assert len({at.home for at in of_slot.values()}) == 1 and {at.stride for at in of_slot.values()} == {64}
+    spans = sorted(
+        (found[name].offset, found[name].offset + len(r.fields) * r.fields[0][1].width // 8)
+        for r in program.registers
+        if (name := r.name.rpartition(".")[2]) in of_slot
+    )
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(spans)) and spans[-1][1] <= 64
+    assert found["window"] == Place(0, 0, 4) and len({at.home for at in found.values()}) == 5

@@ -10,7 +10,8 @@ import jinja2
 import jumpgate.templates
 from jumpgate import __version__
 from jumpgate.p4.compiler import ir
-from jumpgate.p4.compiler.output.cpp import Writer, cpp_type, field_bytes, literal, name
+from jumpgate.p4.compiler.output.cpp import Writer, cpp_type, literal, name
+from jumpgate.p4.compiler.output.registers import Place, field_bytes, places
 
 TM = "ingress_intrinsic_metadata_for_tm_t"
 #: field of the traffic manager's metadata → field of Packet and its C++ type
@@ -93,7 +94,7 @@ def _words(values: tuple[int, ...], widths: list[int]) -> str:
 def _data(program: ir.Program) -> list[str]:
     out: list[str] = []
     tables = [_table(t, i, out) for i, t in enumerate(program.tables)]
-    registers = [_register(r) for r in program.registers]
+    registers = [_register(r, at) for r, at in zip(program.registers, places(program), strict=True)]
     counters = [f'{{"{c.name}", {c.id}u, {c.size}u, {c.table}, jgsw::CounterKind::{c.kind}}}' for c in program.counters]
     digests = []
     for i, d in enumerate(program.digests):
@@ -144,8 +145,11 @@ def _table(t: ir.Table, at: int, out: list[str]) -> str:
     )
 
 
-def _register(r: ir.Register) -> str:
+def _register(r: ir.Register, at: Place) -> str:
     fields = ", ".join(f'{{"{n}", {t.width}u}}' for n, t in r.fields)
     initial = ", ".join(f"0x{v:x}u" for v in r.initial)
     sizes = f"{len(r.fields)}u, {field_bytes(r)}u"
-    return f'{{"{r.name}", {r.id}u, {r.size}u, {r.table}, {{{fields}}}, {sizes}, {{{initial}}}}}'
+    return (
+        f'{{"{r.name}", {r.id}u, {r.size}u, {r.table}, {{{fields}}}, {sizes}, {{{initial}}}, '
+        f"{at.home}u, {at.offset}u, {at.stride}u}}"
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jumpgate.p4.compiler import ir
+from jumpgate.p4.compiler.output.registers import field_bytes, places
 from jumpgate.p4.compiler.walk import leaves
 
 #: entries of a table that comparisons tell apart
@@ -167,6 +168,7 @@ class Writer:
 
     def __init__(self, program: ir.Program, gress: ir.Gress) -> None:
         self.program = program
+        self.places = places(program)
         self.gress = gress
         self.lines: list[str] = []
         self.depth = 1
@@ -307,10 +309,12 @@ class Writer:
 
     def _execute(self, s: ir.Execute) -> None:
         register = self.program.registers[s.register]
-        cell, count = f"uint{field_bytes(register) * 8}_t", len(register.fields)
+        cell = f"uint{field_bytes(register) * 8}_t"
         self.line(f"if (const u64 index = u64({expression(s.index)}); index < {register.size}u) {{  // {s.name}")
         self.depth += 1
-        self.line(f"{cell}* const cell = static_cast<{cell}*>(context.registers[{s.register}]) + index * {count};")
+        base = f"static_cast<uint8_t*>(context.registers[{s.register}])"
+        stride = self.places[s.register].stride
+        self.line(f"{cell}* const cell = reinterpret_cast<{cell}*>({base} + index * {stride}u);")
         for i, slot in enumerate(s.values):
             self.line(f"{name(slot)} = cell[{i}];")
         self.statements(s.body)
@@ -439,7 +443,3 @@ def target(number: int) -> str:
 
 def words_of(text: str, kind: ir.Bits) -> list[str]:
     return [f"u64({text})"] if kind.width <= 64 else [f"u64({text})", f"u64({text} >> 64)"]
-
-
-def field_bytes(register: ir.Register) -> int:
-    return max(1, register.fields[0][1].width // 8)

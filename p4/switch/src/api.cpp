@@ -150,14 +150,18 @@ bool jgsw_table_read(Switch* sw, uint32_t table, uint32_t slot, uint64_t* value,
 void jgsw_register_read(Switch* sw, uint32_t index, uint32_t first, uint32_t count, uint8_t* bytes) {
   const jgsw::RegisterInfo& info = sw->pipe.program().registers[index];
   const size_t element = size_t{info.field_count} * info.field_bytes;
-  sw->gate.between_batches(
-      [&] { std::memcpy(bytes, sw->pipe.register_bytes(index) + first * element, count * element); });
+  sw->gate.between_batches([&] {
+    const uint8_t* at = sw->pipe.register_bytes(index) + size_t{first} * info.stride;
+    for (uint32_t i = 0; i < count; ++i) std::memcpy(bytes + i * element, at + size_t{i} * info.stride, element);
+  });
 }
 void jgsw_register_write(Switch* sw, uint32_t index, uint32_t first, uint32_t count, const uint8_t* bytes) {
   const jgsw::RegisterInfo& info = sw->pipe.program().registers[index];
   const size_t element = size_t{info.field_count} * info.field_bytes;
-  sw->gate.between_batches(
-      [&] { std::memcpy(sw->pipe.register_bytes(index) + first * element, bytes, count * element); });
+  sw->gate.between_batches([&] {
+    uint8_t* at = sw->pipe.register_bytes(index) + size_t{first} * info.stride;
+    for (uint32_t i = 0; i < count; ++i) std::memcpy(at + size_t{i} * info.stride, bytes + i * element, element);
+  });
 }
 void jgsw_register_reset(Switch* sw, uint32_t index) {
   sw->gate.between_batches([&] {

@@ -11,8 +11,12 @@ Pipe::Pipe(const Program& program, uint16_t cpu_port, uint64_t seed) : program_(
   }
   for (uint32_t i = 0; i < program.register_count; ++i) {
     const RegisterInfo& info = program.registers[i];
-    registers_.emplace_back(new uint8_t[size_t{info.size} * info.field_count * info.field_bytes]);
-    register_views_.push_back(registers_.back().get());
+    if (info.home == i) {
+      registers_.emplace_back(new (std::align_val_t{LINE_BYTES}) uint8_t[size_t{info.size} * info.stride]());
+      register_views_.push_back(registers_.back().get());
+    } else {
+      register_views_.push_back(register_bytes(info.home) + info.offset);
+    }
     for (uint32_t element = 0; element < info.size; ++element) reset_register(i, element);
   }
   for (uint32_t i = 0; i < program.counter_count; ++i) {
@@ -30,7 +34,7 @@ Pipe::Pipe(const Program& program, uint16_t cpu_port, uint64_t seed) : program_(
 
 void Pipe::reset_register(uint32_t index, uint32_t element) {
   const RegisterInfo& info = program_.registers[index];
-  uint8_t* at = registers_[index].get() + size_t{element} * info.field_count * info.field_bytes;
+  uint8_t* at = register_bytes(index) + size_t{element} * info.stride;
   for (uint32_t f = 0; f < info.field_count; ++f)
     std::memcpy(at + f * info.field_bytes, &info.initial[f], info.field_bytes);
 }

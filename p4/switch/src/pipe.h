@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,11 @@
 #include "table_store.h"
 
 namespace jgsw {
+
+inline constexpr size_t LINE_BYTES = 64;
+struct AlignedDelete {
+  void operator()(uint8_t* bytes) const { ::operator delete[](bytes, std::align_val_t{LINE_BYTES}); }
+};
 
 inline constexpr uint32_t kBuffers = 2048;
 inline constexpr uint32_t kLoopedMax = 512;  // packets waiting at recirculation ports, or copies waiting for egress
@@ -59,7 +65,7 @@ class Pipe {
 
   const Program& program() const { return program_; }
   TableStore& table(uint32_t index) { return *tables_[index]; }
-  uint8_t* register_bytes(uint32_t index) { return registers_[index].get(); }
+  uint8_t* register_bytes(uint32_t index) { return static_cast<uint8_t*>(register_views_[index]); }
   CounterCell* counter(uint32_t index) { return counters_[index].get(); }
   void reset_register(uint32_t index, uint32_t element);
   // What belongs to the entry in that slot directly starts anew.
@@ -95,7 +101,7 @@ class Pipe {
   const Program& program_;
   const uint16_t cpu_port_;
   std::vector<std::unique_ptr<TableStore>> tables_;
-  std::vector<std::unique_ptr<uint8_t[]>> registers_;
+  std::vector<std::unique_ptr<uint8_t[], AlignedDelete>> registers_;  // those that are their own home
   std::vector<std::unique_ptr<CounterCell[]>> counters_;
   std::vector<const Table*> table_views_;
   std::vector<void*> register_views_;

@@ -18,7 +18,7 @@
 
 namespace jgsw {
 
-inline constexpr uint32_t kContract = 1;  // changes with every incompatible change of this file
+inline constexpr uint32_t kContract = 2;  // changes with every incompatible change of this file
 inline constexpr uint32_t kHeadroomBytes =
     1024;  // a pass must not emit more bytes of headers than it parsed plus these
 inline constexpr uint32_t kFrameBytesMax = 9216;  // longer frames are dropped and counted by the switch
@@ -73,8 +73,8 @@ struct TableInfo {
   uint32_t row_count;
 };
 
-// Elements lie one after the other; an element is `field_count` (1 or 2) unsigned integers of `field_bytes` (1, 2, 4,
-// 8).
+// An element is `field_count` (1 or 2) unsigned integers of `field_bytes` (1, 2, 4, 8). Registers that are reached with
+// one index may lie together: in the memory of register `home`, which is this one or comes before it.
 struct RegisterInfo {
   const char* name;
   uint32_t id;
@@ -84,6 +84,9 @@ struct RegisterInfo {
   uint32_t field_count;
   uint32_t field_bytes;
   uint64_t initial[2];
+  uint32_t home;    // index of that register
+  uint32_t offset;  // bytes into an element of that memory
+  uint32_t stride;  // bytes from an element to the next
 };
 
 enum class CounterKind : uint8_t { packets = 0, bytes = 1, both = 2 };
