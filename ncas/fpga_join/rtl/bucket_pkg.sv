@@ -6,14 +6,14 @@ package bucket_pkg;
   localparam int OVERFLOWN = 7;
 
   // Entries that fit behind the flags; the count has three bits.
-  function automatic int slots_of(int key_bits, int value_bits);
+  function automatic int slots_of(input int key_bits, input int value_bits);
     int slots;
     slots = (BUCKET_BITS - FLAG_BITS) / (key_bits + value_bits);
     return slots < 7 ? slots : 7;
   endfunction
 
   // CRC-32C: each of its bits is an exclusive or of some of the key's.
-  function automatic logic [31:0] hash_of(logic [63:0] key);
+  function automatic logic [31:0] hash_of(input logic [63:0] key);
     logic [31:0] crc;
     logic feedback;
     crc = 0;
