@@ -1,7 +1,7 @@
-"""FPGA join units: the RTL's tuples a cycle and with DDR3 timing, the emulated card's table on a core, the size of the logic.
+"""FPGA join units: the RTL's tuples a cycle, with DDR3 timing too, and the emulated card's table on a core.
 
-Cycles are counted by Verilator's model (`ncas/fpga_join/rtl`), seconds follow from a clock of 200 MHz; the size is what yosys
-makes of the RTL (`synth_xilinx`), as shares of a Virtex-7 690T. No FPGA has run it.
+Cycles are counted by the model that Verilator makes of ncas/fpga_join/rtl; seconds follow from a clock of 200 MHz.
+No FPGA has run it.
 """
 
 from __future__ import annotations

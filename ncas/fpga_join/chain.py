@@ -117,7 +117,7 @@ def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
         if any(origins[i][0] != PROBE for e in probing for i in e.columns()):
             return Unsupported("a key comes from another build side, which the card does not look into first", "key",
                                "Let a host join that one.")  # fmt: skip
-        traced = tuple(e.remap(lambda i: column(leaf.schema, origins[i][1])) for e in probing)
+        traced = tuple(_traced(e, leaf, origins) for e in probing)
         probe_key, build_key = key(traced), key(building)
         if probe_key is None or build_key is None:
             types = ", ".join(e.type.name for e in building)
@@ -134,6 +134,11 @@ def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
     probe = Side(order.index(id(leaf)), leaf, tuple(keys), tuple(key_columns))
     chain = Chain(operators, probe, tuple(builds), origins)
     return _too_wide(chain) or chain
+
+
+def _traced(key: Expression, leaf: Operator, origins: tuple[Origin, ...]) -> Expression:
+    """A key over the probing input, where all of its columns come from."""
+    return key.remap(lambda i: column(leaf.schema, origins[i][1]))
 
 
 def leaves(operators: tuple[Join, ...]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The kind of device that is an FPGA card in the network: what jumpgate.toml says of one, and what it offers to plans."""
+"""The kind of device that is an FPGA card in the network: its keys in jumpgate.toml, and what it offers to plans."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Task:
 
     def words(self, device: Device) -> list[object]:
         """The shapes of rows and tables, as the control channel has them (card/README.md)."""
-        found = [*_shape(self.probe.schema), len(self.joins)]
+        found: list[object] = [*_shape(self.probe.schema), len(self.joins)]
         for join, built in zip(self.joins, self.builds, strict=True):
             width = signature(value_bytes(built.schema))
             found += [str(join.type), *_shape(built.schema), width, bucket_bits(device)]

@@ -271,7 +271,9 @@ def test_a_card_that_dies_fails_its_jobs_and_the_next_one_runs(bad_network: BadN
 def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
     """Four have a table each, the others wait for one."""
     lab = Lab(carded, tmp_path)
-    flows = [JOINS["left"](lab.table(FACTS, facts(2000, 90 + i)), lab.table(DIMENSION, dimension(60))) for i in range(6)]
+    flows = [
+        JOINS["left"](lab.table(FACTS, facts(2000, 90 + i)), lab.table(DIMENSION, dimension(60))) for i in range(6)
+    ]
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lab.run, flows))
     for answer, flow in zip(answers, flows, strict=True):

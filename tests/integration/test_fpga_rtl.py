@@ -1,4 +1,4 @@
-"""The RTL of a card's table under Verilator: against a reference under random stimulus, at a tuple a cycle, and in place."""
+"""The RTL of a card's table under Verilator: beside a reference under random stimulus, at a tuple a cycle, in place."""
 
 from __future__ import annotations
 
@@ -66,13 +66,15 @@ def test_the_bench_notices_a_write_that_is_lost(bench: Path) -> None:
 
 
 def test_a_query_through_the_model(tmp_path: Path) -> None:
-    """The live card with the RTL behind it: equal to DuckDB's answer, with duplicates and NULLs, and it counted cycles."""
+    """The live card with the RTL behind it: DuckDB's answers, with duplicates and NULLs, and it counted cycles."""
     service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card", backend="verilated"),)))
     try:
         with Session(service.address, prefer=("fpga_join",)) as session:
             lab = Lab(session, tmp_path)
             facts = lab.table({"a": "int32", "n": "int64"}, [(None if i % 9 == 0 else i % 70, i) for i in range(1500)])
-            build_side = lab.table({"k": "int32", "x": "int64"}, [(None if i % 8 == 0 else i % 50, i) for i in range(300)])
+            build_side = lab.table(
+                {"k": "int32", "x": "int64"}, [(None if i % 8 == 0 else i % 50, i) for i in range(300)]
+            )
             for how in ("anti", "semi", "left", "inner"):
                 lab.check(facts.join(build_side, left_on=col("a"), right_on=col("k"), how=how))
             record = session.describe(session.jobs()[0].id).record

@@ -5,13 +5,13 @@
 namespace jg::card {
 namespace {
 
-using datagram::HEADER_BYTES;
 using datagram::Header;
+using datagram::HEADER_BYTES;
 using datagram::PACKET_BYTES_MAX;
 
-constexpr int QUEUED_WINDOWS = 4;       // packets that leave and are held, in windows
-constexpr size_t WAITING_MAX = 1024;    // packets of probing rows that wait for room among those that leave
-constexpr int RECEIVES_AT_ONCE = 8;     // calls, before what is due is sent
+constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
+constexpr size_t WAITING_MAX = 1024;  // packets of probing rows that wait for room among those that leave
+constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
 
 }  // namespace
 

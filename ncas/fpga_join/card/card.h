@@ -1,5 +1,5 @@
-// The card on the network: flows of rows arrive (p4/PROTOCOL.md), joins answer, each on a flow of its own. The card is an
-// end of every flow: it acknowledges what it takes, and repeats what it sends until that is acknowledged.
+// The card on the network: flows of rows arrive (p4/PROTOCOL.md), joins answer, each on a flow of its own. The card is
+// an end of every flow: it acknowledges what it takes, and repeats what it sends until that is acknowledged.
 #pragma once
 #include <deque>
 #include <map>

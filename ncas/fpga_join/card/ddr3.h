@@ -1,5 +1,5 @@
-// The timing of one DDR3-1600 controller with a module of 64 bits (JESD79-3F, speed bin 11-11-11, chips of 4 Gbit with pages
-// of 1 KB): a bucket is one burst of eight. The tables' clock is 200 MHz, the memory's command clock 800 MHz.
+// The timing of one DDR3-1600 controller with a module of 64 bits (JESD79-3F, speed bin 11-11-11, chips of 4 Gbit with
+// pages of 1 KB): a bucket is one burst of eight. The tables' clock is 200 MHz, the memory's command clock 800 MHz.
 #pragma once
 #include <algorithm>
 #include <array>

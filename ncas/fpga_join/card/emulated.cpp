@@ -66,8 +66,8 @@ const char* const ENGINE_NAME = "emulated";
 
 std::unique_ptr<Engine> make_engine(size_t value_bytes, int bucket_bits) {
   const size_t count = size_t{1} << bucket_bits;
-  void* memory = mmap(nullptr, count * BUCKET_BYTES, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, count * BUCKET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   madvise(memory, count * BUCKET_BYTES, MADV_HUGEPAGE);
   auto* buckets = static_cast<Bucket*>(memory);

@@ -1,5 +1,5 @@
-// The memory behind a table's port: what is accepted in a cycle, and when it answers. Reads are answered in their order, and
-// see all writes that were accepted before them.
+// The memory behind a table's port: what is accepted in a cycle, and when it answers. Reads are answered in their
+// order, and see all writes that were accepted before them.
 #pragma once
 #include <sys/mman.h>
 

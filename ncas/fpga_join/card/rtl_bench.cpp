@@ -1,5 +1,5 @@
-// The RTL's bench: constrained random stimulus against a reference (`check SEED EPISODES`), and rates (`rates TUPLES`), as
-// JSON. `check-forgetful`: the memory loses a write now and then, which the bench must notice.
+// The RTL's bench: constrained random stimulus against a reference (`check SEED EPISODES`), and rates (`rates TUPLES`),
+// as JSON. `check-forgetful`: the memory loses a write now and then, which the bench must notice.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -187,17 +187,18 @@ int check(uint64_t seed, int episodes, bool forgetful) {
     episode<Vtable_23, 23>(&random, ddr3, forgetful, &coverage);
   }
   const uint64_t least = *std::min_element(coverage.distances + 1, coverage.distances + WINDOW + 1);
-  std::printf("{\"built\": %llu, \"overflowed\": %llu, \"forwards\": %llu, \"probed\": %llu, \"matched\": %llu, "
-              "\"nulls\": %llu, \"least_covered_distance\": %llu}\n",
-              static_cast<unsigned long long>(coverage.built), static_cast<unsigned long long>(coverage.overflowed),
-              static_cast<unsigned long long>(coverage.forwards), static_cast<unsigned long long>(coverage.probed),
-              static_cast<unsigned long long>(coverage.matched), static_cast<unsigned long long>(coverage.nulls),
-              static_cast<unsigned long long>(least));
+  std::printf(
+      "{\"built\": %llu, \"overflowed\": %llu, \"forwards\": %llu, \"probed\": %llu, \"matched\": %llu, "
+      "\"nulls\": %llu, \"least_covered_distance\": %llu}\n",
+      static_cast<unsigned long long>(coverage.built), static_cast<unsigned long long>(coverage.overflowed),
+      static_cast<unsigned long long>(coverage.forwards), static_cast<unsigned long long>(coverage.probed),
+      static_cast<unsigned long long>(coverage.matched), static_cast<unsigned long long>(coverage.nulls),
+      static_cast<unsigned long long>(least));
   return 0;
 }
 
 struct Rate {
-  double build, probe;     // tuples a cycle, from the first that is taken to the last
+  double build, probe;  // tuples a cycle, from the first that is taken to the last
   int build_latency = 0, probe_latency = 0;
   bool stalled = false;
 };
@@ -250,9 +251,10 @@ int rates(size_t count) {
     Random random(1);
     const int bits = std::string(kind) == "adversarial" ? SMALL_BITS : DDR3_BITS;
     const Rate r = measure(std::make_unique<IdealMemory>(bits, LATENCY), bits, keys_of(kind, count, bits, &random));
-    std::printf("\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
-                "\"probe_latency\": %d}, ",
-                kind, r.build, r.probe, r.stalled ? "true" : "false", r.build_latency, r.probe_latency);
+    std::printf(
+        "\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
+        "\"probe_latency\": %d}, ",
+        kind, r.build, r.probe, r.stalled ? "true" : "false", r.build_latency, r.probe_latency);
   }
   const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
   const auto print = [&](const char* name, std::unique_ptr<Memory> memory, const char* behind) {

@@ -6,21 +6,22 @@ package bucket_pkg;
   localparam int OVERFLOWN = 7;
 
   // Entries that fit behind the flags; the count has three bits.
-  function automatic int slots_of(int key_bits, int value_bits);
-    int slots;
+  function automatic [31:0] slots_of(input [31:0] key_bits, input [31:0] value_bits);
+    logic [31:0] slots;
     slots = (BUCKET_BITS - FLAG_BITS) / (key_bits + value_bits);
-    return slots < 7 ? slots : 7;
+    slots_of = slots < 7 ? slots : 7;
   endfunction
 
   // CRC-32C: each of its bits is an exclusive or of some of the key's.
-  function automatic logic [31:0] hash_of(logic [63:0] key);
+  function automatic [31:0] hash_of(input [63:0] key);
     logic [31:0] crc;
     logic feedback;
+    integer i;
     crc = 0;
-    for (int i = 0; i < 64; i++) begin
+    for (i = 0; i < 64; i = i + 1) begin
       feedback = crc[0] ^ key[i];
       crc = {1'b0, crc[31:1]} ^ (feedback ? 32'h82F63B78 : 32'h0);
     end
-    return crc;
+    hash_of = crc;
   endfunction
 endpackage

@@ -5,13 +5,12 @@
 // take what that one makes, instead of what the memory answers, which is then out of date. What tuples make is kept in
 // a small memory of the window's size, which is read in the cycle after it was written, so that not even neighbours wait.
 module build_unit
-  import bucket_pkg::*;
 #(
     parameter int KEY_BITS = 64,
     parameter int VALUE_BITS = 64,
     parameter int ADDRESS_BITS = 26,
     parameter int WINDOW_BITS = 6,  // log2 of the tuples on their way: more than the memory's latency
-    localparam int SLOTS = slots_of(KEY_BITS, VALUE_BITS)
+    localparam int SLOTS = bucket_pkg::slots_of(KEY_BITS, VALUE_BITS)
 ) (
     input logic clk,
     input logic rst,
@@ -33,20 +32,19 @@ module build_unit
     output logic [ADDRESS_BITS-1:0] read_address,
     input  logic                    answer_valid,
     output logic                    answer_ready,
-    input  logic [ BUCKET_BITS-1:0] answer_data,
+    input  logic [ bucket_pkg::BUCKET_BITS-1:0] answer_data,
     output logic                    write_valid,
     input  logic                    write_ready,
     output logic [ADDRESS_BITS-1:0] write_address,
-    output logic [ BUCKET_BITS-1:0] write_data,
+    output logic [ bucket_pkg::BUCKET_BITS-1:0] write_data,
 
     output logic idle,
     output logic forwarded  // in this cycle a tuple takes what one before it made
 );
   localparam int WINDOW = 1 << WINDOW_BITS;
-  typedef logic [WINDOW_BITS-1:0] place_t;
 
   // The window: [written, entered), of which those below `changed` have their new bucket.
-  place_t entered, changed, written;
+  logic [WINDOW_BITS-1:0] entered, changed, written;
   logic [WINDOW_BITS:0] count;  // entered - written
 
   logic [ADDRESS_BITS-1:0] addresses[WINDOW];
@@ -54,14 +52,14 @@ module build_unit
   logic [KEY_BITS-1:0] keys[WINDOW];
   logic [VALUE_BITS-1:0] values[WINDOW];
   logic depends[WINDOW];
-  place_t sources[WINDOW];
-  logic [BUCKET_BITS-1:0] made[WINDOW];
+  logic [WINDOW_BITS-1:0] sources[WINDOW];
+  logic [bucket_pkg::BUCKET_BITS-1:0] made[WINDOW];
 
   // ---- entering: the read is asked for, and the newest tuple before with the same bucket found ----
 
   logic [ADDRESS_BITS-1:0] address;
   logic enters, depends_now;
-  place_t source_now;
+  logic [WINDOW_BITS-1:0] source_now;
 
   // one register before the window, so that hash and comparisons have a cycle each
   logic staged;
@@ -69,7 +67,7 @@ module build_unit
   logic [KEY_BITS-1:0] staged_key;
   logic [VALUE_BITS-1:0] staged_value;
 
-  assign address = ADDRESS_BITS'(hash_of(64'(in_key))) & mask;
+  assign address = ADDRESS_BITS'(bucket_pkg::hash_of(64'(in_key))) & mask;
   assign in_ready = !staged || enters;
   assign read_valid = staged && count != (WINDOW_BITS + 1)'(WINDOW);
   assign read_address = staged_address;
@@ -81,9 +79,9 @@ module build_unit
     source_now  = '0;
     for (int pass = 0; pass < 2; pass++) begin
       for (int at = 0; at < WINDOW; at++) begin
-        if (waiting[at] && addresses[at] == staged_address && (pass == 0 || place_t'(at) < entered)) begin
+        if (waiting[at] && addresses[at] == staged_address && (pass == 0 || WINDOW_BITS'(at) < entered)) begin
           depends_now = 1'b1;
-          source_now  = place_t'(at);
+          source_now  = WINDOW_BITS'(at);
         end
       end
     end
@@ -113,11 +111,11 @@ module build_unit
 
   // ---- changing: the memory's answer, or the bucket that the window has ----
 
-  logic [BUCKET_BITS-1:0] base, next;
+  logic [bucket_pkg::BUCKET_BITS-1:0] base, next;
   logic full, changes;
 
   logic written_valid;
-  place_t writing;
+  logic [WINDOW_BITS-1:0] writing;
 
   assign base = depends[changed] ? made[sources[changed]] : answer_data;
   assign full = base[2:0] == 3'(SLOTS);
@@ -125,10 +123,10 @@ module build_unit
     next = base;
     for (int slot = 0; slot < SLOTS; slot++) begin
       if (base[2:0] == 3'(slot)) begin
-        next[FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+:KEY_BITS+VALUE_BITS] = {values[changed], keys[changed]};
+        next[bucket_pkg::FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+:KEY_BITS+VALUE_BITS] = {values[changed], keys[changed]};
       end
     end
-    if (full) next[OVERFLOWN] = 1'b1;
+    if (full) next[bucket_pkg::OVERFLOWN] = 1'b1;
     else next[2:0] = base[2:0] + 1'b1;
   end
 

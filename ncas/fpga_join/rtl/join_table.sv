@@ -1,13 +1,12 @@
 // One table: its build unit, its probe unit, and the memory port that they share, since a table is complete before
 // anything looks into it.
 module join_table
-  import bucket_pkg::*;
 #(
     parameter int KEY_BITS = 64,
     parameter int VALUE_BITS = 64,
     parameter int ADDRESS_BITS = 26,
     parameter int WINDOW_BITS = 6,
-    localparam int SLOTS = slots_of(KEY_BITS, VALUE_BITS)
+    localparam int SLOTS = bucket_pkg::slots_of(KEY_BITS, VALUE_BITS)
 ) (
     input logic clk,
     input logic rst,
@@ -36,11 +35,11 @@ module join_table
     output logic [ADDRESS_BITS-1:0] read_address,
     input  logic                    answer_valid,
     output logic                    answer_ready,
-    input  logic [ BUCKET_BITS-1:0] answer_data,
+    input  logic [ bucket_pkg::BUCKET_BITS-1:0] answer_data,
     output logic                    write_valid,
     input  logic                    write_ready,
     output logic [ADDRESS_BITS-1:0] write_address,
-    output logic [ BUCKET_BITS-1:0] write_data,
+    output logic [ bucket_pkg::BUCKET_BITS-1:0] write_data,
 
     output logic        idle,
     output logic [63:0] built,

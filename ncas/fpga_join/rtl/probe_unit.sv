@@ -1,13 +1,12 @@
 // Looks keys up: one a cycle, answers in the order of the keys. A key that is not looked up (NULL) takes its turn without a
 // read.
 module probe_unit
-  import bucket_pkg::*;
 #(
     parameter int KEY_BITS = 64,
     parameter int VALUE_BITS = 64,
     parameter int ADDRESS_BITS = 26,
     parameter int WINDOW_BITS = 6,
-    localparam int SLOTS = slots_of(KEY_BITS, VALUE_BITS)
+    localparam int SLOTS = bucket_pkg::slots_of(KEY_BITS, VALUE_BITS)
 ) (
     input logic clk,
     input logic rst,
@@ -29,7 +28,7 @@ module probe_unit
     output logic [ADDRESS_BITS-1:0] read_address,
     input  logic                    answer_valid,
     output logic                    answer_ready,
-    input  logic [ BUCKET_BITS-1:0] answer_data,
+    input  logic [ bucket_pkg::BUCKET_BITS-1:0] answer_data,
 
     output logic idle
 );
@@ -67,7 +66,7 @@ module probe_unit
         staged         <= in_valid;
         staged_null    <= in_null;
         staged_key     <= in_key;
-        staged_address <= ADDRESS_BITS'(hash_of(64'(in_key))) & mask;
+        staged_address <= ADDRESS_BITS'(bucket_pkg::hash_of(64'(in_key))) & mask;
       end
       if (enters) begin
         keys[entered]  <= staged_key;
@@ -78,11 +77,11 @@ module probe_unit
         answered <= answered + 1'b1;
         for (int slot = 0; slot < SLOTS; slot++) begin
           out_matches[slot] <= !nulls[answered] && 3'(slot) < answer_data[2:0] &&
-              answer_data[FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+:KEY_BITS] == keys[answered];
+              answer_data[bucket_pkg::FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+:KEY_BITS] == keys[answered];
           out_values[slot*VALUE_BITS+:VALUE_BITS] <=
-              answer_data[FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+KEY_BITS+:VALUE_BITS];
+              answer_data[bucket_pkg::FLAG_BITS+slot*(KEY_BITS+VALUE_BITS)+KEY_BITS+:VALUE_BITS];
         end
-        out_overflown <= !nulls[answered] && answer_data[OVERFLOWN];
+        out_overflown <= !nulls[answered] && answer_data[bucket_pkg::OVERFLOWN];
       end
       if (leaves) out_valid <= 1'b1;
       else if (out_ready) out_valid <= 1'b0;
