@@ -16,6 +16,7 @@ import pytest
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
+from jumpgate.errors import MemoryLimit
 
 ROWS = 300_000
 
@@ -47,11 +48,14 @@ def facts() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def engines(
-    tmp_path_factory: pytest.TempPathFactory, one_host: str
-) -> Iterator[tuple[Connection, duckdb.DuckDBPyConnection]]:
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("large") / "facts.parquet"
     pq.write_table(facts(), file, row_group_size=20_000)
+    return file
+
+
+@pytest.fixture(scope="module")
+def engines(file: Path, one_host: str) -> Iterator[tuple[Connection, duckdb.DuckDBPyConnection]]:
     with jumpgate.connect(one_host, offload="always") as connection, duckdb.connect() as duck:
         connection.register("facts", file)
         duck.execute(f"CREATE VIEW facts AS FROM '{file}'")
@@ -116,6 +120,52 @@ def test_a_whole_sort_is_duckdb_s(engines: tuple[Connection, duckdb.DuckDBPyConn
     found = connection.sql(text).to_arrow().column(0)
     expected = duck.execute(text).to_arrow_table().column(0)
     assert found.combine_chunks().equals(expected.combine_chunks())
+
+
+#: of tables that hold several times the limit; neither joins, nor partitions of windows that are larger than it
+SPILLED = {
+    **{
+        name: QUERIES[name]
+        for name in (
+            "many groups", "groups by text", "groups by text and number", "ranks with ties", "rank by v DESC",
+            "rank by text DESC NULLS LAST, short", "sums over partitions",
+        )
+    },
+    "whole rows in order": "SELECT * FROM facts ORDER BY text DESC NULLS LAST, id",
+    "a part of an order": "SELECT id, text FROM facts ORDER BY text, id LIMIT 200000 OFFSET 50000",
+    "groups that hold texts": "SELECT many, min(text) AS t, max(short) AS m, avg(v) AS a, count(float) AS n FROM facts"
+    " GROUP BY many ORDER BY many NULLS FIRST",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("query", SPILLED)
+def test_tables_beyond_the_limit_go_on_on_disk(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str, query: str
+) -> None:
+    with jumpgate.connect(one_host, offload="always", memory_limit_bytes=6 << 20) as limited:
+        limited.register("facts", file)
+        with limited.sql(SPILLED[query]) as answer:
+            found = answer.to_arrow()
+            records = [limited.session.describe(job).record for job in answer.jobs]
+    assert sum(c["spilled_bytes"] for r in records if r for c in r["counters"].values()) > 1 << 20
+    expected = engines[1].execute(SPILLED[query]).fetchall()
+    assert repr([tuple(map(_plain, row.values())) for row in found.to_pylist()]) == repr(
+        [tuple(map(_plain, row)) for row in expected]
+    )
+
+
+def _plain(value: object) -> object:
+    """Sums are integers here and decimals there."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def test_a_partition_beyond_the_limit_is_an_error(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str
+) -> None:
+    with jumpgate.connect(one_host, offload="always", memory_limit_bytes=6 << 20) as limited:
+        limited.register("facts", file)
+        with pytest.raises(MemoryLimit, match="its limit is 6 MiB"):
+            limited.sql(QUERIES["one partition"]).to_arrow()
 
 
 def test_groups_beyond_the_cache(tmp_path: Path, one_host: str) -> None:

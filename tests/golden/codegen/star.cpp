@@ -14,6 +14,8 @@ struct T0 {
   uint8_t n0;
   uint8_t n1;
 };
+const uint32_t texts0[] = {
+    0};
 int compare0(const JgRow* x, const JgRow* y) {
   const T0*a = (const T0*)x, *b = (const T0*)y;
   int c;
@@ -32,8 +34,6 @@ int words0(const JgRow* x, uint64_t* out) {
   (void)a, (void)out;
   return 3;
 }
-const uint32_t texts0[] = {
-    0};
 
 // ---- table 1: groups ----
 struct T1 {
@@ -43,6 +43,8 @@ struct T1 {
   uint8_t f2;  // bool
   uint8_t n0;
 };
+const uint32_t texts1[] = {
+    0};
 int equal1(const JgRow* x, const JgRow* y) {
   const T1*a = (const T1*)x, *b = (const T1*)y;
   return a->n0 == b->n0 && (a->n0 || ((a->f0) == (b->f0)));
@@ -320,7 +322,7 @@ int pipeline3(JgTask* t, int n) {
 
 const JgTableInfo tables[] = {
     {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, texts0, 0, nullptr, nullptr, nullptr, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, texts1, 0, nullptr, nullptr, nullptr, nullptr},
     {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
     {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
 };

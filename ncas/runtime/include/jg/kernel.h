@@ -440,7 +440,7 @@ struct JgTableInfo {
   // has fewer than sort_words, rows whose numbers are equal may yet differ.
   int (*words)(const JgRow*, uint64_t*);
   int32_t sort_words;
-  const uint32_t* texts;  // sort buffers: offsets of the string fields
+  const uint32_t* texts;  // groups, sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
@@ -466,4 +466,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 8
+#define JG_ABI 9

@@ -26,12 +26,25 @@ class Budget {
   static constexpr int64_t kStep = 64ll << 20;      // between two looks at what the host has
 
   std::atomic<int64_t> held{0};
+  std::atomic<int64_t> movable{0};  // of that, what goes to disk when there is too much
+  std::atomic<int64_t> spilled{0};  // bytes that went there
   int64_t limit = 0;
+  int64_t spill_from = INT64_MAX, spill_least = 0;  // held together; held by the table of a thread that makes room
   int64_t (*available)() = available_memory;
 
+  // Before anything is held. Tables go to disk below the limit, so that there is room for what cannot, or where they
+  // hold most of what the host has.
+  void begin(int64_t limit_bytes, int threads) {
+    limit = limit_bytes;
+    spill_from = limit > 0 ? limit / 4 * 3 : available() / 5 * 3;
+    spill_least = spill_from / (4 * threads);
+  }
+  bool should_spill(int64_t own) const {
+    return held.load(std::memory_order_relaxed) > spill_from && own > spill_least;
+  }
   bool exceeded() {
     const int64_t now = held.load(std::memory_order_relaxed);
-    if (limit > 0 && now > limit) return true;
+    if (limit > 0 && now - movable.load(std::memory_order_relaxed) > limit) return true;
     if (now >= next_look_.load(std::memory_order_relaxed)) {
       next_look_ = now + kStep;
       if (available() < kReserve) scarce_ = true;
@@ -75,7 +88,7 @@ struct RandomAccess {
 // Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.
 class Arena {
  public:
-  explicit Arena(Budget* budget = nullptr) : budget_(budget) {}
+  explicit Arena(Budget* budget = nullptr, bool movable = false) : budget_(budget), movable_(movable) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   Arena(Arena&& other) noexcept { *this = std::move(other); }
@@ -85,11 +98,12 @@ class Arena {
     std::swap(at_, other.at_);
     std::swap(end_, other.end_);
     std::swap(held_, other.held_);
+    std::swap(movable_, other.movable_);
     return *this;
   }
   ~Arena() {
     for (char* c : chunks_) std::free(c);
-    if (budget_) budget_->held -= held_;
+    count(-held_);
   }
 
   // n zeroed bytes, aligned to 16. Throws std::bad_alloc like operator new.
@@ -111,6 +125,12 @@ class Arena {
     std::memcpy(p, s.data, s.size);
     return {p, s.size};
   }
+  int64_t held() const { return held_; }
+  // From now on nobody moves it to disk.
+  void settle() {
+    if (movable_) budget_->movable -= held_;
+    movable_ = false;
+  }
   // Forgets all but the first chunk's memory.
   void reset() {
     while (chunks_.size() > 1) {
@@ -120,8 +140,7 @@ class Arena {
     if (!chunks_.empty()) {
       at_ = chunks_[0];
       end_ = at_ + kFirst;
-      if (budget_) budget_->held -= held_ - kFirst;
-      held_ = kFirst;
+      count(kFirst - held_);
     }
   }
 
@@ -141,14 +160,20 @@ class Arena {
     chunks_.push_back(p);
     at_ = p;
     end_ = p + size;
-    held_ += size;
-    if (budget_) budget_->held += size;
+    count(size);
+  }
+  void count(int64_t bytes) {
+    held_ += bytes;
+    if (!budget_) return;
+    budget_->held += bytes;
+    if (movable_) budget_->movable += bytes;
   }
 
   Budget* budget_ = nullptr;
   std::vector<char*> chunks_;
   char *at_ = nullptr, *end_ = nullptr;
   int64_t held_ = 0;
+  bool movable_ = false;
 };
 
 }  // namespace jg

@@ -20,7 +20,7 @@
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
-#include "tables/tables.h"
+#include "tables/reader.h"
 
 namespace jg {
 namespace {
@@ -62,8 +62,8 @@ struct PipelineWork : Work {
 
   Executor* executor;
   const int id;
-  FileStates files;  // of its source, if that is files
-  std::atomic<size_t> drained{0};
+  FileStates files;                 // of its source, if that is files
+  std::atomic<size_t> drained{0};   // what readers of a table have taken
   std::atomic<bool> enough{false};  // a limit is full
   std::atomic<bool> opened{false};
   PipelineCounters counters;
@@ -147,9 +147,22 @@ struct Worker {
   std::vector<std::unique_ptr<EmitterWorker>> emitters;
   Arena temp;
   Status status;
+
+  // Whether the tables that the thread fills have room for more, once what can has gone to disk.
+  bool has_room(JgTask* task);
 };
 
 Worker* worker_of(JgTask* task) { return static_cast<Worker*>(task->impl); }
+
+bool Worker::has_room(JgTask* task) {
+  for (size_t t = 0; t < parts.size() && task->failure == JG_OK; t++) {
+    if (!parts[t]) continue;
+    status = executor->tables[t]->relieve(parts[t]);
+    if (!status.ok()) jg_fail(task, JG_STATUS, -1);
+  }
+  if (executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
+  return task->failure == JG_OK;
+}
 
 const int32_t* identity() {
   static const auto* rows = [] {
@@ -167,9 +180,7 @@ int64_t PipelineWork::more() {
   if (enough) return 0;
   if (c.source_kind == "files" || c.source_kind == "edge")
     return opened ? executor->sources[c.source]->morsels_left() : 0;
-  const size_t rows = executor->tables[c.source]->rows().size();
-  const size_t at = drained;
-  return at < rows ? static_cast<int64_t>((rows - at + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS) : 0;
+  return unclaimed(*executor->tables[c.source], drained);
 }
 
 Status PipelineWork::run(int thread) {
@@ -210,15 +221,17 @@ Status PipelineWork::process(int thread) {
   for (int s : c.sinks) w.emitters[s] = executor->emitters[s]->worker();
 
   const bool columnar = c.source_kind == "files" || c.source_kind == "edge";
-  std::unique_ptr<SourceWorker> reader;
+  std::unique_ptr<SourceWorker> source;
+  std::unique_ptr<TableReader> reader;
   if (columnar) {
-    Source* source = executor->sources[c.source].get();
-    reader = source->worker();
-    w.source = reader.get();
+    source = executor->sources[c.source]->worker();
+    w.source = source.get();
+  } else {
+    const Which which = c.source_kind == "matched"     ? Which::kMatched
+                        : c.source_kind == "unmatched" ? Which::kUnmatched
+                                                       : Which::kAll;
+    reader = make_reader(*executor->tables[c.source], which, &executor->budget, &drained);
   }
-  const Table* table = columnar ? nullptr : executor->tables[c.source].get();
-  const bool matched = c.source_kind == "matched", chooses = matched || c.source_kind == "unmatched";
-  JgRow* chosen[JG_BATCH_ROWS];
   int64_t rows = 0;
   while (!executor->cancelled.load(std::memory_order_relaxed)) {
     int n = 0;
@@ -232,27 +245,13 @@ Status PipelineWork::process(int thread) {
       if (enough) continue;  // a producer is not cut off; its rows are dropped
       task.cols = w.batch.cols;
     } else {
-      const auto& all = table->rows();
-      const size_t at = drained.fetch_add(JG_BATCH_ROWS);
-      if (at >= all.size()) break;
-      n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
-      task.rows = const_cast<JgRow**>(all.data()) + at;
-      table->prefetch(task.rows, n);
-      if (chooses) {
-        int kept = 0;
-        for (int i = 0; i < n; i++) {
-          if (table->matched(task.rows[i]) == matched) chosen[kept++] = task.rows[i];
-        }
-        n = kept;
-        task.rows = chosen;
-        if (n == 0) continue;
-      }
+      JG_RETURN_IF_ERROR(reader->next(&task, &n));
+      if (n == 0 || task.failure != JG_OK) break;
     }
     rows += n;
     w.temp.reset();
     info.process(&task, n);
-    if (executor->budget.exceeded()) jg_fail(&task, JG_MEMORY, -1);
-    if (task.failure != JG_OK) break;
+    if (!w.has_room(&task)) break;
   }
   counters.rows_in += rows;
   for (size_t i = 0; i < entered.size(); i++) counters.entered[i] += entered[i];
@@ -285,7 +284,8 @@ Status TableWork::run(int) {
   }
   JgTask task{};
   task.params = executor->config.params.data();
-  for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;) table->task(i, &task);
+  for (int i; task.failure == JG_OK && (i = claimed.fetch_add(1)) < table_tasks;)
+    JG_RETURN_IF_ERROR(table->task(i, &task));
   return task.failure == JG_OK ? Status() : failure_status(task, &executor->budget, {});
 }
 
@@ -310,7 +310,7 @@ Status Executor::configure(const std::string& json) {
   if (configuring_) return {"internal", "configure was called twice"};
   configuring_ = true;  // also if it fails: half a configuration is not completed by another one
   JG_RETURN_IF_ERROR(parse_config(json, &config));
-  budget.limit = config.memory_limit_bytes;
+  budget.begin(config.memory_limit_bytes, config.threads);
   JG_RETURN_IF_ERROR(load_artifact());
   JG_RETURN_IF_ERROR(build());
   connect_works();
@@ -525,6 +525,7 @@ std::string Executor::stats() {
   json.member("pid", static_cast<int64_t>(getpid()));
   json.member("rss_peak_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
   json.member("held_bytes", budget.held.load());
+  json.member("spilled_bytes", budget.spilled.load());
   json.member("cpu_ns", work_cpu_ns());
   json.begin_array("stages");
   {
@@ -619,8 +620,7 @@ int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes) 
 
 int jg_stop(JgTask* task) {
   auto* w = worker_of(task);
-  if (w->executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
-  return task->failure != JG_OK || w->work->enough || w->executor->cancelled.load(std::memory_order_relaxed);
+  return !w->has_room(task) || w->work->enough || w->executor->cancelled.load(std::memory_order_relaxed);
 }
 
 int jg_limit(JgTask* task, int limit, int n, int* skip) {

@@ -2,25 +2,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace jg {
 namespace {
 
-constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 constexpr int64_t kUnlimited = INT64_MAX / 8;  // more rows than any memory holds
 constexpr int64_t kLongChain = 32;             // rows of a join's bucket, on average, that are worth to be gathered
 constexpr int64_t kSmallMerge = 4096;          // groups below which one thread merges faster than several
 constexpr int kSortRanges = 512;               // tasks of a sort at most: what one sorts stays in the cache
+constexpr size_t kSortedBytes = 32;            // that a sorter holds of a row
 constexpr int kWindowRanges = 64;              // of window functions, so that threads end together
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
-
-uint32_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
-
-void link(uint64_t* slot, JgRow* row) {
-  row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
-  *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
-}
 
 void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, uint32_t shift) {
   for (size_t i = 0; i < rows.size(); i++) {
@@ -36,6 +30,7 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       info_(info),
       has_keys_(config.has_keys),
       is_expanded_(config.is_expanded),
+      can_spill_(kind == Kind::kGroups ? config.has_keys && !info.complete : kind == Kind::kSort && !info.skyline),
       limit_(config.limit),
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
@@ -47,14 +42,18 @@ Part* Table::part(int thread) {
   if (parts_.size() <= static_cast<size_t>(thread)) parts_.resize(thread + 1);
   auto& part = parts_[thread];
   if (!part) {
-    part = std::make_unique<Part>(budget_);
+    part = std::make_unique<Part>(budget_, can_spill_);
     if (kind_ == Kind::kGroups) {
-      part->slots.assign(64, 0);
-      part->groups = {{part->slots.data(), 58}, 0, 64, nullptr};
+      begin_groups(part.get());
       if (!has_keys_) part->groups.single = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
     }
   }
   return part.get();
+}
+
+void Table::begin_groups(Part* part) {
+  part->slots = Slots(64, 0);
+  part->groups = {directory_of(&part->slots), 0, 64, nullptr};
 }
 
 JgRow* Table::append(Part* part, uint64_t hash, bool null_key) {
@@ -80,11 +79,11 @@ void Table::grow(Part* part) {
   budget_->held += static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t));
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
-  g.directory = {part->slots.data(), static_cast<uint32_t>(64 - std::countr_zero(part->slots.size()))};
+  g.directory = directory_of(&part->slots);
   link_all(part->rows, part->slots.data(), g.directory.shift);
 }
 
-JgRow* Table::copy_row(Arena* arena, const JgRow* row) {
+JgRow* Table::copy_row(Arena* arena, const JgRow* row) const {
   auto* copy = reinterpret_cast<JgRow*>(arena->bytes(info_.row_size));
   std::memcpy(copy, row, info_.row_size);
   for (int i = 0; i < info_.text_count; i++) {
@@ -119,16 +118,72 @@ void Table::shrink_to_limit(Part* part) {
   part->threshold = rows[n - 1];
 }
 
+Status Table::relieve(Part* part) { return can_spill_ && budget_->should_spill(part->held()) ? spill(part) : Status(); }
+
+Status Table::spill(Part* part) {
+  if (part->rows.empty()) return {};
+  if (!part->file) {
+    part->file = std::make_unique<SpillFile>(info_, budget_);
+    part->runs.resize(kind_ == Kind::kGroups ? kSpillPartitions : 1);
+  }
+  JG_RETURN_IF_ERROR(kind_ == Kind::kGroups ? spill_groups(part) : spill_sorted(part));
+  part->rows.clear();
+  part->arena.reset();
+  return {};
+}
+
+Status Table::spill_groups(Part* part) {
+  const auto partition = [](const JgRow* row) { return row->hash >> (64 - kSpillBits); };
+  std::vector<size_t> end(kSpillPartitions);
+  for (const JgRow* row : part->rows) end[partition(row)]++;
+  for (size_t p = 1; p < kSpillPartitions; p++) end[p] += end[p - 1];
+  std::vector<JgRow*> dealt(part->rows.size());
+  std::vector<size_t> at = end;
+  for (JgRow* row : part->rows) dealt[--at[partition(row)]] = row;
+  for (size_t p = 0; p < kSpillPartitions; p++) {
+    if (at[p] == end[p]) continue;
+    part->runs[p].emplace_back();
+    JG_RETURN_IF_ERROR(part->file->write(dealt.data() + at[p], end[p] - at[p], &part->runs[p].back()));
+  }
+  const size_t slots = part->slots.size();
+  begin_groups(part);
+  budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
+  return {};
+}
+
+Status Table::spill_sorted(Part* part) {
+  std::vector<JgRow*> sorted(part->rows.size());
+  const auto sorting = static_cast<int64_t>(sorted.size() * kSortedBytes);
+  budget_->movable += sorting;  // the others need not end for it
+  auto sorter = make_sorter(info_, budget_, {{&part->rows, part->bounds}}, kSortRanges);
+  sorter->deal(0);
+  for (int r = 0; r < sorter->ranges(); r++) sorter->sort(static_cast<size_t>(r), sorted.data());
+  sorter.reset();
+  budget_->movable -= sorting;
+  part->runs[0].emplace_back();
+  JG_RETURN_IF_ERROR(part->file->write(sorted.data(), sorted.size(), &part->runs[0].back()));
+  part->threshold = nullptr;
+  part->sort_memory_rows = 0;
+  part->bounds = {};
+  return {};
+}
+
 void Table::prepare() {
   if (kind_ == Kind::kGroups && !has_keys_) part(0);  // a global aggregate has a row for no input, too
   std::erase_if(parts_, [](const auto& p) { return !p; });
+  for (auto& p : parts_) p->arena.settle();
+  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->file != nullptr; })) {
+    is_spilled_ = true;
+    tasks_ = static_cast<int>(parts_.size());
+    return;
+  }
   switch (kind_) {
     case Kind::kJoin: {
       int64_t count = 0, nulls = 0;
       for (auto& p : parts_) count += p->rows.size(), nulls += p->null_rows.size();
       slots_.assign(slots_for(count * 2), 0);
       budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
-      join_.directory = {slots_.data(), static_cast<uint32_t>(64 - std::countr_zero(slots_.size()))};
+      join_.directory = directory_of(&slots_);
       rows_.reserve(count + nulls);
       for (auto& p : parts_) rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
       for (auto& p : parts_) null_rows_.insert(null_rows_.end(), p->null_rows.begin(), p->null_rows.end());
@@ -160,7 +215,13 @@ void Table::prepare() {
   }
 }
 
-void Table::task(int i, JgTask* task) {
+Status Table::task(int i, JgTask* task) {
+  if (is_spilled_) {
+    Part* part = parts_[i].get();
+    JG_RETURN_IF_ERROR(spill(part));  // what came last
+    part->runs.resize(kind_ == Kind::kGroups ? kSpillPartitions : 1);
+    return {};
+  }
   switch (kind_) {
     case Kind::kJoin: {
       const auto& rows = parts_[i]->rows;
@@ -188,13 +249,17 @@ void Table::task(int i, JgTask* task) {
     case Kind::kSort:
       switch (round_) {
         case Round::kDeal:
-          return sorter_->deal(i);
+          sorter_->deal(i);
+          break;
         case Round::kSort:
-          return sorter_->sort(i, rows_.data());
+          sorter_->sort(i, rows_.data());
+          break;
         case Round::kWindows:
-          return info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
+          info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
+          break;
       }
   }
+  return {};
 }
 
 // After each round: what is small is done here, by one thread.
@@ -265,7 +330,7 @@ void Table::merge_partition(int p, JgTask* task) {
   JgDirectory directory{};
   if (parts_.size() > 1) {
     slots.assign(slots_for(rows / parts + 1), 0);
-    directory = {slots.data(), static_cast<uint32_t>(64 - std::countr_zero(slots.size()))};
+    directory = directory_of(&slots);
   }
   result.reserve(rows / parts + 1);
   for (auto& part : parts_) {
@@ -315,6 +380,10 @@ void Table::gather_chains() {
 }
 
 void Table::finish(JgTask* task) {
+  if (is_spilled_) {
+    tasks_ = 0;
+    return;
+  }
   switch (kind_) {
     case Kind::kJoin:
       if (is_expanded_) gather_chains();

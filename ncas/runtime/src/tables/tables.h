@@ -7,7 +7,10 @@
 
 #include "base/memory.h"
 #include "jg/kernel.h"
+#include "jg/status.h"
+#include "tables/directory.h"
 #include "tables/sorter.h"
+#include "tables/spill.h"
 #include "tables/values.h"
 
 namespace jg {
@@ -22,11 +25,12 @@ struct TableConfig {
 // A longer chunk at the end of the list.
 JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
-using Slots = std::vector<uint64_t, RandomAccess<uint64_t>>;
+inline constexpr int kSpillBits = 8;  // of a hash, which say where groups go
+inline constexpr size_t kSpillPartitions = 1 << kSpillBits;
 
 // One thread's part of a table.
 struct Part {
-  explicit Part(Budget* budget) : arena(budget) {}
+  Part(Budget* budget, bool movable) : arena(budget, movable) {}
   Arena arena;
   JgGroups groups{};
   Slots slots;                          // of the groups' directory
@@ -34,6 +38,10 @@ struct Part {
   const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
   WordBounds bounds;                    // of sort buffers: of all rows that were kept at some time
+  std::unique_ptr<SpillFile> file;      // rows that went to disk
+  std::vector<std::vector<Run>> runs;   // groups: by partition; sort buffers: one list, of sorted ones
+
+  int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
 
 class Table {
@@ -45,12 +53,14 @@ class Table {
   JgRow* append(Part* part, uint64_t hash, bool null_key);
   JgRow* new_group(Part* part, uint64_t hash);
   void offer(Part* part, const JgRow* row);
+  // Between two chunks of rows: the part goes to disk if it should, and if it can.
+  Status relieve(Part* part);
 
   // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
   // As long as that leaves tasks(), another round of them follows.
   void prepare();
   int tasks() const { return tasks_; }
-  void task(int i, JgTask* task);
+  Status task(int i, JgTask* task);
   void finish(JgTask* task);
 
   Kind kind() const { return kind_; }
@@ -63,12 +73,22 @@ class Table {
       __builtin_prefetch(reinterpret_cast<const char*>(rows[i]) + info_.row_size - 1);
     }
   }
+  // A complete table is either all on disk or not at all; reader.h reads both.
+  bool is_spilled() const { return is_spilled_; }
+  const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
+  const JgTableInfo& info() const { return info_; }
+  int64_t limit() const { return limit_; }
+  int64_t offset() const { return offset_; }
+  JgRow* copy_row(Arena* arena, const JgRow* row) const;
   bool matched(const JgRow* row) const { return reinterpret_cast<const uint8_t*>(row)[info_.matched_offset] != 0; }
 
  private:
+  void begin_groups(Part* part);
+  Status spill(Part* part);
+  Status spill_groups(Part* part);
+  Status spill_sorted(Part* part);
   void grow(Part* part);
   void shrink_to_limit(Part* part);
-  JgRow* copy_row(Arena* arena, const JgRow* row);
   void merge_partition(int p, JgTask* task);
   void finish_sort(JgTask* task);
   int split_windows();
@@ -78,6 +98,8 @@ class Table {
   const Kind kind_;
   const JgTableInfo info_;
   const bool has_keys_, is_expanded_;
+  const bool can_spill_;
+  bool is_spilled_ = false;
   const int64_t limit_, offset_;  // sort; limit_ < 0: none
   const int64_t kept_;            // rows of a top-n that may still matter
   Budget* budget_;

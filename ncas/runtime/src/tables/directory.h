@@ -1,0 +1,27 @@
+// Making directories of rows; jg/kernel.h has what a slot holds, and looks up.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "base/memory.h"
+#include "jg/kernel.h"
+
+namespace jg {
+
+using Slots = std::vector<uint64_t, RandomAccess<uint64_t>>;
+
+inline constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
+
+inline uint64_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
+
+inline JgDirectory directory_of(Slots* slots) {
+  return {slots->data(), static_cast<uint32_t>(64 - std::countr_zero(slots->size()))};
+}
+
+inline void link(uint64_t* slot, JgRow* row) {
+  row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
+  *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+}
+
+}  // namespace jg

@@ -1,0 +1,254 @@
+#include "tables/reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tables/directory.h"
+
+namespace jg {
+namespace {
+
+constexpr size_t kWindowsAtOnce = 16384;  // of window functions, at least, at a time
+constexpr int64_t kRunBuffer = 1 << 20, kRunBufferLeast = 16 << 10;
+
+class MemoryReader : public TableReader {
+ public:
+  MemoryReader(const Table& table, Which which, std::atomic<size_t>* claimed)
+      : table_(table), which_(which), claimed_(claimed) {}
+
+  Status next(JgTask* task, int* n) override {
+    const auto& all = table_.rows();
+    for (*n = 0; *n == 0;) {
+      const size_t at = claimed_->fetch_add(JG_BATCH_ROWS);
+      if (at >= all.size()) break;
+      *n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, all.size() - at));
+      task->rows = const_cast<JgRow**>(all.data()) + at;
+      table_.prefetch(task->rows, *n);
+      if (which_ != Which::kAll) choose(task, n);
+    }
+    return {};
+  }
+
+ private:
+  void choose(JgTask* task, int* n) {
+    int kept = 0;
+    for (int i = 0; i < *n; i++) {
+      if (table_.matched(task->rows[i]) == (which_ == Which::kMatched)) chosen_[kept++] = task->rows[i];
+    }
+    *n = kept;
+    task->rows = chosen_;
+  }
+
+  const Table& table_;
+  const Which which_;
+  std::atomic<size_t>* claimed_;
+  JgRow* chosen_[JG_BATCH_ROWS];
+};
+
+// What a reader has read ahead of the batches that it hands out.
+class SpilledReader : public TableReader {
+ public:
+  SpilledReader(const Table& table, Budget* budget) : table_(table), arena_(budget), budget_(budget) {}
+
+  Status next(JgTask* task, int* n) override {
+    *n = 0;
+    if (at_ == rows_.size()) {
+      at_ = 0;
+      rows_.clear();
+      arena_.reset();
+      JG_RETURN_IF_ERROR(fill(task));
+      if (task->failure != JG_OK) return {};
+    }
+    *n = static_cast<int>(std::min<size_t>(JG_BATCH_ROWS, rows_.size() - at_));
+    task->rows = rows_.data() + at_;
+    at_ += static_cast<size_t>(*n);
+    return {};
+  }
+
+ protected:
+  virtual Status fill(JgTask* task) = 0;
+  Status in_bounds() { return budget_->exceeded() ? Status("memory", budget_->explain()) : Status(); }
+
+  const Table& table_;
+  Arena arena_;
+  Budget* budget_;
+  std::vector<JgRow*> rows_;
+
+ private:
+  size_t at_ = 0;
+};
+
+// Groups: a partition at a time, its runs merged.
+class PartitionReader : public SpilledReader {
+ public:
+  PartitionReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
+      : SpilledReader(table, budget), claimed_(claimed) {}
+
+ private:
+  Status fill(JgTask* task) override {
+    for (size_t p; rows_.empty() && (p = claimed_->fetch_add(1)) < kSpillPartitions;) JG_RETURN_IF_ERROR(load(p, task));
+    return {};
+  }
+
+  Status load(size_t partition, JgTask* task) {
+    const JgTableInfo& info = table_.info();
+    int64_t count = 0;
+    for (const auto& part : table_.parts())
+      for (const Run& run : part->runs[partition]) count += run.rows;
+    slots_.assign(slots_for(count), 0);
+    const JgDirectory directory = directory_of(&slots_);
+    for (const auto& part : table_.parts()) {
+      for (const Run& run : part->runs[partition]) {
+        char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
+        JG_RETURN_IF_ERROR(part->file->read(run.at, run.bytes, at));
+        for (int64_t r = 0; r < run.rows; r++) {
+          JgRow* row = revived(info, at);
+          at += record_size(info, row);
+          uint64_t* slot = &slots_[(row->hash << kSpillBits) >> directory.shift];
+          auto* same = reinterpret_cast<JgRow*>(*slot & kPointer);
+          while (same && !(same->hash == row->hash && info.equal(same, row))) same = same->next;
+          if (same) {
+            info.merge(task, 0, same, row);
+          } else {
+            link(slot, row);
+            rows_.push_back(row);
+          }
+        }
+        JG_RETURN_IF_ERROR(in_bounds());
+      }
+    }
+    return {};
+  }
+
+  std::atomic<size_t>* claimed_;
+  Slots slots_;
+};
+
+// The rows of a sorted run, one after the other.
+class RunReader {
+ public:
+  RunReader(const JgTableInfo& info, const SpillFile* file, const Run& run, int64_t buffer, Arena* arena)
+      : info_(info), file_(file), at_(run.at), end_(run.at + run.bytes), size_(buffer), arena_(arena) {
+    buffer_ = arena_->bytes(static_cast<uint64_t>(size_));
+  }
+
+  JgRow* row() const { return row_; }  // null: at the end
+
+  Status advance() {
+    if (row_) used_ += record_size(info_, row_);
+    row_ = nullptr;
+    if (used_ == filled_ && at_ == end_) return {};
+    JG_RETURN_IF_ERROR(want(info_.row_size));
+    JG_RETURN_IF_ERROR(want(record_size(info_, reinterpret_cast<JgRow*>(buffer_ + used_))));
+    row_ = revived(info_, buffer_ + used_);
+    return {};
+  }
+
+ private:
+  // Has the next `bytes` in the buffer. Records are multiples of 16 bytes, so that what is moved stays aligned.
+  Status want(int64_t bytes) {
+    if (filled_ - used_ >= bytes) return {};
+    char* from = buffer_ + used_;
+    if (bytes > size_) {
+      size_ = std::max(bytes, 2 * size_);  // the smaller one is not used again
+      buffer_ = arena_->bytes(static_cast<uint64_t>(size_));
+    }
+    filled_ -= used_;
+    std::memmove(buffer_, from, static_cast<size_t>(filled_));
+    used_ = 0;
+    const int64_t more = std::min(size_ - filled_, end_ - at_);
+    JG_RETURN_IF_ERROR(file_->read(at_, more, buffer_ + filled_));
+    filled_ += more;
+    at_ += more;
+    return {};
+  }
+
+  const JgTableInfo& info_;
+  const SpillFile* file_;
+  int64_t at_, end_;  // of what is still to be read
+  int64_t size_, used_ = 0, filled_ = 0;
+  Arena* arena_;
+  char* buffer_;
+  JgRow* row_ = nullptr;
+};
+
+// Sort buffers: all runs merged; by one thread.
+class MergeReader : public SpilledReader {
+ public:
+  MergeReader(const Table& table, Budget* budget)
+      : SpilledReader(table, budget), info_(table.info()), buffers_(budget) {
+    skip_ = table.offset();
+    left_ = table.limit() < 0 ? INT64_MAX : table.limit();
+  }
+
+ private:
+  using Reader = std::unique_ptr<RunReader>;
+  auto later() const {
+    return [this](const Reader& a, const Reader& b) { return info_.compare(a->row(), b->row()) > 0; };
+  }
+
+  Status open() {
+    is_open_ = true;
+    int64_t count = 0;
+    for (const auto& part : table_.parts()) count += static_cast<int64_t>(part->runs[0].size());
+    const int64_t buffer =
+        std::clamp(budget_->spill_from / (4 * std::max<int64_t>(count, 1)) & ~int64_t{15}, kRunBufferLeast, kRunBuffer);
+    for (const auto& part : table_.parts()) {
+      for (const Run& run : part->runs[0]) {
+        auto reader = std::make_unique<RunReader>(info_, part->file.get(), run, buffer, &buffers_);
+        JG_RETURN_IF_ERROR(reader->advance());
+        if (reader->row()) heap_.push_back(std::move(reader));
+      }
+    }
+    std::make_heap(heap_.begin(), heap_.end(), later());
+    return {};
+  }
+
+  Status fill(JgTask* task) override {
+    if (!is_open_) JG_RETURN_IF_ERROR(open());
+    const size_t enough = info_.windows ? kWindowsAtOnce : JG_BATCH_ROWS;
+    while (!heap_.empty() && left_ > 0) {
+      if (rows_.size() >= enough && !(info_.windows && info_.together(rows_.back(), heap_.front()->row()))) break;
+      if (rows_.size() % JG_BATCH_ROWS == 0) JG_RETURN_IF_ERROR(in_bounds());
+      if (skip_ > 0) {
+        skip_--;
+      } else {
+        left_--;
+        rows_.push_back(table_.copy_row(&arena_, heap_.front()->row()));
+      }
+      std::pop_heap(heap_.begin(), heap_.end(), later());
+      JG_RETURN_IF_ERROR(heap_.back()->advance());
+      if (heap_.back()->row())
+        std::push_heap(heap_.begin(), heap_.end(), later());
+      else
+        heap_.pop_back();
+    }
+    if (info_.windows && !rows_.empty()) info_.windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+    return {};
+  }
+
+  const JgTableInfo& info_;
+  Arena buffers_;
+  std::vector<Reader> heap_;  // the first has the least row
+  int64_t skip_, left_;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget* budget,
+                                         std::atomic<size_t>* claimed) {
+  if (!table.is_spilled()) return std::make_unique<MemoryReader>(table, which, claimed);
+  if (table.kind() == Table::Kind::kGroups) return std::make_unique<PartitionReader>(table, budget, claimed);
+  return std::make_unique<MergeReader>(table, budget);
+}
+
+int64_t unclaimed(const Table& table, size_t claimed) {
+  const size_t all = !table.is_spilled()                    ? (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS
+                     : table.kind() == Table::Kind::kGroups ? kSpillPartitions
+                                                            : 1;
+  const size_t gone = table.is_spilled() ? claimed : claimed / JG_BATCH_ROWS;
+  return gone < all ? static_cast<int64_t>(all - gone) : 0;
+}
+
+}  // namespace jg

@@ -1,0 +1,120 @@
+#include "tables/spill.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace jg {
+namespace {
+
+constexpr size_t kSpillBuffer = 1 << 20;
+constexpr uint64_t kDiskReserve = 512ull << 20;  // is left to others
+
+int64_t record_padded(uint64_t n) { return static_cast<int64_t>((n + 15) & ~uint64_t{15}); }
+
+JgStr* text_of(const JgTableInfo& info, const JgRow* row, int i) {
+  return reinterpret_cast<JgStr*>(reinterpret_cast<char*>(const_cast<JgRow*>(row)) + info.texts[i]);
+}
+
+Status spill_failed(const char* what) {
+  return {"io", std::string("cannot ") + what + " a file in " + spill_folder() +
+                    ", where tables beyond memory_limit go: " + strerror(errno)};
+}
+
+}  // namespace
+
+std::string spill_folder() {
+  if (const char* cache = std::getenv("JUMPGATE_CACHE_DIR"); cache && *cache) return std::string(cache) + "/spool";
+  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/jumpgate/spool";
+  const char* home = std::getenv("HOME");
+  return std::string(home ? home : "/tmp") + "/.cache/jumpgate/spool";
+}
+
+int64_t record_size(const JgTableInfo& info, const JgRow* row) {
+  uint64_t size = static_cast<uint64_t>(record_padded(info.row_size));
+  for (int i = 0; i < info.text_count; i++) size += text_of(info, row, i)->size;
+  return record_padded(size);
+}
+
+JgRow* revived(const JgTableInfo& info, char* at) {
+  auto* row = reinterpret_cast<JgRow*>(at);
+  at += record_padded(info.row_size);
+  for (int i = 0; i < info.text_count; i++) {
+    JgStr* s = text_of(info, row, i);
+    s->data = at;
+    at += s->size;
+  }
+  return row;
+}
+
+SpillFile::~SpillFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Status SpillFile::open() {
+  const std::string folder = spill_folder();
+  ::mkdir(folder.c_str(), 0700);  // if it fails, so does what follows
+  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (fd_ >= 0) return {};
+  std::string name = folder + "/tables-XXXXXX";  // a file system that cannot: named for a moment
+  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
+  if (fd_ < 0) return spill_failed("make");
+  ::unlink(name.c_str());
+  return {};
+}
+
+Status SpillFile::write(JgRow* const* rows, size_t n, Run* run) {
+  if (fd_ < 0) JG_RETURN_IF_ERROR(open());
+  run->at = size_;
+  run->rows = static_cast<int64_t>(n);
+  std::string buffer;
+  buffer.reserve(2 * kSpillBuffer);
+  for (size_t r = 0; r < n; r++) {
+    const size_t begin = buffer.size();
+    buffer.append(reinterpret_cast<const char*>(rows[r]), info_.row_size);
+    buffer.resize(begin + static_cast<size_t>(record_padded(info_.row_size)));
+    for (int i = 0; i < info_.text_count; i++) {
+      const JgStr s = *text_of(info_, rows[r], i);
+      if (s.size) buffer.append(s.data, s.size);
+    }
+    buffer.resize(static_cast<size_t>(record_padded(buffer.size())));
+    if (buffer.size() >= kSpillBuffer) JG_RETURN_IF_ERROR(flush(&buffer));
+  }
+  JG_RETURN_IF_ERROR(flush(&buffer));
+  run->bytes = size_ - run->at;
+  return {};
+}
+
+Status SpillFile::flush(std::string* buffer) {
+  struct statvfs disk;
+  if (::fstatvfs(fd_, &disk) == 0 && disk.f_bavail * disk.f_frsize < kDiskReserve + buffer->size())
+    return {"memory", budget_->explain() + "; they go on in " + spill_folder() + ", whose disk has less than " +
+                          std::to_string(kDiskReserve >> 20) + " MiB left"};
+  for (size_t done = 0; done < buffer->size();) {
+    const ssize_t n = ::pwrite(fd_, buffer->data() + done, buffer->size() - done, size_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return spill_failed("write");
+    done += static_cast<size_t>(n);
+    size_ += n;
+    budget_->spilled += n;
+  }
+  buffer->clear();
+  return {};
+}
+
+Status SpillFile::read(int64_t at, int64_t bytes, char* to) const {
+  while (bytes > 0) {
+    const ssize_t n = ::pread(fd_, to, static_cast<size_t>(bytes), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return spill_failed("read");
+    at += n, to += n, bytes -= n;
+  }
+  return {};
+}
+
+}  // namespace jg

@@ -1,0 +1,46 @@
+// Rows of state tables on disk: runs of records, a row with its texts behind it, in files without names, which vanish
+// with the process that has them open, however it ends.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/memory.h"
+#include "jg/kernel.h"
+#include "jg/status.h"
+
+namespace jg {
+
+struct Run {
+  int64_t at = 0, bytes = 0, rows = 0;
+};
+
+class SpillFile {
+ public:
+  SpillFile(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
+  SpillFile(const SpillFile&) = delete;
+  SpillFile& operator=(const SpillFile&) = delete;
+  ~SpillFile();
+
+  Status write(JgRow* const* rows, size_t n, Run* run);
+  Status read(int64_t at, int64_t bytes, char* to) const;
+
+ private:
+  Status open();
+  Status flush(std::string* buffer);
+
+  const JgTableInfo info_;
+  Budget* budget_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+};
+
+// Bytes of the record whose row is here; its texts need not be.
+int64_t record_size(const JgTableInfo& info, const JgRow* row);
+// The row of a record that was read to `at`, aligned to 16: its texts are those behind it.
+JgRow* revived(const JgTableInfo& info, char* at);
+
+// Where a table's rows go: $JUMPGATE_CACHE_DIR/spool.
+std::string spill_folder();
+
+}  // namespace jg
