@@ -1,4 +1,4 @@
-"""Joins on an FPGA card in the network (Becher et al., "Accelerated join operators for FPGA switches", ADMS 2019).
+"""Joins on an FPGA card in the network (after the join units of ADMS 2019).
 
 Hosts send their tables to the card once: it builds hash tables of the small ones in its own memory, and the rows of
 the large one pass through it on their way to who goes on with the joined rows. Nothing is shuffled between hosts.
