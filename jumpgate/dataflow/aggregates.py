@@ -229,7 +229,9 @@ def _joined_bits(on: Callable[[int, int], int]) -> States:
 
 
 for _name, (_doc, _on) in BITS.items():
-    _declare(_name, f"{_doc}, of integers", _integral, datafusion=(_name,), states=_joined_bits(_on))
+    _declare(
+        _name, f"{_doc}, of integers", _integral, substrait=(_name,), datafusion=(_name,), states=_joined_bits(_on)
+    )
 
 
 # ---- moments of one value: (count, mean, sum of squared differences from it) ----------------------------------------

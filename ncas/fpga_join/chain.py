@@ -21,7 +21,8 @@ from jumpgate.ncas.switch.wire import converted
 from jumpgate.ncas.switch_prune.words import key
 from jumpgate.ntf.layout import row_layout
 
-TYPES = (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI)
+#: whose rows are each of one row that probes
+TYPES = tuple(t for t in JoinType if not t.unmatched_right and not t.marks)
 #: of joined rows: what a datagram carries behind its header (p4/PROTOCOL.md)
 ROW_BYTES_MAX = 1392
 
@@ -112,7 +113,7 @@ def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
         no = _refusal(join)
         if no is not None:
             return no
-        swapped = join.type is JoinType.INNER and join.builds_left
+        swapped = join.type.any_order and join.builds_left
         probing, building = (join.right_keys, join.left_keys) if swapped else (join.left_keys, join.right_keys)
         if any(origins[i][0] != PROBE for e in probing for i in e.columns()):
             return Unsupported("a key comes from another build side, which the card does not look into first", "key",
@@ -183,11 +184,11 @@ def value_bytes(schema: Schema) -> int:
 
 def _build(join: Join) -> Operator:
     """Semi, anti and left joins are built from their right side, whatever a host would do."""
-    return join.build if join.type is JoinType.INNER else join.right
+    return join.build if join.type.any_order else join.right
 
 
 def _probe(join: Join) -> Operator:
-    return join.probe if join.type is JoinType.INNER else join.left
+    return join.probe if join.type.any_order else join.left
 
 
 def _only_column(key: tuple[Expression, ...]) -> int | None:

@@ -85,7 +85,7 @@ ENDS = {
 
 
 def test_all_of_ours_are_checked() -> None:
-    elsewhere = {"switch_aggregate", "switch_prune"}  # test_switch_ncas.py
+    elsewhere = {"switch_aggregate", "switch_prune", "fpga_join"}  # test_network_ncas.py
     assert {*ENDS, *elsewhere} == set(default_registry().names)
 
 

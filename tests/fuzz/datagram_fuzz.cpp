@@ -58,10 +58,10 @@ struct Ends {
     } else if (header.kind == DATA) {
       data(packet, size, header);
     } else {
-      drain.answered(packet, size, header, now, header.flow % 2 && !block.is_full() ? &block : nullptr);
+      drain.answered(packet, size, header, now, header.flow % 2 && !block.is_full(format.packet_rows_max()) ? &block : nullptr);
     }
     if (sender.oldest() > sender.next() || sender.next() > 41) std::abort();
-    if (block.is_full()) read();
+    if (block.is_full(format.packet_rows_max())) read();
   }
 
   void data(const uint8_t* packet, size_t size, const Header& header) {

@@ -109,7 +109,7 @@ def test_everything_that_a_file_can_say() -> None:
             {"device": [{"name": "x", "kind": "swich"}]},
             r"no accelerator knows devices of kind 'swich'; did you mean 'sw",
         ),
-        ({"device": [{"name": "x", "kind": "fpga"}]}, "no .* 'fpga'; known: .*switch.*Install the package that drives"),
+        ({"device": [{"name": "x", "kind": "gpu"}]}, "no .* 'gpu'; known: .*switch.*Install the package that drives"),
         ({"device": [{"name": "x", "kind": "host"}]}, r"'x' is a host: write \[\[host\]\]"),
         (
             {"device_kind": [{"name": "b", "path": "nowhere.at_all:KIND"}], "device": [{"name": "x", "kind": "b"}]},

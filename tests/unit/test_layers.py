@@ -53,7 +53,15 @@ P4_LAYERS: dict[str, set[str]] = {
 }
 
 #: what the JVM's client is made of: gRPC and protobuf for the service, ASM for classes that it generates
-JVM_MAY_IMPORT = ("java.", "io.jumpgate.", "io.grpc.", "com.google.", "org.objectweb.asm.", "sun.misc.Unsafe")
+JVM_MAY_IMPORT = (
+    "java.",
+    "javax.net.ssl.",
+    "io.jumpgate.",
+    "io.grpc.",
+    "com.google.",
+    "org.objectweb.asm.",
+    "sun.misc.Unsafe",
+)
 
 
 def headers(folder: Path) -> list[tuple[Path, str]]:

@@ -1,4 +1,4 @@
-"""The conformance kit on the accelerators of a switch: real hosts, and a software switch for each of their programs."""
+"""The conformance kit on accelerators in the network: real hosts, a software switch for each program, and a card."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from jumpgate.nca.conformance.breaks import WAYS
 from jumpgate.nca.conformance.kit import BROKEN_PLANS, COMPARED_MIN
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import default_registry
+from jumpgate.ncas.fpga_join import FPGA_JOIN, FpgaJoin
 from jumpgate.ncas.switch_aggregate import AGGREGATE, SwitchAggregate
 from jumpgate.ncas.switch_prune import PRUNE, SwitchPrune
 from jumpgate.service import embedded
@@ -34,12 +35,13 @@ NARROW = ("int32", "decimal(7, 2)", "date", "int8")
 #: what each must have claimed
 MATCHES = {
     "switch_aggregate": {"partial aggregate"},
+    "fpga_join": {"full join"},
     "switch_prune": {"prune aggregate", "prune join", "prune sort"},
 }
 
 
-@pytest.mark.parametrize("nca", [AGGREGATE, PRUNE], ids=lambda n: n.name)
-def test_ours_pass(nca: SwitchAggregate | SwitchPrune, tmp_path: Path) -> None:
+@pytest.mark.parametrize("nca", [AGGREGATE, PRUNE, FPGA_JOIN], ids=lambda n: n.name)
+def test_ours_pass(nca: SwitchAggregate | SwitchPrune | FpgaJoin, tmp_path: Path) -> None:
     toolchain.runtime()
     registry, hosts = default_registry(), local_hosts(1).hosts
     service = embedded.start(Config(hosts, nca.sample_devices), registry)
