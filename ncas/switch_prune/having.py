@@ -14,10 +14,18 @@ from decimal import Decimal
 
 from jumpgate.dataflow.expressions import Call, Cast, ColumnRef, Expression, Literal, conjuncts
 from jumpgate.dataflow.functions import bind
-from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Aggregate, Filter, Join, Measure, Operator, column
 from jumpgate.nca.interface import Unsupported
-from jumpgate.ncas.switch_prune.pruning import NOTHING, Pruning, Setting, Tuple, pruned, with_payload, without_payload
+from jumpgate.ncas.switch_prune.pruning import (
+    NOTHING,
+    Pruning,
+    Setting,
+    Tuple,
+    partners,
+    pruned,
+    with_payload,
+    without_payload,
+)
 from jumpgate.ncas.switch_prune.words import Number, literal, number, some_key, unsigned
 
 #: counters saturate at 2^32 - 1, which must still exceed the constant
@@ -48,7 +56,7 @@ def prune_having(node: Operator, setting: Setting) -> Pruning | Unsupported | No
     total = column(right.schema, 1)
     estimates = Aggregate(right, (column(right.schema, 0),), ("key",), (Measure.of("sum", total, name="total"),))
     over = Filter(estimates, bind("gt", (column(estimates.schema, 1), literal(threshold))))
-    body = Join(left, over, JoinType.SEMI, (column(left.schema, len(leaf.schema)),), (column(over.schema, 0),))
+    body = partners(left, over, len(leaf.schema))
     return Pruning("having", (node, groups), pruned([again, counted], body, leaf), note)
 
 

@@ -6,10 +6,17 @@ itself runs downstream with a build of its own. So keys of more than 64 bits go 
 
 from __future__ import annotations
 
-from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Join, Operator, column
+from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.nca.interface import Unsupported
-from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload, without_payload
+from jumpgate.ncas.switch_prune.pruning import (
+    Pruning,
+    Setting,
+    Tuple,
+    partners,
+    pruned,
+    with_payload,
+    without_payload,
+)
 from jumpgate.ncas.switch_prune.words import some_key
 
 ALGORITHMS = ("join_bf", "join_rbf")
@@ -27,6 +34,5 @@ def prune_join(node: Operator, setting: Setting) -> Pruning | Unsupported | None
     probing, left = with_payload(node.left, Tuple(probe))
     building, right = without_payload(0 if node.right is node.left else 1, Tuple(build), 1)
     # of what the switch sees of the join, its type and its keys
-    keys = len(node.left.schema), 0
-    body = Join(left, right, JoinType.SEMI, (column(left.schema, keys[0]),), (column(right.schema, keys[1]),))
+    body = partners(left, right, len(node.left.schema))
     return Pruning(algorithm, (node,), pruned([probing, building], body, node.left), note)

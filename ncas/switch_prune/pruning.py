@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jumpgate.dataflow.expressions import Expression, Literal
-from jumpgate.dataflow.operators import Operator, Prune, Receive, column
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import Join, Operator, Prune, Receive, column
 from jumpgate.dataflow.types import Field, Schema, int32
 from jumpgate.nca.interface import Estimates, Wire, WireInput
 from jumpgate.ncas.switch.transport import DATAGRAMS
@@ -74,6 +75,11 @@ def _input(
     every = (*names, "key", "a", "b")
     schema = Schema(tuple(Field(n, e.type) for n, e in zip(every, expressions, strict=True)))
     return WireInput(leaf, expressions, schema, (len(names),)), Receive(str(number), schema)
+
+
+def partners(left: Operator, right: Operator, key: int) -> Join:
+    """The rows of `left` whose column `key` is the first one of a row of `right`."""
+    return Join(left, right, JoinType.SEMI, (column(left.schema, key),), (column(right.schema, 0),))
 
 
 def pruned(inputs: Sequence[WireInput], body: Operator, leaf: Operator) -> Wire:
