@@ -44,6 +44,11 @@ def cpp_type(type: DataType) -> str:
     return "JgStr" if type.is_text else _TYPES[type.kind]
 
 
+def is_word(type: DataType) -> bool:
+    """Whether a value is an integer of at most 64 bits in C++."""
+    return not (type.is_text or type.is_float or type.width == 16)
+
+
 def constant(value: int, type: str = "int64_t") -> str:
     """An integer constant of any width up to 128 bits.
 

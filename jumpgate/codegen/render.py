@@ -13,7 +13,7 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import TEXT_BYTES, Value, any_null, compare, cpp_type, equal, hash_of, ordered_words
+from jumpgate.codegen.cpp import TEXT_BYTES, Value, any_null, compare, cpp_type, equal, hash_of, is_word, ordered_words
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -29,6 +29,7 @@ from jumpgate.codegen.program import (
     Program,
     RowField,
     Sink,
+    SourceColumn,
     SortField,
     Step,
     Table,
@@ -117,14 +118,16 @@ class Rendered:
 def render(program: Program, dialect: Dialect) -> Rendered:
     """The program in C++. A shape without a template raises InternalError."""
     fallible: list[str] = []
+    pipelines = [PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines]
+    memos = {s.data["table"] for p in pipelines for s in p["sinks"] if s.kind == "groups" and s.data["word"]}
     text = (
         environment()
         .get_template("program.cpp.j2")
         .render(
             version=__version__,
             installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
-            tables=[_table(t, program) for t in program.tables],
-            pipelines=[PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines],
+            tables=[_table(t, memos) for t in program.tables],
+            pipelines=pipelines,
         )
     )
     return Rendered(text, tuple(fallible))
@@ -273,6 +276,7 @@ class PipelineRenderer:
             join=step.type,
             passes="nothing" if step.notes else step.type.output.value,
             hash=f"({null}) ? 0 : {hash_}" if null and ahead else hash_,
+            key=f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None,
             ahead=ahead,
             match=match_,
             null=null,
@@ -299,13 +303,17 @@ class PipelineRenderer:
                     for i, e in enumerate(sink.values):
                         writer.lines.extend(_store(table, i, writer.write(e), e.type, keep=False))
                     writer.lines.append(f"jg_offer(t, {table.id}, &row->head);")
-                    return self._loop("rows", live, live, writer)
+                    return self._loop("rows", live, live, writer, key=None)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
                 row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
                 for i, e in enumerate(sink.values):
                     writer.lines.extend(_store(table, i, writer.write(e), e.type))
-                return self._loop("rows", live, live, writer)
+                key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
+                if key:
+                    noted = f"if ({key} < low) low = {key}; if ({key} > high) high = {key};"
+                    writer.lines.append(f"if (!({null})) {{ {noted} }}" if null else noted)
+                return self._loop("rows", live, live, writer, table=table.id, key=key)
             case GroupSink():
                 return self._group(sink, live, writer)
             case EmitSink():
@@ -313,32 +321,32 @@ class PipelineRenderer:
 
     def _group(self, sink: GroupSink, live: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[sink.table]
-        name = f"T{table.id}"
         keys = [writer.write(k) for k in sink.keys]
-        lines = writer.lines
-        hash_ = hash_group(keys, [k.type for k in sink.keys]) if keys else ""
-        ahead = bool(keys) and not lines
-        if not keys:
-            lines.append(f"{name}* row = ({name}*)g{table.id}->single;")
-        else:
-            same = " && ".join(
-                _same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))
-            )
-            if not ahead:
-                lines.append(f"const uint64_t h = {hash_};")
-            lines.append(f"{name}* row = ({name}*)jg_lookup(&g{table.id}->directory, h);")
-            lines.append(f"while (row && !(row->head.hash == h && {same})) row = ({name}*)row->head.next;")
-            lines.append(f"if (JG_UNLIKELY(!row)) {{ row = ({name}*)jg_new_group(t, {table.id}, h);")
-            for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)):
-                lines.extend(_store(table, i, k, e.type))
-            lines.append("}")
+        stores = [s for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)) for s in _store(table, i, k, e.type)]
+        same = [_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))]
+        head, writer.lines = writer.lines, []
         for index, merging, arguments in sink.updates:
             held = table.measures[index]
             state = STATES[held.function]
             values = [writer.write(a) for a in arguments]
             update = state.merge_columns if merging else state.update
-            lines.append("{ " + " ".join(update(held, values, table.id)) + " }")
-        return self._loop("groups", live, live, writer, table=table.id, hash=hash_, ahead=ahead)
+            writer.lines.append("{ " + " ".join(update(held, values, table.id)) + " }")
+        updates, writer.lines = writer.lines, head
+        ahead = bool(keys) and not head
+        return self._loop(
+            "groups",
+            live,
+            live,
+            writer,
+            table=table.id,
+            keyed=bool(keys),
+            hash=hash_group(keys, [k.type for k in sink.keys]) if keys else "",
+            same=" && ".join(same),
+            stores=stores,
+            updates=updates,
+            ahead=ahead,
+            word=_word(self.pipeline, sink, keys) if ahead else None,
+        )
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
         columns = []
@@ -386,6 +394,26 @@ def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
     return f"(row->n{i} == {f'(uint8_t)({k.null})' if k.null else '0'} && (row->n{i} || {same}))"
 
 
+def _integer_key(table: Table) -> int | None:
+    """The field of a join's only key, if that is an integer: rows may then be found without hashing."""
+    if table.kind != "join" or len(table.key_fields) != 1:
+        return None
+    return table.key_fields[0] if is_word(table.fields[table.key_fields[0]]) else None
+
+
+def _word(pipeline: Pipeline, sink: GroupSink, keys: list[Value]) -> Value | None:
+    """64 bits from which a row's group follows: the joined row that all keys come from, or the only key."""
+    if not pipeline.is_columnar:
+        return None  # each row of a table comes once
+    if len(keys) == 1 and isinstance(sink.keys[0], SourceColumn) and is_word(sink.keys[0].type):
+        return Value(f"(uint64_t)({keys[0].text})", keys[0].null)
+    found = [leaf for k in sink.keys for leaf in leaves(k)]
+    pointers = {leaf.pointer for leaf in found if isinstance(leaf, RowField)}
+    if len(pointers) != 1 or any(isinstance(leaf, SourceColumn | MarkValue) for leaf in found):
+        return None
+    return Value(f"(uint64_t)r{pointers.pop()}[i]")
+
+
 def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) -> list[str]:
     kept = f"jg_keep(t, {table.id}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
     if not v.null:
@@ -395,7 +423,7 @@ def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) ->
     return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
 
 
-def _table(table: Table, program: Program) -> dict[str, Any]:
+def _table(table: Table, memos: set[int]) -> dict[str, Any]:
     fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
     keys = []
     for i in range(table.keys):
@@ -413,6 +441,8 @@ def _table(table: Table, program: Program) -> dict[str, Any]:
         "equal": " && ".join(keys) or "true",
         "merge": [STATES[h.function].merge_rows(h) for h in table.measures],
         "lists": [_list(table, i) for i in range(len(table.lists))],
+        "key": _integer_key(table),
+        "memos": table.id in memos,
         "skyline": table.is_skyline,
         "windows": None if table.windows is None else _windows(table, table.windows),
     }

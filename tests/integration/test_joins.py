@@ -112,6 +112,42 @@ def test_key_types(lab: Lab, types: tuple[str, list[Any]]) -> None:
         lab.check(joined(left, right, how, ["y", "x"]))
 
 
+@pytest.mark.parametrize("how", tuple(JoinType))
+def test_keys_close_together_and_far_apart(lab: Lab, how: str) -> None:
+    """Rows are found by the key itself where the values lie close together, by its hash otherwise."""
+    low, high = -(2**63), 2**63 - 1
+    asked = [None, low, low + 1, low + 9, -6, -5, 0, 7, 29, 30, 4000, high - 1, high]
+    left = lab.table({"a": "int64", "k": "int64"}, list(enumerate(asked)))
+    for keys in (
+        [*range(-5, 30), 7, 7, None],
+        [low, low + 9, low + 9],
+        [high - 2, high],
+        [low, high],
+        [*range(0, 8000, 500)],
+    ):
+        right = lab.table({"b": "int64", "k2": "int64"}, list(enumerate(keys)))
+        lab.check(joined(left, right, how, ["k"]))
+        lab.check(joined(left.with_columns(k=when(col("k") > 0).then(col("k")).otherwise(col("a"))), right, how, ["k"]))
+
+
+@pytest.mark.parametrize("parts", [3, 30_000])
+def test_groups_of_joined_rows(lab: Lab, parts: int) -> None:
+    """Groups that follow from the joined row, few and many; rows without a partner, too."""
+    r = random.Random(parts)
+    sales = lab.table(
+        {"a": "int64", "k": "int32"}, [(i, r.choice([None, 1, r.randrange(parts + 5)])) for i in range(40_000)]
+    )
+    items = lab.table(
+        {"k2": "int32", "s2": "string", "t2": "string"},
+        [(i, f"name of {i % 2500}" if i % 7 else None, "x" * (i % 19)) for i in range(parts)],
+    )
+    for how in ("inner", "left"):
+        pairs = joined(sales, items, how, ["k"])
+        for by in (["s2"], ["t2", "s2"], ["k2"], ["k"]):
+            lab.check(pairs.aggregate(by=by, n=count(), t=sum_("a")))
+        lab.check(pairs.aggregate(by=["s2"], m=median("a")))
+
+
 def test_keys_that_are_expressions_and_other_types(any_lab: Lab) -> None:
     left, right = any_lab.table(LEFT, rows(50, 0)), any_lab.table(RIGHT, rows(40, 0))
     any_lab.check(left.join(right, left_on=["a"], right_on=["k2"], how="left"))

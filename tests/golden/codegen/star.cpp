@@ -65,6 +65,7 @@ struct T2 {
   uint8_t n1;
   uint8_t n2;
 };
+int64_t key2(const JgRow* x) { return ((const T2*)x)->f0; }
 
 // ---- pipeline 0 ----
 struct P0 {
@@ -106,13 +107,16 @@ int p0_1(JgTask* t, P0* w, int n) {
   const int32_t* __restrict c2 = (const int32_t*)t->cols[2].data;
   [[maybe_unused]] const uint8_t* __restrict v2 = t->cols[2].valid;
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
+  int64_t low = INT64_MAX, high = INT64_MIN;
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = s[i];
     T2* row = (T2*)jg_append(t, 2, ((v0 && !v0[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c0[x])), (v0 && !v0[x]));
     if ((v0 && !v0[x])) row->n0 = 1; else row->f0 = (int64_t)(c0[x]);
     if ((v1 && !v1[x])) row->n1 = 1; else row->f1 = jg_keep(t, 2, c1[x]);
     if ((v2 && !v2[x])) row->n2 = 1; else row->f2 = (int32_t)(c2[x]);
-}
+    if (!((v0 && !v0[x]))) { if ((int64_t)(c0[x]) < low) low = (int64_t)(c0[x]); if ((int64_t)(c0[x]) > high) high = (int64_t)(c0[x]); }
+  }
+  jg_key_range(t, 2, low, high);
 
   }
   return t->failure != JG_OK;
@@ -162,20 +166,29 @@ int p1_1(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
   const JgJoin* join = t->joins[2];
   int k = 0;
-  uint64_t hashes[BLOCK];
+  JgRow* first[BLOCK];
   for (int i = 0; i < n; i++) {
     if (i % BLOCK == 0) {
       const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
-      for (int i = from; i < to; i++) {
+      if (join->span) {
+        int64_t keys[BLOCK];
+        for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
-        hashes[i - from] = ((v1 && !v1[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c1[x]));
+          keys[i - from] = (int64_t)(c1[x]);
+        }
+        jg_chains_by_key(join, keys, to - from, sizeof(T2), first);
+      } else {
+        uint64_t hashes[BLOCK];
+        for (int i = from; i < to; i++) {
+    [[maybe_unused]] const int x = s[i];
+          hashes[i - from] = ((v1 && !v1[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c1[x]));
+        }
+        jg_chains_by_hash(join, hashes, to - from, sizeof(T2), first);
       }
-      jg_prefetch(&join->directory, hashes, to - from, sizeof(T2));
     }
-    const uint64_t h = hashes[i % BLOCK];
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
-    if (!null_key) for (T2* row = (T2*)jg_lookup(&join->directory, h); row; row = (T2*)row->head.next) {
+    if (!null_key) for (T2* row = (T2*)(first[i % BLOCK]); row; row = (T2*)row->head.next) {
         if (!(((c1[x]) == (row->f0)))) continue;
         w->s2[k] = x;
         if (++k == N) {
@@ -207,8 +220,10 @@ int p1_2(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const int32_t* __restrict s = w->s2;
   JgGroups* const g1 = t->groups[1];
   uint64_t hashes[BLOCK];
+  JgMemo* const memos = g1->memos;
+  int asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
-    if (i % BLOCK == 0) {
+    if (!memos && i % BLOCK == 0) {
       const int from = i, to = n - i < BLOCK ? n : i + BLOCK;
       for (int i = from; i < to; i++) {
     [[maybe_unused]] const int x = s[i];
@@ -216,15 +231,32 @@ int p1_2(JgTask* t, P1* w, int n) {
       }
       jg_prefetch(&g1->directory, hashes, to - from, sizeof(T1));
     }
-    const uint64_t h = hashes[i % BLOCK];
     [[maybe_unused]] const int x = s[i];
-    T1* row = (T1*)jg_lookup(&g1->directory, h);
-    while (row && !(row->head.hash == h && (row->n0 == (uint8_t)((v1 && !v1[x])) && (row->n0 || ((c1[x]) == (row->f0)))))) row = (T1*)row->head.next;
-    if (JG_UNLIKELY(!row)) { row = (T1*)jg_new_group(t, 1, h);
-    if ((v1 && !v1[x])) row->n0 = 1; else row->f0 = (int64_t)(c1[x]);
+    T1* row = nullptr;
+    JgMemo* memo = nullptr;
+    if (memos && !((v1 && !v1[x]))) {
+      const uint64_t word = (uint64_t)(c1[x]);
+      memo = jg_memo(memos, word);
+      if (memo->word == word) row = (T1*)memo->row;
+      asked++;
+    }
+    if (!row) {
+      const uint64_t h = memos ? ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_int((uint64_t)(int64_t)(c1[x]))) : hashes[i % BLOCK];
+      row = (T1*)jg_lookup(&g1->directory, h);
+      while (row && !(row->head.hash == h && (row->n0 == (uint8_t)((v1 && !v1[x])) && (row->n0 || ((c1[x]) == (row->f0)))))) row = (T1*)row->head.next;
+      if (JG_UNLIKELY(!row)) {
+        row = (T1*)jg_new_group(t, 1, h);
+        if ((v1 && !v1[x])) row->n0 = 1; else row->f0 = (int64_t)(c1[x]);
+      }
+      if (memo) {
+        memo->word = (uint64_t)(c1[x]);
+        memo->row = &row->head;
+        missed++;
+      }
     }
     { if (!((v2 && !v2[x]))) { row->f1 += c2[x]; row->f2 = 1; } }
-}
+  }
+  if (memos) jg_judge_memos(g1, asked, missed);
 
   }
   return t->failure != JG_OK;
@@ -270,7 +302,7 @@ int p2_0(JgTask* t, P2* w, int n) {
     if (n2) row->n0 = 1; else row->f0 = (jg_i128)(e1);
     if (((const T1*)r0[i])->n0) row->n1 = 1; else row->f1 = (int64_t)(((const T1*)r0[i])->f0);
     jg_offer(t, 0, &row->head);
-}
+  }
 
   }
   return t->failure != JG_OK;
@@ -302,7 +334,7 @@ int p3_0(JgTask* t, P3* w, int n) {
     w->ov0[i] = !(((const T0*)r0[i])->n1);
     w->o1[i] = (((const T0*)r0[i])->n0) ? jg_i128{} : ((const T0*)r0[i])->f0;
     w->ov1[i] = !(((const T0*)r0[i])->n0);
-}
+  }
   JgCol out[] = {
       {w->o0, w->ov0},
       {w->o1, w->ov1},
@@ -321,10 +353,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, texts0, 0, nullptr, nullptr, nullptr, nullptr},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, texts1, 0, nullptr, nullptr, nullptr, nullptr},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, true},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, key2, false},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -38,20 +38,32 @@ struct JgDirectory {
   uint32_t shift;  // 64 - log2(slots)
 };
 
-// A complete join build, shared by all threads.
+// A complete join build, shared by all threads. Where the only key is an integer and the values lie close together, they
+// are the slots' numbers, and nothing is hashed.
 struct JgJoin {
   JgDirectory directory;
+  int64_t low;    // the key of slot 0
+  uint64_t span;  // slots, 0: they are found by hash
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
   JgRow* const* null_rows;  // rows with a NULL key; not in the directory
   int64_t null_count;
 };
 
+// A group, and a word from which its keys follow: of rows with that word nothing is hashed or compared.
+struct JgMemo {
+  uint64_t word;
+  JgRow* row;
+};
+enum { JG_MEMO_BITS = 10, JG_MEMO_TRIAL = 1 << 14 };  // how many memos; rows after which they must have been of use
+
 // One thread's groups.
 struct JgGroups {
   JgDirectory directory;
   int64_t count, capacity;
-  JgRow* single;  // the only group of an aggregate without keys
+  JgRow* single;          // the only group of an aggregate without keys
+  JgMemo* memos;          // null: not worth it
+  int64_t asked, missed;  // how often they were
 };
 
 // Values of a group side by side: chunks of elements, each behind its header.
@@ -97,6 +109,8 @@ extern "C" {
 int jg_load(JgTask* task, int column, const int32_t* sel, int n);
 // A zeroed row for join build `table` with the given hash. Never null.
 JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
+// Keys of rows that this thread appended were within the range; low > high: there were none.
+void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
 void jg_offer(JgTask* task, int table, const JgRow* row);
 // A zeroed group linked into this thread's groups. Never null.
@@ -246,16 +260,28 @@ JG_INLINE uint64_t jg_mum(uint64_t a, uint64_t b) {
   unsigned __int128 r = (unsigned __int128)a * b;
   return (uint64_t)r ^ (uint64_t)(r >> 64);
 }
+JG_INLINE uint64_t jg_load64(const char* p) {
+  uint64_t w;
+  memcpy(&w, p, 8);
+  return w;
+}
+JG_INLINE uint32_t jg_load32(const char* p) {
+  uint32_t w;
+  memcpy(&w, p, 4);
+  return w;
+}
+// 1 to 7 bytes as a number, without a loop or a call: pieces that overlap agree where they do.
+JG_INLINE uint64_t jg_load_few(const char* p, uint64_t n) {
+  if (n >= 4) return jg_load32(p) | (uint64_t)jg_load32(p + n - 4) << (8 * (n - 4));
+  const uint64_t middle = n >> 1, last = n - 1;
+  return (uint8_t)p[0] | (uint64_t)(uint8_t)p[middle] << (8 * middle) | (uint64_t)(uint8_t)p[last] << (8 * last);
+}
 static inline uint64_t jg_hash_str(JgStr s) {
   const char* p = s.data;
-  uint64_t n = s.size, h = 0xA0761D6478BD642Full ^ n, w;
-  for (; n >= 8; n -= 8, p += 8) {
-    memcpy(&w, p, 8);
-    h = jg_mum(h ^ w, 0xE7037ED1A0B428DBull);
-  }
+  uint64_t n = s.size, h = 0xA0761D6478BD642Full ^ n;
+  for (; n >= 8; n -= 8, p += 8) h = jg_mum(h ^ jg_load64(p), 0xE7037ED1A0B428DBull);
   if (n) {
-    w = 0;
-    memcpy(&w, p, n);
+    const uint64_t w = s.size >= 8 ? jg_load64(p + n - 8) >> (64 - 8 * n) : jg_load_few(p, n);
     h = jg_mum(h ^ w, 0x8EBC6AF09C88C6E3ull);
   }
   return jg_mix(h);
@@ -272,10 +298,36 @@ JG_INLINE JgRow* jg_lookup(const JgDirectory* d, uint64_t hash) {
   return (slot & jg_tag(hash)) ? (JgRow*)(slot & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
 }
 
-// Brings the slots and the first rows of n hashes into the cache, all at once: one after the other, a large table would
-// have each row wait for them. A small one is there already.
+#define JG_CACHED_SLOTS_BITS 13  // of a directory that is in the cache anyway
+
+JG_INLINE void jg_prefetch_chains(JgRow* const* first, int n, int row_size) {
+  for (int i = 0; i < n; i++) {
+    __builtin_prefetch(first[i]);
+    __builtin_prefetch((const char*)first[i] + row_size - 1);
+  }
+}
+// The chain of a key, or its first rows; those of n keys are found all at once, or else a large table would have each
+// wait for its memory.
+JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
+  const uint64_t at = (uint64_t)key - (uint64_t)j->low;
+  return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
+}
+JG_INLINE void jg_chains_by_key(const JgJoin* j, const int64_t* keys, int n, int row_size, JgRow** first) {
+  for (int i = 0; i < n; i++) first[i] = jg_chain(j, keys[i]);
+  if (j->span >> JG_CACHED_SLOTS_BITS) jg_prefetch_chains(first, n, row_size);
+}
+JG_INLINE void jg_chains_by_hash(const JgJoin* j, const uint64_t* hashes, int n, int row_size, JgRow** first) {
+  const JgDirectory* d = &j->directory;
+  const int large = d->shift <= 64 - JG_CACHED_SLOTS_BITS;
+  if (large)
+    for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
+  for (int i = 0; i < n; i++) first[i] = jg_lookup(d, hashes[i]);
+  if (large) jg_prefetch_chains(first, n, row_size);
+}
+
+// Brings the slots and the first rows of n hashes into the cache.
 JG_INLINE void jg_prefetch(const JgDirectory* d, const uint64_t* hashes, int n, int row_size) {
-  if (d->shift > 64 - 13) return;
+  if (d->shift > 64 - JG_CACHED_SLOTS_BITS) return;
   for (int i = 0; i < n; i++) __builtin_prefetch(&d->slots[hashes[i] >> d->shift]);
   for (int i = 0; i < n; i++) {
     const JgRow* row = jg_lookup(d, hashes[i]);
@@ -289,9 +341,24 @@ JG_INLINE void jg_prefetch_row(JgRow* const* rows, int64_t at, int64_t n) {
   if (at + 16 < n) __builtin_prefetch(rows[at + 16]);
 }
 
+// ---- groups by what their keys follow from ----
+JG_INLINE JgMemo* jg_memo(JgMemo* memos, uint64_t word) {
+  return &memos[word * 0x9E3779B97F4A7C15ull >> (64 - JG_MEMO_BITS)];
+}
+JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
+  g->asked += asked;
+  g->missed += missed;
+  if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
+}
+
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
 JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
-  return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+  const uint64_t n = a.size;
+  if (n != b.size) return 0;
+  if (n > 16) return memcmp(a.data, b.data, n) == 0;
+  if (n >= 8)
+    return jg_load64(a.data) == jg_load64(b.data) && jg_load64(a.data + n - 8) == jg_load64(b.data + n - 8);
+  return n == 0 || jg_load_few(a.data, n) == jg_load_few(b.data, n);
 }
 JG_INLINE int jg_compare_str(JgStr a, JgStr b) {
   uint64_t n = a.size < b.size ? a.size : b.size;
@@ -446,6 +513,8 @@ struct JgTableInfo {
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
   int64_t (*skyline)(JgRow** rows, int64_t n);              // sort buffers: moves the rows that stay to the front
   void (*complete)(JgTask*, JgMemory*, JgRow*);             // groups that hold values: what is made of them
+  int64_t (*key)(const JgRow*);                             // join builds: the only key, an integer
+  bool has_memos;                                           // groups
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
@@ -466,4 +535,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 9
+#define JG_ABI 10

@@ -591,6 +591,11 @@ JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key) {
   return w->executor->tables[table]->append(w->parts[table], hash, null_key);
 }
 
+void jg_key_range(JgTask* task, int table, int64_t low, int64_t high) {
+  auto* w = worker_of(task);
+  w->executor->tables[table]->note_keys(w->parts[table], low, high);
+}
+
 void jg_offer(JgTask* task, int table, const JgRow* row) {
   auto* w = worker_of(task);
   w->executor->tables[table]->offer(w->parts[table], row);

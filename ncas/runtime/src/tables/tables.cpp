@@ -16,10 +16,26 @@ constexpr int kWindowRanges = 64;              // of window functions, so that t
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
-void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, uint32_t shift) {
+template <class SlotOf>
+void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
   for (size_t i = 0; i < rows.size(); i++) {
-    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[rows[i + kAhead]->hash >> shift]);
-    link(&slots[rows[i]->hash >> shift], rows[i]);
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
+    link(&slots[slot_of(rows[i])], rows[i]);
+  }
+}
+
+// The same, of a directory that other threads link rows into.
+template <class SlotOf>
+void link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
+    JgRow* row = rows[i];
+    uint64_t* slot = &slots[slot_of(row)];
+    uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
+    do {
+      row->next = reinterpret_cast<JgRow*>(old & kPointer);
+      now = (old & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
+    } while (!__atomic_compare_exchange_n(slot, &old, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
   }
 }
 
@@ -53,7 +69,8 @@ Part* Table::part(int thread) {
 
 void Table::begin_groups(Part* part) {
   part->slots = Slots(64, 0);
-  part->groups = {directory_of(&part->slots), 0, 64, nullptr};
+  part->memos.assign(info_.has_memos ? size_t{1} << JG_MEMO_BITS : 0, {});
+  part->groups = {directory_of(&part->slots), 0, 64, nullptr, info_.has_memos ? part->memos.data() : nullptr, 0, 0};
 }
 
 JgRow* Table::append(Part* part, uint64_t hash, bool null_key) {
@@ -61,6 +78,11 @@ JgRow* Table::append(Part* part, uint64_t hash, bool null_key) {
   row->hash = hash;
   (null_key ? part->null_rows : part->rows).push_back(row);
   return row;
+}
+
+void Table::note_keys(Part* part, int64_t low, int64_t high) {
+  part->low = std::min(part->low, low);
+  part->high = std::max(part->high, high);
 }
 
 JgRow* Table::new_group(Part* part, uint64_t hash) {
@@ -80,7 +102,7 @@ void Table::grow(Part* part) {
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
   g.directory = directory_of(&part->slots);
-  link_all(part->rows, part->slots.data(), g.directory.shift);
+  link_all(part->rows, part->slots.data(), [shift = g.directory.shift](const JgRow* row) { return row->hash >> shift; });
 }
 
 JgRow* Table::copy_row(Arena* arena, const JgRow* row) const {
@@ -181,9 +203,7 @@ void Table::prepare() {
     case Kind::kJoin: {
       int64_t count = 0, nulls = 0;
       for (auto& p : parts_) count += p->rows.size(), nulls += p->null_rows.size();
-      slots_.assign(slots_for(count * 2), 0);
-      budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
-      join_.directory = directory_of(&slots_);
+      begin_directory(count);
       rows_.reserve(count + nulls);
       for (auto& p : parts_) rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
       for (auto& p : parts_) null_rows_.insert(null_rows_.end(), p->null_rows.begin(), p->null_rows.end());
@@ -215,6 +235,20 @@ void Table::prepare() {
   }
 }
 
+// By key where that takes no more slots than by hash.
+void Table::begin_directory(int64_t rows) {
+  const uint64_t by_hash = slots_for(rows * 2);
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (auto& p : parts_) low = std::min(low, p->low), high = std::max(high, p->high);
+  if (info_.key && low <= high && static_cast<uint64_t>(high) - static_cast<uint64_t>(low) < by_hash) {
+    join_.low = low;
+    join_.span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
+  }
+  slots_.assign(join_.span ? join_.span : by_hash, 0);
+  budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
+  join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(&slots_);
+}
+
 Status Table::task(int i, JgTask* task) {
   if (is_spilled_) {
     Part* part = parts_[i].get();
@@ -224,22 +258,11 @@ Status Table::task(int i, JgTask* task) {
   }
   switch (kind_) {
     case Kind::kJoin: {
-      const auto& rows = parts_[i]->rows;
-      const uint32_t shift = join_.directory.shift;
-      if (parts_.size() == 1) {
-        link_all(rows, slots_.data(), shift);
-        break;
-      }
-      for (size_t r = 0; r < rows.size(); r++) {
-        if (r + kAhead < rows.size()) __builtin_prefetch(&slots_[rows[r + kAhead]->hash >> shift]);
-        JgRow* row = rows[r];
-        uint64_t* slot = &slots_[row->hash >> shift];
-        uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED), now;
-        do {
-          row->next = reinterpret_cast<JgRow*>(old & kPointer);
-          now = (old & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
-        } while (!__atomic_compare_exchange_n(slot, &old, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-      }
+      const auto slot_of = [this](const JgRow* row) { return this->slot_of(row); };
+      if (parts_.size() == 1)
+        link_all(parts_[i]->rows, slots_.data(), slot_of);
+      else
+        link_shared(parts_[i]->rows, slots_.data(), slot_of);
       break;
     }
     case Kind::kGroups:

@@ -34,6 +34,8 @@ struct Part {
   Arena arena;
   JgGroups groups{};
   Slots slots;                          // of the groups' directory
+  std::vector<JgMemo> memos;            // of groups
+  int64_t low = INT64_MAX, high = INT64_MIN;  // join builds by an integer: its range
   std::vector<JgRow*> rows, null_rows;  // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
@@ -51,6 +53,7 @@ class Table {
 
   Part* part(int thread);  // made on first use
   JgRow* append(Part* part, uint64_t hash, bool null_key);
+  void note_keys(Part* part, int64_t low, int64_t high);
   JgRow* new_group(Part* part, uint64_t hash);
   void offer(Part* part, const JgRow* row);
   // Between two chunks of rows: the part goes to disk if it should, and if it can.
@@ -84,6 +87,11 @@ class Table {
 
  private:
   void begin_groups(Part* part);
+  void begin_directory(int64_t rows);
+  uint64_t slot_of(const JgRow* row) const {
+    return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
+                      : row->hash >> join_.directory.shift;
+  }
   Status spill(Part* part);
   Status spill_groups(Part* part);
   Status spill_sorted(Part* part);
