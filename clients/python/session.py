@@ -142,11 +142,15 @@ class Session:
         )
         target, token = tokens.for_service(address, token_file)
         self._metadata = tokens.metadata(token)
-        self._channel = _channel(target, tls_files.for_client(address, tls))
-        with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
-            if wait_s:
-                grpc.channel_ready_future(self._channel).result(wait_s)
-        self._stub = JumpgateStub(self._channel)  # type: ignore[no-untyped-call]
+        self._channel: grpc.Channel | None = None
+        if self._service is None:
+            self._channel = _channel(target, tls_files.for_client(address, tls))
+            with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
+                if wait_s:
+                    grpc.channel_ready_future(self._channel).result(wait_s)
+            self._stub: Any = JumpgateStub(self._channel)  # type: ignore[no-untyped-call]
+        else:
+            self._stub = self._service.stub
         self._results: weakref.WeakSet[Result] = weakref.WeakSet()
         self._requests: OrderedDict[tuple[int, Dialect], tuple[Operator, dataflow_pb2.Dataflow]] = OrderedDict()
         self._lock = threading.Lock()
@@ -300,7 +304,8 @@ class Session:
         self._closed = True
         for result in list(self._results):
             result.cancel()
-        self._channel.close()
+        if self._channel is not None:
+            self._channel.close()
         if self._service is not None:
             self._service.close()
 

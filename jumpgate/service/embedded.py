@@ -8,6 +8,7 @@ import threading
 
 from jumpgate.hosts.config import Config, load
 from jumpgate.nca.registry import Registry, default_registry
+from jumpgate.service.direct import Stub
 from jumpgate.service.server import serve
 
 #: for jobs and agents to end
@@ -28,6 +29,8 @@ class Embedded:
             self._end_loop()
             raise
         self.engine, self.address = self._serving.engine, self._serving.address
+        #: its RPCs, without a network between
+        self.stub = Stub(self._serving.handlers, self._loop)
         atexit.register(self.close)
 
     def close(self) -> None:

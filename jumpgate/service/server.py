@@ -222,8 +222,9 @@ class Server(service_pb2_grpc.JumpgateServicer):
 class Serving:
     """A service that listens at `address`, until `stop`."""
 
-    def __init__(self, server: grpc.aio.Server, engine: Engine, address: str, published: Published) -> None:
-        self._server, self.engine, self.address, self._published = server, engine, address, published
+    def __init__(self, server: grpc.aio.Server, handlers: Server, address: str, published: Published) -> None:
+        self._server, self.handlers, self.address, self._published = server, handlers, address, published
+        self.engine = handlers.engine
 
     async def stop(self, grace_s: float = 0.0) -> None:
         """Ends its jobs and agents; clients that wait have that long to hear of it."""
@@ -248,7 +249,6 @@ async def serve(
         )
     guard = Guard(config.clients, f"{host}:{port}")
     guard.open_to_all = trusted_network and not local and not config.clients
-    engine = Engine(config, registry)
     server = grpc.aio.server(
         interceptors=(Door(guard, _abort),),
         options=[
@@ -263,7 +263,8 @@ async def serve(
             ("grpc.http2.max_ping_strikes", 0),
         ],
     )
-    service_pb2_grpc.add_JumpgateServicer_to_server(Server(engine, guard), server)  # type: ignore[no-untyped-call]
+    handlers = Server(Engine(config, registry), guard)
+    service_pb2_grpc.add_JumpgateServicer_to_server(handlers, server)  # type: ignore[no-untyped-call]
     try:
         identity = None if local else config.identity
         if identity is None:
@@ -283,7 +284,7 @@ async def serve(
     published = Published(guard.address)
     guard.admit(published.token, Client())
     await server.start()
-    return Serving(server, engine, guard.address, published)
+    return Serving(server, handlers, guard.address, published)
 
 
 def _credentials(identity: Identity) -> grpc.ServerCredentials:

@@ -45,7 +45,7 @@ def rewrite(text: str, cut: Sequence[Token] | None = None) -> Rewritten:
     return changed(text, changes([token for token in (tokens(text) if cut is None else cut) if token.means]))
 
 
-def changes(parts: list[Token]) -> list[Change]:
+def changes(parts: Sequence[Token]) -> list[Change]:
     """What is to change in a text of these tokens, which are without white space and comments."""
     found: list[Change] = []
     for index, token in enumerate(parts):
@@ -72,7 +72,7 @@ def _double_name(match: re.Match[str]) -> str:
     return f"Float64({Decimal(repr(float(match.group(1)))).normalize():f})"
 
 
-def _is_double(parts: list[Token], index: int) -> bool:
+def _is_double(parts: Sequence[Token], index: int) -> bool:
     """Whether the number has an exponent, and stands where an expression may."""
     number, before = parts[index], parts[index - 1] if index else None
     if before is not None and (
@@ -82,7 +82,7 @@ def _is_double(parts: list[Token], index: int) -> bool:
     return _EXPONENT.fullmatch(number.text) is not None
 
 
-def _argument(parts: list[Token], index: int) -> tuple[int, int] | None:
+def _argument(parts: Sequence[Token], index: int) -> tuple[int, int] | None:
     """Where the one argument of the call starts and ends whose name is at `index`; None if that is not such a call."""
     if index + 1 >= len(parts) or parts[index + 1].text != "(" or not _begins_expression(parts, index):
         return None
@@ -111,13 +111,13 @@ def _argument(parts: list[Token], index: int) -> tuple[int, int] | None:
     return parts[first].start, parts[past - 1].end
 
 
-def _begins_expression(parts: list[Token], index: int) -> bool:
+def _begins_expression(parts: Sequence[Token], index: int) -> bool:
     before = parts[index - 1] if index else None
     if before is None or before.kind == "symbol":
         return before is None or before.text not in _BEFORE_NAMES
     return before.keyword in _BEFORE_EXPRESSIONS
 
 
-def _keywords(parts: list[Token], index: int) -> tuple[str, ...]:
+def _keywords(parts: Sequence[Token], index: int) -> tuple[str, ...]:
     """Two tokens, words in capitals."""
     return tuple(token.keyword or token.text for token in parts[index : index + 2])

@@ -6,8 +6,12 @@ comments.
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import NamedTuple
+
+#: texts whose tokens are remembered: one is asked for by each who looks at it, and again when it is run again
+TEXTS_MAX = 64
 
 
 class Token(NamedTuple):
@@ -59,7 +63,8 @@ _TOKEN = re.compile(
 _BLOCK = re.compile(r"/\*|\*/")
 
 
-def tokens(text: str) -> list[Token]:
+@functools.lru_cache(TEXTS_MAX)
+def tokens(text: str) -> tuple[Token, ...]:
     """All of `text`: joined, the tokens are the text.
 
     >>> [token.text for token in tokens("a/-1.5e3 -- half")]
@@ -78,7 +83,7 @@ def tokens(text: str) -> list[Token]:
             end = len(text)
         found.append(Token(kind, text[position:end], position))
         position = end
-    return found
+    return tuple(found)
 
 
 def place(text: str, position: int) -> tuple[int, int]:

@@ -1,0 +1,116 @@
+"""RPCs of a service in the same process, without a network between: what a stub of gRPC has, and typed errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import queue
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any, NoReturn, TypeVar
+
+from jumpgate.errors import Cancelled, JumpgateError, Unreachable, from_dict
+from jumpgate.service.server import ERROR_KEY, Server
+from jumpgate.v1 import service_pb2 as pb
+
+T = TypeVar("T")
+Metadata = Sequence[tuple[str, str]]
+
+
+class Context:
+    """What a handler sees of a call; `write` takes the messages of a stream."""
+
+    def __init__(self, metadata: Metadata, write: Callable[[Any], None] | None = None) -> None:
+        self._metadata, self._write = metadata, write
+
+    def invocation_metadata(self) -> Metadata:
+        return self._metadata
+
+    def peer(self) -> str:
+        return f"pid:{os.getpid()}"
+
+    async def write(self, message: Any) -> None:
+        assert self._write is not None
+        self._write(message)
+
+    async def abort(self, code: object, details: str, trailing_metadata: Metadata) -> NoReturn:
+        raise from_dict(json.loads(dict(trailing_metadata)[ERROR_KEY]))
+
+
+class Stub:
+    """Calls the handlers of `server` on its event loop, from any other thread. Raises the typed errors themselves."""
+
+    def __init__(self, server: Server, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._pid = loop, os.getpid()
+        self.Submit = self._unary(server.Submit)
+        self.Cancel = self._unary(server.Cancel)
+        self.Describe = self._unary(server.Describe)
+        self.List = self._unary(server.List)
+        self.Look = self._unary(server.Look)
+        self.Explain = self._unary(server.Explain)
+        self._execute = server.Execute
+
+    def _unary(self, handler: Callable[[Any, Any], Awaitable[T]]) -> Callable[..., T]:
+        def call(message: Any, metadata: Metadata = ()) -> T:
+            running = self.begin(handler, _copy(message), Context(metadata))
+            try:
+                return running.result()
+            except CancelledError:
+                raise _ended() from None
+            except BaseException:
+                running.cancel()
+                raise
+
+        return call
+
+    def Execute(self, message: pb.ExecuteRequest, metadata: Metadata = ()) -> Events:  # noqa: N802
+        return Events(self, self._execute, message, metadata)
+
+    def begin(self, handler: Callable[[Any, Any], Awaitable[T]], message: Any, context: Context) -> Any:
+        """The running call, as a future of concurrent.futures."""
+        if os.getpid() != self._pid:
+            raise Unreachable("this session's service is in the process that forked this one: connect again here")
+
+        async def run() -> T:
+            return await handler(message, context)
+
+        coroutine: Coroutine[Any, Any, T] = run()
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        except RuntimeError:  # the loop is closed
+            coroutine.close()
+            raise _ended() from None
+
+
+class Events:
+    """A running Execute: its events, once, and then its error. `cancel` may come from any thread."""
+
+    def __init__(
+        self, stub: Stub, execute: Callable[[Any, Any], Awaitable[None]], message: pb.ExecuteRequest, metadata: Metadata
+    ) -> None:
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._running = stub.begin(execute, _copy(message), Context(metadata, self._queue.put))
+        self._running.add_done_callback(lambda _: self._queue.put(None))
+
+    def __iter__(self) -> Iterator[pb.Event]:
+        while (event := self._queue.get()) is not None:
+            yield event
+        try:
+            self._running.result()
+        except CancelledError:
+            raise Cancelled("the job was cancelled, or its service has ended") from None
+
+    def cancel(self) -> None:
+        self._running.cancel()
+
+
+def _copy(message: Any) -> Any:
+    """Handlers change their requests."""
+    own = type(message)()
+    own.CopyFrom(message)
+    return own
+
+
+def _ended() -> JumpgateError:
+    return Unreachable("the service of this process has ended: connect again")
