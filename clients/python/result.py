@@ -36,35 +36,46 @@ class Stream(Protocol):
 
 
 class Execution:
-    """The running job as the service reports it: takes its events on a thread of its own, from the first to the last.
+    """The running job as the service reports it: whoever hears of its events says so with `see` and `end`.
 
-    `call` yields events and raises the job's error; `stop` is called with it, so that nobody waits for data. `follower`
-    sees the events, too.
+    `stop` is called with the job's error, so that nobody waits for data. `follower` sees the events, too.
     """
 
-    def __init__(
-        self, call: Iterable[Any], stop: Callable[[JumpgateError], None], follower: Follower | None = None
-    ) -> None:
+    def __init__(self, stop: Callable[[JumpgateError], None], follower: Follower | None = None) -> None:
         self.events: list[Any] = []
         self.error: JumpgateError | None = None
         self.ended = threading.Event()
         self.follower = follower
-        threading.Thread(target=self._follow, args=(call, stop), name="jumpgate-events", daemon=True).start()
+        self._stop = stop
 
-    def _follow(self, call: Iterable[Any], stop: Callable[[JumpgateError], None]) -> None:
+    def see(self, event: Any) -> None:
+        """The next event."""
+        self.events.append(event)
+        if self.follower is not None:
+            self.follower.see(event)
+        if event.state == "done":  # the service then takes the job down; nobody need wait for that
+            self.ended.set()
+
+    def end(self, error: JumpgateError | None) -> None:
+        """There are no more events; `error` is the job's."""
+        if error is not None and not self.ended.is_set():
+            self.error = self.error or error
+            self._stop(self.error)
+        self.ended.set()
+
+    def follow(self, call: Iterable[Any]) -> None:
+        """Takes the events, and the error, of `call` on a thread."""
+        threading.Thread(target=self._take, args=(call,), name="jumpgate-events", daemon=True).start()
+
+    def _take(self, call: Iterable[Any]) -> None:
+        failure: JumpgateError | None = None
         try:
             for event in call:
-                self.events.append(event)
-                if self.follower is not None:
-                    self.follower.see(event)
-                if event.state == "done":  # the service then takes the job down; nobody need wait for that
-                    self.ended.set()
+                self.see(event)
         except JumpgateError as error:
-            if not self.ended.is_set():
-                self.error = self.error or error
-                stop(self.error)
+            failure = error
         finally:
-            self.ended.set()
+            self.end(failure)
 
 
 class Result:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import pyarrow as pa
@@ -47,6 +47,9 @@ from jumpgate.trust.edges import JobCertificate
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1.service_pb2_grpc import JumpgateStub
+
+if TYPE_CHECKING:
+    from jumpgate.service.direct import Events
 
 T = TypeVar("T")
 
@@ -212,7 +215,11 @@ class Session:
             raise
         shown = display() if self._shows_progress else None
         follower = None if shown is None else Follower(job.job_id, job.explain_json, job.stages, shown)
-        execution = Execution(_events(call, self.address), endpoint.close, follower)
+        execution = Execution(endpoint.close, follower)
+        if self._service is not None and follower is None:
+            _deliver(call, execution)
+        else:
+            execution.follow(_events(call, self.address))
 
         def again(failure: JumpgateError) -> Result | None:
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
@@ -358,7 +365,21 @@ def _events(call: Any, address: str) -> Iterator[Any]:
     except grpc.RpcError as error:
         raise _typed(error, address) from None
     if state != "done":
-        raise ProtocolError(f"the service ended the job's events in state {state!r}, before it was done")
+        raise _unfinished(state)
+
+
+def _deliver(call: Events, execution: Execution) -> None:
+    """The same of a service in this process: its event loop says them."""
+
+    def end(error: JumpgateError | None) -> None:
+        state = execution.events[-1].state if execution.events else ""
+        execution.end(error or (None if state == "done" else _unfinished(state)))
+
+    call.deliver(execution.see, end)
+
+
+def _unfinished(state: str) -> ProtocolError:
+    return ProtocolError(f"the service ended the job's events in state {state!r}, before it was done")
 
 
 def _typed(error: Any, address: str) -> JumpgateError:

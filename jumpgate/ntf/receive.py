@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import selectors
 import socket
 import struct
@@ -274,6 +275,7 @@ class Endpoint:
             self._listener.close()
 
 
+@functools.cache
 def _receive_bytes_max() -> int:
     """The largest receive buffer that a program may ask for; 0 if unknown."""
     try:

@@ -7,10 +7,10 @@ import json
 import os
 import queue
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import Any, NoReturn, TypeVar
 
-from jumpgate.errors import Cancelled, JumpgateError, Unreachable, from_dict
+from jumpgate.errors import Cancelled, InternalError, JumpgateError, Unreachable, from_dict
 from jumpgate.service.server import ERROR_KEY, Server
 from jumpgate.v1 import service_pb2 as pb
 
@@ -53,7 +53,7 @@ class Stub:
 
     def _unary(self, handler: Callable[[Any, Any], Awaitable[T]]) -> Callable[..., T]:
         def call(message: Any, metadata: Metadata = ()) -> T:
-            running = self.begin(handler, _copy(message), Context(metadata))
+            running = self._begin(handler, message, Context(metadata))
             try:
                 return running.result()
             except CancelledError:
@@ -65,15 +65,16 @@ class Stub:
         return call
 
     def Execute(self, message: pb.ExecuteRequest, metadata: Metadata = ()) -> Events:  # noqa: N802
-        return Events(self, self._execute, message, metadata)
+        return Events(lambda write: self._begin(self._execute, message, Context(metadata, write)))
 
-    def begin(self, handler: Callable[[Any, Any], Awaitable[T]], message: Any, context: Context) -> Any:
-        """The running call, as a future of concurrent.futures."""
+    def _begin(self, handler: Callable[[Any, Any], Awaitable[T]], message: Any, context: Context) -> Future[T]:
+        own = type(message)()  # handlers change their requests
+        own.CopyFrom(message)
         if os.getpid() != self._pid:
             raise Unreachable("this session's service is in the process that forked this one: connect again here")
 
         async def run() -> T:
-            return await handler(message, context)
+            return await handler(own, context)
 
         coroutine: Coroutine[Any, Any, T] = run()
         try:
@@ -84,32 +85,45 @@ class Stub:
 
 
 class Events:
-    """A running Execute: its events, once, and then its error. `cancel` may come from any thread."""
+    """An Execute, which begins with `deliver` or when it is iterated, and happens once. `cancel` may come from any
+    thread."""
 
-    def __init__(
-        self, stub: Stub, execute: Callable[[Any, Any], Awaitable[None]], message: pb.ExecuteRequest, metadata: Metadata
-    ) -> None:
-        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._running = stub.begin(execute, _copy(message), Context(metadata, self._queue.put))
-        self._running.add_done_callback(lambda _: self._queue.put(None))
+    def __init__(self, begin: Callable[[Callable[[pb.Event], None]], Future[None]]) -> None:
+        self._begin = begin
+        self._running: Future[None] | None = None
+
+    def deliver(self, see: Callable[[pb.Event], None], end: Callable[[JumpgateError | None], None]) -> None:
+        """Has both called by the service's event loop, which they must not hold up: `see` with each event, and at last
+        `end` with the error."""
+        try:
+            self._running = self._begin(see)
+        except JumpgateError as error:
+            end(error)
+        else:
+            self._running.add_done_callback(lambda running: end(_error(running)))
 
     def __iter__(self) -> Iterator[pb.Event]:
-        while (event := self._queue.get()) is not None:
+        arrived: queue.SimpleQueue[pb.Event | None] = queue.SimpleQueue()
+        self._running = self._begin(arrived.put)
+        self._running.add_done_callback(lambda _: arrived.put(None))
+        while (event := arrived.get()) is not None:
             yield event
-        try:
-            self._running.result()
-        except CancelledError:
-            raise Cancelled("the job was cancelled, or its service has ended") from None
+        if error := _error(self._running):
+            raise error
 
     def cancel(self) -> None:
-        self._running.cancel()
+        if self._running is not None:
+            self._running.cancel()
 
 
-def _copy(message: Any) -> Any:
-    """Handlers change their requests."""
-    own = type(message)()
-    own.CopyFrom(message)
-    return own
+def _error(running: Future[None]) -> JumpgateError | None:
+    """Why a call that has ended failed."""
+    if running.cancelled():
+        return Cancelled("the job was cancelled, or its service has ended")
+    error = running.exception()
+    if error is None or isinstance(error, JumpgateError):
+        return error
+    return InternalError(f"{type(error).__name__}: {error}")
 
 
 def _ended() -> JumpgateError:

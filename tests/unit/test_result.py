@@ -62,7 +62,9 @@ class FakeCall:
 class Run:
     def __init__(self) -> None:
         self.stream, self.call = FakeStream(), FakeCall()
-        self.result = Result("j1", BATCH.schema, self.stream, Execution(self.call, self.stream.close), self.call.cancel)
+        execution = Execution(self.stream.close)
+        execution.follow(self.call)
+        self.result = Result("j1", BATCH.schema, self.stream, execution, self.call.cancel)
 
 
 @pytest.fixture

@@ -38,12 +38,12 @@ struct JgDirectory {
   uint32_t shift;  // 64 - log2(slots)
 };
 
-// A complete join build, shared by all threads. Where the only key is an integer and the values lie close together, they
-// are the slots' numbers, and nothing is hashed.
+// A complete join build, shared by all threads. Where the only key is an integer and the values lie close together,
+// they are the slots' numbers, and nothing is hashed.
 struct JgJoin {
   JgDirectory directory;
-  int64_t low;    // the key of slot 0
-  uint64_t span;  // slots, 0: they are found by hash
+  int64_t low;         // the key of slot 0
+  uint64_t span;       // slots, 0: they are found by hash
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
   JgRow* const* null_rows;  // rows with a NULL key; not in the directory
@@ -356,8 +356,7 @@ JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
   const uint64_t n = a.size;
   if (n != b.size) return 0;
   if (n > 16) return memcmp(a.data, b.data, n) == 0;
-  if (n >= 8)
-    return jg_load64(a.data) == jg_load64(b.data) && jg_load64(a.data + n - 8) == jg_load64(b.data + n - 8);
+  if (n >= 8) return jg_load64(a.data) == jg_load64(b.data) && jg_load64(a.data + n - 8) == jg_load64(b.data + n - 8);
   return n == 0 || jg_load_few(a.data, n) == jg_load_few(b.data, n);
 }
 JG_INLINE int jg_compare_str(JgStr a, JgStr b) {

@@ -102,7 +102,8 @@ void Table::grow(Part* part) {
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
   g.directory = directory_of(&part->slots);
-  link_all(part->rows, part->slots.data(), [shift = g.directory.shift](const JgRow* row) { return row->hash >> shift; });
+  link_all(part->rows, part->slots.data(),
+           [shift = g.directory.shift](const JgRow* row) { return row->hash >> shift; });
 }
 
 JgRow* Table::copy_row(Arena* arena, const JgRow* row) const {

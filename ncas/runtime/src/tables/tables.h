@@ -33,15 +33,15 @@ struct Part {
   Part(Budget* budget, bool movable) : arena(budget, movable) {}
   Arena arena;
   JgGroups groups{};
-  Slots slots;                          // of the groups' directory
-  std::vector<JgMemo> memos;            // of groups
+  Slots slots;                                // of the groups' directory
+  std::vector<JgMemo> memos;                  // of groups
   int64_t low = INT64_MAX, high = INT64_MIN;  // join builds by an integer: its range
-  std::vector<JgRow*> rows, null_rows;  // in the order in which they came; null_rows: of join builds
-  const JgRow* threshold = nullptr;     // top-n: rows that are not smaller are of no use
-  int64_t sort_memory_rows = 0;         // rows in the arena, also those dropped since
-  WordBounds bounds;                    // of sort buffers: of all rows that were kept at some time
-  std::unique_ptr<SpillFile> file;      // rows that went to disk
-  std::vector<std::vector<Run>> runs;   // groups: by partition; sort buffers: one list, of sorted ones
+  std::vector<JgRow*> rows, null_rows;        // in the order in which they came; null_rows: of join builds
+  const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
+  int64_t sort_memory_rows = 0;               // rows in the arena, also those dropped since
+  WordBounds bounds;                          // of sort buffers: of all rows that were kept at some time
+  std::unique_ptr<SpillFile> file;            // rows that went to disk
+  std::vector<std::vector<Run>> runs;         // groups: by partition; sort buffers: one list, of sorted ones
 
   int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
