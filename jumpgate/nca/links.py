@@ -7,44 +7,38 @@ device crosses no link; one whose speed is not known takes no time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.nca.interface import Device
 
 
-@dataclass(frozen=True)
 class Traffic:
-    """Bytes that cross links, by device."""
+    """Bytes that cross links at the same time, those that leave and those that reach each device."""
 
-    left: Mapping[Device, float] = field(default_factory=dict)
-    reached: Mapping[Device, float] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.left: Counter[Device] = Counter()
+        self.reached: Counter[Device] = Counter()
 
-    @property
-    def bytes(self) -> float:
-        """Each counted once."""
-        return sum(self.left.values())
+    def add(
+        self, bytes: float, partitioning: Partitioning, senders: Sequence[Device], receivers: Sequence[Device]
+    ) -> float:
+        """An edge with so many bytes of rows, which lie evenly on the devices of its producers. Returns how many of
+        them cross links, copies counted."""
+        crossing = 0.0
+        for i, sender in enumerate(senders):
+            to = [receivers[i]] if partitioning.kind == "paired" else receivers
+            copies = len(to) if partitioning.kind == "broadcast" else 1
+            part = bytes * copies / (len(senders) * len(to))
+            for receiver in to:
+                if receiver != sender:
+                    self.left[sender] += part  # type: ignore[assignment]
+                    self.reached[receiver] += part  # type: ignore[assignment]
+                    crossing += part
+        return crossing
 
     @property
     def seconds(self) -> float:
-        """All links at the same time: what the slowest takes."""
+        """What the slowest link takes."""
         ways = (*self.left.items(), *self.reached.items())
         return max((8 * bytes / d.link_bits_per_s for d, bytes in ways if d.link_bits_per_s), default=0.0)
-
-
-def traffic(
-    bytes: float, partitioning: Partitioning, senders: Sequence[Device], receivers: Sequence[Device]
-) -> Traffic:
-    """Of an edge with so many bytes of rows, which lie evenly on the devices of its producers."""
-    left: Counter[Device] = Counter()
-    reached: Counter[Device] = Counter()
-    for i, sender in enumerate(senders):
-        to = [receivers[i]] if partitioning.kind == "paired" else receivers
-        copies = len(to) if partitioning.kind == "broadcast" else 1
-        for receiver in to:
-            if receiver != sender:
-                part = bytes * copies / (len(senders) * len(to))
-                left[sender] += part  # type: ignore[assignment]
-                reached[receiver] += part  # type: ignore[assignment]
-    return Traffic(left, reached)
