@@ -63,11 +63,17 @@ def _travel(plan: Plan) -> tuple[dict[str, float], float]:
 
 def _figures(plan: Plan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:
     known = plan.estimator.of(node)
-    mine: Work | None = {"send": known.bytes or 0.0} if isinstance(node, Emit) else work(node, plan.estimator)
+    mine = _sending(plan, node) if isinstance(node, Emit) else work(node, plan.estimator)
     if mine is None or known.rows is None or known.bytes is None:
         return None
     bytes = plan.estimator.files(node).bytes if isinstance(node, Read) else known.bytes
     return Figures(known.rows, bytes or 0.0, plan.estimator.doubt(node), seconds_of(mine, seconds, cores), mine)
+
+
+def _sending(plan: Plan, node: Emit) -> Work:
+    known, edge = plan.estimator.of(node), next(e for e in plan.edges if e.id == node.edge)
+    datagrams = {"send datagram": known.rows or 0.0} if edge.transport.channel == "udp" else {}
+    return {"send": known.bytes or 0.0, **datagrams}
 
 
 def measured(instances: Mapping[str, Mapping[str, Any]], fragment: str) -> dict[int, dict[str, float]]:
