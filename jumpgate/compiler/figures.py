@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.traffic import Traffic
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
 from jumpgate.nca.interface import Figures, JobFigures
-from jumpgate.nca.links import Traffic
 from jumpgate.nca.speeds import Work, assumed, seconds_of
 
 

@@ -150,7 +150,7 @@ class Offer:
 class Device:
     """Somewhere an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
-    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (nca/links), 0: unknown.
+    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (compiler/traffic), 0: unknown.
     `properties` are the keys that its kind declares. Devices of one `pool` share rows.
     """
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from jumpgate.compiler import CompileOptions, compile_dataflow
+from jumpgate.compiler.traffic import Traffic
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.dataflow.types import int64
 from jumpgate.hosts.config import parse
 from jumpgate.nca.interface import Device, JobPlan
-from jumpgate.nca.links import Traffic
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.switch.kind import SWITCH
 from tests.support.plans import grouped, host, measured, statistics, table
