@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from bench import _switch_grid
 from bench import _switch_load as load
 from bench._measure import Figure, remark, report
 from jumpgate import client
@@ -40,6 +41,7 @@ from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, Switch
 from jumpgate.service import embedded
 from jumpgate.tpcds.data import generate, path
+from tests.cluster.network import permitted
 from tests.support import cpp, switch_by_hand, vendor_cases
 
 HERE = Path(__file__).parent
@@ -50,6 +52,8 @@ WINDOW = 1024
 TUPLES = 1_000_000
 BATCH = 4096
 OUT = 5
+#: two ways of which one takes at most so many times the other are equally good
+TIE = 1.1
 AGGREGATE = library.HERE.parent / "programs" / "aggregate.p4"
 DISTINCT = AGGREGATE.with_name("prune_distinct.p4")
 
@@ -271,6 +275,21 @@ def tofino_stages_error() -> Figure:
     return Figure("tofino_stages_error", max(errors), 0, "lower", "real stages less claimed ones, the most")
 
 
+def switch_chosen_right() -> Figure:
+    """Hosts and switches in network namespaces (it takes root); minutes."""
+    found = []
+    for point in _switch_grid.points():
+        found.append(point)
+        remark(
+            f"{point.link:9} {point.query:24} by hosts {point.hosts_s:.3f} s, through a switch {point.switch_s:.3f} s; "
+            f"planned: {'switch' if point.chosen else 'hosts'}"
+        )
+    wins = sum(point.switch_s < point.hosts_s for point in found)
+    share = sum(point.right(TIE) for point in found) / len(found)
+    notes = f"{len(found)} queries and link speeds; a switch was faster in {wins}"
+    return Figure("switch_chosen_right", share, 1.0, "higher", notes)
+
+
 FIGURES = (
     model_agrees,
     aggregate_tuples_per_core_s,
@@ -280,6 +299,8 @@ FIGURES = (
     compile_cached_ms,
     store_sales_reduction,
 )
+#: where network namespaces can be made
+NETWORKED = (switch_chosen_right,)
 #: with a compiler in JUMPGATE_P4C
 JUDGED = (tofino_compiles, tofino_stages_error)
 
@@ -287,7 +308,7 @@ JUDGED = (tofino_compiles, tofino_stages_error)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
-    figures = FIGURES + (JUDGED if os.environ.get(VARIABLE) else ())
+    figures = FIGURES + (JUDGED if os.environ.get(VARIABLE) else ()) + (NETWORKED if permitted() else ())
     parser.add_argument("--only", choices=[figure.__name__ for figure in figures])
     arguments = parser.parse_args()
     library.load()

@@ -7,6 +7,7 @@ from typing import Any
 
 from jumpgate.compiler.anti_joins import anti_joins
 from jumpgate.compiler.choose import choose
+from jumpgate.compiler.compare import compare
 from jumpgate.compiler.cut import RESULT, cut
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
@@ -42,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     order_joins,
     prune_columns,
     map_operators,
+    compare,
     choose,
     parallelise,
     prune_columns,

@@ -57,6 +57,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "transport": e.transport.name,
                 "fingerprint": e.ntf.fingerprint(),
                 "filter": e.filter,
+                "crossing": float(f"{found.crossing.get(e.id, 0.0):.4g}"),
             }
             for e in plan.edges
         ],
@@ -201,6 +202,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
         lines.append(
             f"{_kind(e)} {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; "
             f"{e['partitioning']}; {e['layout']} over {e['transport']}"
+            + (f"; ~{size(e['crossing'])} over links" if e.get("crossing") else "")
             + ("" if counters is None else _travelled(e, counters))
         )
     cost = data["cost"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.traffic import Traffic
 from jumpgate.compiler.work import work
-from jumpgate.dataflow.operators import Emit, Operator, Read, numbered
+from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
 from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of
 
@@ -29,17 +30,50 @@ def figures(plan: Plan) -> JobFigures:
                 continue
             found[instance.fragment, number] = of_node
             total = None if total is None else total + of_node.seconds
-        total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
-    return JobFigures(found, total)
+        received = _bytes(plan, instance.inputs)
+        if total is not None and received is not None:
+            total += speeds.setup_s + speeds.seconds["start"] + received * speeds.receive_s / instance.count
+        else:
+            total = None
+    crossing, on_links = _travel(plan)
+    return JobFigures(found, crossing, None if total is None else total + on_links)
+
+
+def _bytes(plan: Plan, edges: Iterable[str]) -> float | None:
+    """That these edges carry; None where that is not known."""
+    schemas = {edge.id: edge.ntf.schema for edge in plan.edges}
+    found = [plan.estimator.of(Receive(edge, schemas[edge])).bytes for edge in edges]
+    return None if None in found else sum(bytes for bytes in found if bytes)
+
+
+def _travel(plan: Plan) -> tuple[dict[str, float], float]:
+    """The bytes of each edge that cross links, and what the links take, stage by stage. The edge to the client is left
+    out: wherever the last rows are, they go there."""
+    devices = {i.id: i.device for i in plan.instances}
+    stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
+    crossing: dict[str, float] = {}
+    stages: defaultdict[int, Traffic] = defaultdict(Traffic)
+    for edge in plan.edges:
+        if edge.consumers:
+            ends = [devices[p] for p in edge.producers], [devices[c] for c in edge.consumers]
+            bytes = _bytes(plan, [edge.id]) or 0.0
+            crossing[edge.id] = stages[stage_of[edge.id]].add(bytes, edge.partitioning, *ends)
+    return crossing, sum(traffic.seconds for traffic in stages.values())
 
 
 def _figures(plan: Plan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:
     known = plan.estimator.of(node)
-    mine: Work | None = {"send": known.bytes or 0.0} if isinstance(node, Emit) else work(node, plan.estimator)
+    mine = _sending(plan, node) if isinstance(node, Emit) else work(node, plan.estimator)
     if mine is None or known.rows is None or known.bytes is None:
         return None
     bytes = plan.estimator.files(node).bytes if isinstance(node, Read) else known.bytes
     return Figures(known.rows, bytes or 0.0, plan.estimator.doubt(node), seconds_of(mine, seconds, cores), mine)
+
+
+def _sending(plan: Plan, node: Emit) -> Work:
+    known, edge = plan.estimator.of(node), next(e for e in plan.edges if e.id == node.edge)
+    datagrams = {"send datagram": known.rows or 0.0} if edge.transport.channel == "udp" else {}
+    return {"send": known.bytes or 0.0, **datagrams}
 
 
 def measured(instances: Mapping[str, Mapping[str, Any]], fragment: str) -> dict[int, dict[str, float]]:

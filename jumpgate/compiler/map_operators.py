@@ -99,7 +99,8 @@ class _Mapper:
         return self._memo[key][1]
 
     def _best(self, found: list[Alternative]) -> list[Alternative]:
-        """The best up to the beam, the best of each kind of root (where it runs, what it fuses with) before others."""
+        """The best up to the beam, the best of each kind of root (where it runs, what it fuses with, what it uses of
+        devices) before others."""
         if len(found) < 2:
             return found
         found.sort(key=lambda a: a.rank(self.options.seconds_per_money))
@@ -112,8 +113,9 @@ class _Mapper:
             if program in seen:
                 continue
             seen.add(program)
-            (rest if a.fragment in kinds else first).append(a)
-            kinds.add(a.fragment)
+            kind = (a.fragment, a.claimed)
+            (rest if kind in kinds else first).append(a)
+            kinds.add(kind)
         kept = (first + rest)[: self.options.beam]
         kept.sort(key=lambda a: a.rank(self.options.seconds_per_money))
         return kept

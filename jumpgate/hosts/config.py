@@ -25,6 +25,7 @@ ssh = "me@worker1"              # instead of agent and token_file: one that is s
 python = "python3"              # that runs it there
 cores = 16                      # absent: as many as this machine has
 memory_bytes = 68719476736      # absent: as much as this machine has
+link_bits_per_s = 1000000000    # of its way to the network, in each direction; absent: unknown
 data_address = "10.0.0.7"       # how other hosts reach its instances; absent: that of its agent or, of a host without,
                                 # that by which this machine reaches the other agents
 data_bind = "0.0.0.0"           # where they accept edges; absent: data_address
@@ -32,8 +33,9 @@ data_bind = "0.0.0.0"           # where they accept edges; absent: data_address
 [[device]]                      # what has no agent: the package that drives its kind declares the other keys
 name = "tor1"
 kind = "some_kind"              # `jumpgate nca list` shows which there are, and their keys
-cores = 1                       # these four may be written for every kind
+cores = 1                       # these five may be written for every kind
 memory_bytes = 1073741824
+link_bits_per_s = 10000000000
 pool = "tors"                   # devices of one kind and pool share rows
 money_per_hour = 2.5
 
@@ -85,6 +87,7 @@ _KEYS: dict[str, dict[str, type]] = {
         "python": str,
         "cores": int,
         "memory_bytes": int,
+        "link_bits_per_s": int,
         "data_bind": str,
         "data_address": str,
     },
@@ -280,6 +283,7 @@ def _host(table: dict[str, Any]) -> HostConfig:
         table.get("cores") or local.cores,
         table.get("memory_bytes") or local.memory_bytes,
         properties,
+        link_bits_per_s=table.get("link_bits_per_s", 0),
     )
     said = frozenset(k for k in (*figures, "data_bind", "data_address") if table.get(k))
     return HostConfig(

@@ -73,6 +73,8 @@ COMMON = (
     Key("cores", int, "parts that work at the same time", 1, holds=_at_least_1, wanted="a whole number, 1 or more"),
     Key("memory_bytes", int, "what accelerators may keep there; 0: unknown", 0,
         holds=_at_least_0, wanted="a whole number, 0 or more"),
+    Key("link_bits_per_s", int, "speed of its way to the network, in each direction; 0: unknown", 0,
+        holds=_at_least_0, wanted="a whole number, 0 or more", own=True),
     Key("pool", str, "devices of one kind and pool share the rows of a plan by their keys", ""),
     Key("money_per_hour", float, "what its use costs", holds=_at_least_0, wanted="a number, 0 or more", own=True),
 )  # fmt: skip
@@ -129,6 +131,7 @@ class DeviceKind:
         device = Device(
             values["name"], self.name, values["cores"], values["memory_bytes"],
             tuple((name, value) for name, value in values.items() if name in own), values["pool"],
+            link_bits_per_s=values["link_bits_per_s"],
         )  # fmt: skip
         if problem := self.check(device):
             raise wrong(f"{place} {problem}")

@@ -150,7 +150,8 @@ class Offer:
 class Device:
     """Somewhere an NCA can run: a host's agent, a board, a store. From jumpgate.toml, or this machine.
 
-    `memory_bytes` 0: unknown. `properties` are the keys that its kind declares. Devices of one `pool` share rows.
+    `memory_bytes` 0: unknown. `link_bits_per_s`: the speed of its way to the network (compiler/traffic), 0: unknown.
+    `properties` are the keys that its kind declares. Devices of one `pool` share rows.
     """
 
     name: str
@@ -160,6 +161,7 @@ class Device:
     properties: tuple[tuple[str, Property], ...] = ()
     pool: str = ""
     offer: Offer = Offer()
+    link_bits_per_s: int = 0
 
     def capacity(self, name: str) -> float:
         """How much it has of what a match may need; infinite where nothing is known."""
@@ -283,10 +285,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class JobFigures:
-    """What is expected of a job: of its operators by fragment and number, and the seconds of all of it, None if there
-    is an operator of which too little is known."""
+    """What is expected of a job: of its operators by fragment and number, of its edges the bytes that cross links, and
+    the seconds of all of it, None if there is an operator of which too little is known."""
 
     operators: Mapping[tuple[str, int], Figures] = field(default_factory=dict)
+    crossing: Mapping[str, float] = field(default_factory=dict)
     seconds: float | None = None
 
 

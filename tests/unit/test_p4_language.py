@@ -159,3 +159,92 @@ def test_what_follows_from_a_mistake_is_not_told() -> None:
     assert [p.message for p in caught.value.problems] == [
         "a register's numbers have 1, 8, 16 or 32 bits (64 on Tofino 2), equal in a pair"
     ]
+
+
+def ones(*words: int) -> int:
+    """Their sum in ones' complement."""
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_parsers_add_up_checksums(damaged: bool) -> None:
+    """`short` makes all words sum to zero; of what is subtracted the complement is left."""
+    text = """
+    #include "include/frame.p4h"
+    parser Other(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+        Checksum() all;
+        Checksum() rest;
+        bool wrong;
+        state start {
+            pkt.extract(ig);
+            pkt.advance(PORT_METADATA_SIZE);
+            pkt.extract(hdr.data);
+            all.add(hdr.data);
+            wrong = all.verify();
+            rest.subtract({ hdr.data.short, hdr.data.a });
+            md.s = rest.get();
+            transition select(wrong) { true: bad; default: accept; }
+        }
+        state bad { md.x = 1; transition accept; }
+    }
+    INGRESS { apply { hdr.data.b = md.x; hdr.data.c = (bit<32>)md.s; } }
+    #define IngressParser Other
+    #include "include/rest.p4h"
+    """
+    assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
+    program = front_end(text, str(CASES / "x.p4"))
+    fields = [1, 2, 0, 0x12345, 5, 6, 7 << 40 | 9]
+    words = struct.unpack(">12H", DATA.pack(*fields))
+    fields[2] = ones(*words) ^ 0xFFFF ^ damaged
+    done = Interpreter(program).run(program.ingress, DATA.pack(*fields), {})
+    assert done is not None
+    after = DATA.unpack(done.deparsed)
+    assert after[4] == damaged
+    assert after[5] == ones(fields[2] ^ 0xFFFF, 0xFFFF ^ 1, 0xFFFF ^ 0x2345)
+
+
+def test_a_checksum_of_zero_may_travel_as_ones() -> None:
+    text = """
+    #include "include/frame.p4h"
+    INGRESS { apply { } }
+    control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+                            in ingress_intrinsic_metadata_for_deparser_t dprsr) {
+        Checksum() some;
+        apply {
+            hdr.data.short = some.update({ hdr.data.a }, true);
+            pkt.emit(hdr);
+        }
+    }
+    #define OWN_DEPARSER
+    #include "include/rest.p4h"
+    """
+    program = front_end(text, str(CASES / "x.p4"))
+    for a, wanted in ((0x0000FFFF, 0xFFFF), (0x00010002, 0xFFFC)):
+        done = Interpreter(program).run(program.ingress, DATA.pack(1, 2, 3, a, 5, 6, 7), {})
+        assert done is not None and DATA.unpack(done.deparsed)[2] == wanted
+
+
+def test_stacks_are_copied_and_registers_have_parameters() -> None:
+    before = """
+    header one_h { bit<32> v; }
+    struct both_t { one_h[2] stack; }
+    control Fills(in both_t given, out bit<32> sum) { apply { sum = given.stack[0].v + given.stack[1].v; } }
+    """
+    after = ran(
+        """
+        both_t both;
+        Fills() fills;
+        RegisterParam<bit<32>>(30) much;
+        Register<bit<32>, bit<8>>(256, 5) cells;
+        RegisterAction<bit<32>, bit<8>, bit<32>>(cells) add = {
+            void apply(inout bit<32> value, out bit<32> rv) { value = value + much.read(); rv = value; }
+        };
+        """,
+        "both.stack[0].v = hdr.data.a; both.stack[1].v = hdr.data.b; fills.apply(both, hdr.data.c);"
+        "hdr.data.b = add.execute(hdr.data.kind);",
+        before=before,
+    )
+    assert after == (1, 2, 3, 4, 35, 9, 7)

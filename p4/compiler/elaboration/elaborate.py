@@ -39,7 +39,7 @@ def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Pro
 
 class Elaborate(Parsers, Externs):
     def run(self, source: ast.Source) -> None:
-        self.ids = {}
+        self.ids, self.sums = {}, {}
         self.shared: dict[str, Group] = {}
         root = Scope()
         main: ast.Instance | None = None

@@ -156,6 +156,9 @@ class Lower(Expressions):
             self._assign_group(target, value, position)
         elif isinstance(target, ir.Get):
             self.set(target.slot, self.convert(self.plain(value, position), target.type, position))
+        elif isinstance(target, StackValue) and isinstance(value, StackValue):
+            for element, other in zip(target.elements, value.elements, strict=True):
+                self.assign(element, other, position)
         else:
             raise Mistake(position, f"a {describe(target)} cannot be assigned to")
 
