@@ -24,11 +24,11 @@ def test_planning_takes_as_long_for_each_host() -> None:
 
 
 def test_waiting_for_instances_takes_as_long_for_each() -> None:
-    """However they end: here one after the other."""
+    """However they end: here one after the other, the last first."""
 
     def seconds(count: int) -> float:
         instances = planned(query3(), devices(count // 4)).instances[:count]
-        turns = {i.id: number for number, i in enumerate(instances)}
+        turns = {i.id: number for number, i in enumerate(reversed(instances))}
         ends = [asyncio.Event() for _ in instances]
         ends[0].set()
 
