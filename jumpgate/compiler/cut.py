@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import unique
@@ -33,7 +34,7 @@ class Fragment:
     transport: Transport | None
     filters: dict[str, tuple[Join, KeysOfBuild, Partitioning]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def instances(self) -> tuple[str, ...]:
         return tuple(f"f{self.index}.{i}" for i in range(self.site.count))
 

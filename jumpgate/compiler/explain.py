@@ -28,9 +28,8 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
     notes = {b.site.nca: b.match.note for b in unique(best.root) if isinstance(b, Mapped) and not b.site.fusion}
     fragments: dict[str, dict[str, Any]] = {}
     for i in plan.instances:
-        entry = fragments.setdefault(
-            i.fragment,
-            {
+        if i.fragment not in fragments:
+            fragments[i.fragment] = {
                 "nca": i.nca,
                 "stage": i.stage,
                 "input_stages": dict(zip(i.inputs, i.input_stages, strict=True)),
@@ -40,9 +39,8 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
-            },
-        )
-        entry["instances"].append({"id": i.id, "device": i.device.name})
+            }
+        fragments[i.fragment]["instances"].append({"id": i.id, "device": i.device.name})
     return {
         "stages": plan.stages,
         "ncas": sorted({box.match.nca for box in unique(best.root) if isinstance(box, Mapped)}),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 from jumpgate.dataflow import bloom
@@ -227,6 +228,11 @@ class Edge:
     transport: Transport = TCP
     filter: str = ""
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Each producer's number among them."""
+        return {producer: number for number, producer in enumerate(self.producers)}
+
 
 @dataclass(frozen=True)
 class KeyFilter:
@@ -306,6 +312,14 @@ class JobPlan:
     #: of the files that it reads, as they were before anything of it was planned; without those that were not there
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
+    @cached_property
+    def siblings(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """The numbers of a fragment's instances on a device, by both names."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for i in self.instances:
+            found.setdefault((i.fragment, i.device.name), []).append(i.index)
+        return found
+
     def edge(self, id: str) -> Edge:
         """The edge with that id. Raises StopIteration if there is none, which is a mistake of ours."""
         return next(e for e in self.edges if e.id == id)
@@ -377,6 +391,16 @@ class JobContext:
     here: frozenset[str] = frozenset()
     #: what both ends of each edge over TCP show; None: edges are not encrypted
     certificate: JobCertificate | None = field(default=None, repr=False)
+
+    _peers: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def peers(self, edge: Edge) -> tuple[str, ...]:
+        """Where each consumer of an edge accepts it, in partition order, once all instances have been allocated. They
+        are the same for all producers, of which there may be a thousand."""
+        if edge.id not in self._peers:
+            ends = (self.sockets.get((c, edge.id)) or self.addresses[c] for c in edge.consumers)
+            self._peers[edge.id] = edge.endpoints or tuple(ends)
+        return self._peers[edge.id]
 
     def secrets(self) -> dict[str, Any]:
         """What an instance's configuration holds of them."""

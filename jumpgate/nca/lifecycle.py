@@ -64,8 +64,8 @@ class WorkerLifecycle:
                 {**_edge(e, instance.index), "producers": len(e.producers), "stage": stage} for e, stage in arriving
             ],
             output={
-                **_edge(leaving, leaving.producers.index(instance.id)),
-                "peers": peers(leaving, context),
+                **_edge(leaving, leaving.places[instance.id]),
+                "peers": context.peers(leaving),
                 "partitioning": leaving.partitioning.kind,
             },
             **artifact,
@@ -79,11 +79,6 @@ class WorkerLifecycle:
 
     async def destroy(self, handle: InstanceHandle) -> None:
         await handle.call("destroy")
-
-
-def peers(edge: Edge, context: JobContext) -> tuple[str, ...]:
-    """Where each consumer of an edge over tcp accepts it, in partition order."""
-    return edge.endpoints or tuple(context.sockets.get((c, edge.id)) or context.addresses[c] for c in edge.consumers)
 
 
 def _edge(edge: Edge, index: int) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -80,17 +79,32 @@ async def on_all(
 
 
 async def _until_failure(tasks: set[asyncio.Future[None]], watching: set[asyncio.Future[None]]) -> None:
-    pending = tasks | watching
+    """Each end costs the same, however many tasks there are."""
+    if not tasks:
+        return
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[None] = loop.create_future()
     failures: list[BaseException] = []
-    deadline: float | None = None
-    while pending & tasks:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
-        done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-        failures += [e for t in done if not t.cancelled() and (e := t.exception()) is not None]
-        if failures and deadline is None:
-            deadline = time.monotonic() + CAUSE_WAIT_S
-        if deadline is not None and (min(map(weight, failures)) < 2 or time.monotonic() >= deadline):
-            break
+    left = len(tasks)
+
+    def end() -> None:
+        if not over.done():
+            over.set_result(None)
+
+    def ended(task: asyncio.Future[None]) -> None:
+        nonlocal left
+        left -= task in tasks
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            failures.append(error)
+        if not left or (error is not None and weight(error) < 2):
+            end()
+        elif error is not None and len(failures) == 1:
+            loop.call_later(CAUSE_WAIT_S, end)
+
+    for task in tasks | watching:
+        task.add_done_callback(ended)
+    await over
     if failures:
         raise min(failures, key=weight)
 

@@ -19,7 +19,6 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
-from jumpgate.nca.lifecycle import peers
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.addresses import LOOPBACK, joined
 from jumpgate.ntf.descriptor import type_text
@@ -226,9 +225,7 @@ def _files(
     if "" not in by_host:  # each host reads its own
         files = by_host.get(instance.device.name, [])
         known = [()] * len(files)
-        here = [
-            i.index for i in context.plan.instances if (i.fragment, i.device) == (instance.fragment, instance.device)
-        ]
+        here = context.plan.siblings[instance.fragment, instance.device.name]
         index, count = here.index(instance.index), len(here)
     return {
         "kind": "files",
@@ -266,13 +263,13 @@ def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(id)
-    index = edge.producers.index(instance.id)
+    index = edge.places[instance.id]
     if edge.partitioning.kind == "paired":
         sink = _end(edge, 0, instance, context)
-        return {**sink, "peers": [peers(edge, context)[index]], "partitioning": "single"}
+        return {**sink, "peers": [context.peers(edge)[index]], "partitioning": "single"}
     sink = _end(edge, index, instance, context)
     if edge.transport.channel == TCP.channel:
-        sink["peers"] = peers(edge, context)
+        sink["peers"] = context.peers(edge)
     return {**sink, "partitioning": edge.partitioning.kind}
 
 
