@@ -1,6 +1,7 @@
-"""Several hosts: what faults they survive, what a second one costs, what filters save, and a crowd of clients.
+"""Several hosts: what faults they survive, what a second one costs, what filters save, how a slow one is helped, and a
+crowd of clients.
 
-Faults, the second host and filters need network namespaces, so root, and sshd: each worker is a machine of its own that
+All but the crowd need network namespaces, so root, and sshd: each worker is a machine of its own that
 the service reaches by SSH. The crowd asks a service on this machine, each client over a connection of its own.
 """
 
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 from bench._cluster import lab
 from bench._filters import filters
 from bench._measure import Figure, counted, remark, report
+from bench._stealing import stealing_vs_static
 from jumpgate.client import col, connect, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.codegen import cache
@@ -209,6 +211,8 @@ def main() -> None:
 
     if wanted("two_hosts_cluster_overhead_ms"):
         report(two_hosts_cluster_overhead_ms(), options.json)
+    if wanted("stealing_vs_static"):
+        report(stealing_vs_static(), options.json)
     if wanted("crowd_answered", "crowd_vs_serial"):
         for figure in crowd(options.clients, options.seconds):
             report(figure, options.json)

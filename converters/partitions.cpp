@@ -98,6 +98,8 @@ class PartitionedSource final : public Source {
     counters.batches = inner_->counters.batches.load();
     counters.wait_ns = inner_->counters.wait_ns.load();
     counters.skipped_rows = inner_->counters.skipped_rows.load();
+    counters.shares = inner_->counters.shares.load();
+    counters.stolen_shares = inner_->counters.stolen_shares.load();
     counters.pruned_bytes = pruned_bytes_ + inner_->counters.pruned_bytes.load();
   }
 

@@ -24,18 +24,22 @@ std::vector<Morsel> split_into(std::vector<Morsel> parts, int64_t wanted, int64_
 
 }  // namespace
 
-std::vector<Morsel> take_share(std::vector<Morsel> parts, int share_index, int share_count, int64_t rows_min) {
-  if (share_count == 1) return parts;
-  parts = split_into(std::move(parts), share_count, rows_min);
-  std::vector<Morsel> mine;
+std::vector<Morsel> deal(std::vector<Morsel> parts, const FileSourceOptions& options, int64_t rows_min,
+                         const std::function<int64_t(const Morsel&)>& useless, Counters* counters) {
+  const bool shared = options.shares != nullptr;
+  if (shared)
+    parts = split_into(std::move(parts), options.parts_wanted, rows_min);
+  else if (options.share_count > 1)
+    parts = split_into(std::move(parts), options.share_count, rows_min);
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (static_cast<int>(i % static_cast<size_t>(share_count)) == share_index) mine.push_back(parts[i]);
+    const bool mine = static_cast<int>(i % static_cast<size_t>(options.share_count)) == options.share_index;
+    const int64_t bytes = mine || shared ? useless(parts[i]) : 0;
+    if (mine) counters->pruned_bytes += bytes;
+    if (bytes > 0 || !(mine || shared)) parts[i].rows = 0;
   }
-  return mine;
-}
-
-std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int threads, int64_t rows_min) {
-  return threads > 1 ? split_into(std::move(parts), 2 * threads, rows_min) : parts;
+  if (shared) return parts;  // siblings know them by their numbers
+  std::erase_if(parts, [](const Morsel& part) { return part.rows == 0; });
+  return options.threads > 1 ? split_into(std::move(parts), 2 * options.threads, rows_min) : parts;
 }
 
 }  // namespace jg::columnar

@@ -1,43 +1,25 @@
 // How files are cut into work: parts of files (row ranges of a row group or a stripe), dealt to instances and threads.
 #pragma once
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
+
+#include "common/part_queue.h"
 
 namespace jg::columnar {
 
-// Rows [first, first + rows) of part `part` of file `file`.
+// Rows [first, first + rows) of part `part` of file `file`; without rows, what need not be read of it.
 struct Morsel {
   int file = 0, part = 0;
   int64_t first = 0, rows = 0;
 };
 
-// The share of an instance. Which rows it holds depends only on `parts` and share_count, so that siblings' shares are
-// disjoint and complete.
-std::vector<Morsel> take_share(std::vector<Morsel> parts, int share_index, int share_count, int64_t rows_min);
+using MorselQueue = PartQueue<Morsel>;
 
-// Cut further until each thread finds two morsels, where they are large enough.
-std::vector<Morsel> cut_morsels(std::vector<Morsel> parts, int threads, int64_t rows_min);
-
-// Hands morsels to threads.
-class MorselQueue {
- public:
-  void fill(std::vector<Morsel> morsels) { morsels_ = std::move(morsels); }
-  const Morsel* next() {
-    size_t at = next_.fetch_add(1, std::memory_order_relaxed);
-    return at < morsels_.size() && !cancelled() ? &morsels_[at] : nullptr;
-  }
-  int64_t left() const {
-    size_t at = next_.load(std::memory_order_relaxed);
-    return at < morsels_.size() ? static_cast<int64_t>(morsels_.size() - at) : 0;
-  }
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
-  bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
-
- private:
-  std::vector<Morsel> morsels_;
-  std::atomic<size_t> next_{0};
-  std::atomic<bool> cancelled_{false};
-};
+// What an instance reads of a scan of `parts`, each cut as long as it has rows_min rows, so that every thread finds
+// some. Siblings' shares are disjoint and complete: they depend on `parts` and the options only. `useless` says how many
+// bytes of a part have no partners in the joins to come; they are not read, and are counted as pruned.
+std::vector<Morsel> deal(std::vector<Morsel> parts, const FileSourceOptions& options, int64_t rows_min,
+                         const std::function<int64_t(const Morsel&)>& useless, Counters* counters);
 
 }  // namespace jg::columnar

@@ -33,7 +33,7 @@ class CsvSource : public Source {
         dialect(options.options),
         layouts(&this->options, &dialect),
         ranges({options.options, false}) {}
-  Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
+  Status open() override { return ranges.open(options, &counters); }
   std::unique_ptr<SourceWorker> worker() override;
   int64_t morsels_left() override { return ranges.left(); }
   void cancel() override { ranges.cancel(); }
@@ -102,11 +102,13 @@ class CsvWorker : public SourceWorker {
 
   Status open_range(bool* done) {
     in_range_ = false;
-    text::Ranges::Range range;
-    if (!source_->ranges.next(&range)) {
+    const text::Ranges::Range* next = nullptr;
+    JG_RETURN_IF_ERROR(source_->ranges.next(&next));
+    if (next == nullptr) {
       *done = true;
       return {};
     }
+    const text::Ranges::Range range = *next;
     if (range.file != file_) {
       file_ = range.file;
       JG_RETURN_IF_ERROR(source_->ranges.open_file(file_, &input_));

@@ -120,7 +120,7 @@ class JsonSource : public Source {
       if (c.nesting != Nesting::kNone || !c.path.empty()) nested[static_cast<size_t>(key_of[i])] = true;
     }
   }
-  Status open() override { return ranges.open(options.files, options.share_index, options.share_count); }
+  Status open() override { return ranges.open(options, &counters); }
   std::unique_ptr<SourceWorker> worker() override;
   int64_t morsels_left() override { return ranges.left(); }
   void cancel() override { ranges.cancel(); }

@@ -80,12 +80,13 @@ class OrcWorker final : public SourceWorker {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
     while (left_ == 0) {
-      const Morsel* morsel = source_.queue_.next();
+      const Morsel* morsel = nullptr;
+      JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
-        if (source_.queue_.cancelled()) return cancelled();
         *done = true;
         return {};
       }
+      if (morsel->rows == 0) continue;
       JG_RETURN_IF_ERROR(guarded("ORC", source_.files_[morsel->file].path, [&] { start(*morsel); }));
     }
     row_ += rows_;
@@ -195,16 +196,14 @@ Status OrcSource::open() {
     }));
   }
   JG_RETURN_IF_ERROR(check_columns());
-  parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
-  std::erase_if(parts, [&](const Morsel& part) {
+  auto useless = [&](const Morsel& part) -> int64_t {
     const OrcFile& file = files_[static_cast<size_t>(part.file)];
-    if (!file.without_partners.contains(part.part)) return false;
+    if (!file.without_partners.contains(part.part)) return 0;
     const OrcStripe& stripe = file.tail.stripes[static_cast<size_t>(part.part)];
-    counters.pruned_bytes += stripe.data_bytes * part.rows / stripe.rows;
-    return true;
-  });
-  queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
-  return {};
+    return std::max<int64_t>(1, stripe.data_bytes * part.rows / stripe.rows);
+  };
+  parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
+  return queue_.fill(std::move(parts), options_.shares, &counters);
 }
 
 // A column that some files lack is NULL in them; one that all lack is a mistake.

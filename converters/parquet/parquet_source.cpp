@@ -43,12 +43,13 @@ class ParquetWorker final : public SourceWorker {
     *done = false;
     if (source_.queue_.cancelled()) return cancelled();
     while (left_ == 0) {
-      const Morsel* morsel = source_.queue_.next();
+      const Morsel* morsel = nullptr;
+      JG_RETURN_IF_ERROR(source_.queue_.next(&morsel));
       if (morsel == nullptr) {
-        if (source_.queue_.cancelled()) return cancelled();
         *done = true;
         return {};
       }
+      if (morsel->rows == 0) continue;
       JG_RETURN_IF_ERROR(guarded("Parquet", source_.files_[morsel->file].path, [&] { start(*morsel); }));
     }
     row_ += rows_;
@@ -138,14 +139,12 @@ Status ParquetSource::open() {
     }));
   }
   JG_RETURN_IF_ERROR(check_columns());
-  parts = take_share(std::move(parts), options_.share_index, options_.share_count, kMorselRowsMin);
-  std::erase_if(parts, [&](const Morsel& part) {
+  auto useless = [&](const Morsel& part) {
     const RowGroup& group = files_[static_cast<size_t>(part.file)].row_groups[static_cast<size_t>(part.part)];
-    if (!group.joins) counters.pruned_bytes += group.bytes * part.rows / group.rows;
-    return !group.joins;
-  });
-  queue_.fill(cut_morsels(std::move(parts), options_.threads, kMorselRowsMin));
-  return {};
+    return group.joins ? 0 : std::max<int64_t>(1, group.bytes * part.rows / group.rows);
+  };
+  parts = deal(std::move(parts), options_, kMorselRowsMin, useless, &counters);
+  return queue_.fill(std::move(parts), options_.shares, &counters);
 }
 
 // A column that some files lack is NULL in them; one that all lack is a mistake.

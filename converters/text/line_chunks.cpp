@@ -10,35 +10,30 @@ constexpr int64_t kTailBytes = 16 << 10;  // to find the end of a range's last l
 
 }  // namespace
 
-Status Ranges::open(const std::vector<std::string>& files, int share_index, int share_count) {
-  files_ = files;
+Status Ranges::open(const FileSourceOptions& options, Counters* counters) {
+  files_ = options.files;
   int64_t number = 0;
-  for (size_t f = 0; f < files.size(); f++) {
+  std::vector<Range> ranges;
+  for (size_t f = 0; f < files_.size(); f++) {
     std::unique_ptr<Input> input;
     JG_RETURN_IF_ERROR(open_file(static_cast<int>(f), &input));
     const int64_t size = input->size(), step = input->in_parts() ? kMorselBytes : size;
     for (int64_t at = 0; at < size; at += step) {
-      if (number++ % share_count != share_index) continue;
-      ranges_.push_back({static_cast<int>(f), at, std::min<int64_t>(at + step, size)});
+      if (!options.shares && number++ % options.share_count != options.share_index) continue;
+      ranges.push_back({static_cast<int>(f), at, std::min<int64_t>(at + step, size)});
     }
   }
-  return {};
+  return queue_.fill(std::move(ranges), options.shares, counters);
 }
-
-bool Ranges::next(Range* range) {
-  const int64_t i = next_.fetch_add(1);
-  if (i >= static_cast<int64_t>(ranges_.size())) return false;
-  *range = ranges_[i];
-  return true;
-}
-
-int64_t Ranges::left() const { return std::max<int64_t>(0, static_cast<int64_t>(ranges_.size()) - next_.load()); }
 
 Status LineChunks::open_range(bool* done) {
-  if (!ranges_->next(&range_)) {
+  const Ranges::Range* range = nullptr;
+  JG_RETURN_IF_ERROR(ranges_->next(&range));
+  if (range == nullptr) {
     *done = true;
     return {};
   }
+  range_ = *range;
   if (open_file_ != range_.file) {
     JG_RETURN_IF_ERROR(ranges_->open_file(range_.file, &input_));
     open_file_ = range_.file;

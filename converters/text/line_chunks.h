@@ -1,12 +1,12 @@
 // Lines of text files in chunks that fit a core's cache: byte-range morsels over all files, dealt to instances and
 // threads. Memory does not depend on the files' size.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "jg/status.h"
+#include "common/part_queue.h"
+#include "jg/stream.h"
 #include "text/input.h"
 
 namespace jg::text {
@@ -15,28 +15,26 @@ inline constexpr int64_t kMorselBytes = 8 << 20, kChunkBytes = 512 << 10, kLineB
 inline constexpr int64_t kPadding = 64;  // readable bytes behind a chunk, and in front of it
 
 // Work of one source, shared by its threads: files cut into byte ranges, of which this instance has every
-// share_count-th. A file that is not read in parts is one range.
+// share_count-th, or those that it gets of all. A file that is not read in parts is one range.
 class Ranges {
  public:
   explicit Ranges(Input::How how) : how_(std::move(how)) {}
   // Looks at every file; the error names one that cannot be read.
-  Status open(const std::vector<std::string>& files, int share_index, int share_count);
+  Status open(const FileSourceOptions& options, Counters* counters);
   Status open_file(int file, std::unique_ptr<Input>* out) const { return Input::open(files_[file], how_, out); }
   struct Range {
     int file;
     int64_t begin, end;  // owns the lines that start in it
   };
-  bool next(Range* range);
-  int64_t left() const;
-  void cancel() { cancelled_ = true; }
-  bool cancelled() const { return cancelled_; }
+  Status next(const Range** range) { return queue_.next(range); }  // null: nothing is left
+  int64_t left() const { return queue_.left(); }
+  void cancel() { queue_.cancel(); }
+  bool cancelled() const { return queue_.cancelled(); }
 
  private:
   const Input::How how_;
   std::vector<std::string> files_;
-  std::vector<Range> ranges_;
-  std::atomic<int64_t> next_{0};
-  std::atomic<bool> cancelled_{false};
+  PartQueue<Range> queue_;
 };
 
 // One thread's reader.

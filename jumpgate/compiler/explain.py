@@ -152,6 +152,25 @@ def _travelled(edge: dict[str, Any], counters: Mapping[str, Any]) -> str:
     return text + (f", {skew:.3g} times the mean to {most}" if skew >= SKEWED else "")
 
 
+def _shares(fragment: dict[str, Any], counters: Mapping[str, Any]) -> list[str]:
+    """`parts of sales.parquet: f0.0 read 14, 4 of them taken over; f0.1 read 10`: of each scan that siblings shared."""
+    read: dict[int, list[tuple[str, dict[str, Any]]]] = {}
+    for i in fragment["instances"]:
+        for source in counters.get(i["id"], {}).get("sources", ()):
+            if source.get("shares"):
+                read.setdefault(source["id"], []).append((i["id"], source))
+    lines = []
+    for readers in read.values():
+        if len(fragment["instances"]) == 1:
+            continue
+        texts = [
+            f"{id} read {s['shares']}" + f", {s['stolen_shares']} of them taken over" * (s["stolen_shares"] > 0)
+            for id, s in readers
+        ]
+        lines.append(f"parts of {readers[0][1]['name']}: {'; '.join(texts)}")
+    return lines
+
+
 def _was(measured: dict[str, float]) -> str:
     parts = [counted(count(measured["rows"]), "row")] if "rows" in measured else []
     if "seconds" in measured:
@@ -196,6 +215,7 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
         lines.append(f"fragment {name}: {f['nca']}, {stage}, {counted(f['threads'], 'thread')}: {where}")
         lines += [f"  {note}" for note in (f["note"],) if note]
         lines += [f"  {line}" for line in _with_figures(f, {} if counters is None else measured(counters, name))]
+        lines += [f"  {line}" for line in _shares(f, counters or {})]
     for e in data["edges"]:
         lines.append(
             f"{_kind(e)} {e['id']}: {', '.join(e['from'])} → {', '.join(e['to'])}; "

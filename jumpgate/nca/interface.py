@@ -313,11 +313,12 @@ class JobPlan:
     files: FileStates = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
-    def siblings(self) -> Mapping[tuple[str, str], Sequence[int]]:
-        """The numbers of a fragment's instances on a device, by both names."""
-        found: dict[tuple[str, str], list[int]] = {}
+    def siblings(self) -> Mapping[tuple[str, str], Sequence[InstancePlan]]:
+        """A fragment's instances on a device, by both names; on all devices, by its name and ""."""
+        found: dict[tuple[str, str], list[InstancePlan]] = {}
         for i in self.instances:
-            found.setdefault((i.fragment, i.device.name), []).append(i.index)
+            found.setdefault((i.fragment, i.device.name), []).append(i)
+            found.setdefault((i.fragment, ""), []).append(i)
         return found
 
     def edge(self, id: str) -> Edge:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,12 +77,17 @@ class SoftwareLifecycle:
             path = await host.compile(instance.fragment, source, key)
         return Artifact(path, program, dialect, await _readers(program, host))
 
+    def _shares(self, instance: InstancePlan, context: JobContext) -> bool:
+        """Whether siblings may ask it for a share of files."""
+        scans = (s for s in self._lower(instance)[0].sources if isinstance(s, FileSource))
+        return instance.count > 1 and any(len(_readers_of(scan, instance, context)) > 1 for scan in scans)
+
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
         channels = {e: context.plan.edge(e).transport.channel for e in ends}
         own = {edge: channel for edge, channel in channels.items() if channel != TCP.channel}
-        if instance.inputs or own:  # else there is nothing to listen for
+        if instance.inputs or own or self._shares(instance, context):  # else there is nothing to listen for
             properties = dict(instance.device.properties)
             more = {"ends": own} if own else {}
             answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), **more)
@@ -166,12 +171,11 @@ def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
 def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
     """The instance's configuration (ARCHITECTURE.md)."""
     program = artifact.program
-    options = dict(instance.options)
-    replicated = options.get("replicated_reads") == "true"
     sources: list[dict[str, Any]] = []
-    for source in program.sources:
+    for number, source in enumerate(program.sources):
         if isinstance(source, FileSource):
-            sources.append(_files(source, instance, replicated, context, artifact.readers.get(source.format, "")))
+            reader = artifact.readers.get(source.format, "")
+            sources.append(_files(f"scan{number}", source, instance, context, reader))
         else:
             sources.append(_incoming(source, instance, context))
     return {
@@ -179,7 +183,7 @@ def configuration(instance: InstancePlan, artifact: Artifact, context: JobContex
         "instance": instance.id,
         **context.secrets(),
         "threads": instance.threads,
-        "memory_limit_bytes": int(options.get("memory_limit_bytes", "0")),
+        "memory_limit_bytes": int(dict(instance.options).get("memory_limit_bytes", "0")),
         "artifact": artifact.path,
         "params": program.params,
         "sources": sources,
@@ -216,17 +220,22 @@ def _program(program: Program) -> dict[str, Any]:
     return {"tables": tables, "pipelines": pipelines, "limits": limits}
 
 
-def _files(
-    source: FileSource, instance: InstancePlan, replicated: bool, context: JobContext, reader: str
-) -> dict[str, Any]:
+def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext) -> Sequence[InstancePlan]:
+    """The instances that read the same files as this one, itself among them: each a share."""
+    if dict(instance.options).get("replicated_reads") == "true":
+        return [instance]
+    is_local = "" not in located.hosts(source.files)  # each host reads its own
+    return context.plan.siblings[instance.fragment, instance.device.name if is_local else ""]
+
+
+def _files(scan: str, source: FileSource, instance: InstancePlan, context: JobContext, reader: str) -> dict[str, Any]:
     known = [context.plan.files.get(file, ()) for file in source.files]
-    files, index, count = list(source.files), instance.index, instance.count
+    files = list(source.files)
     by_host = located.hosts(files)
-    if "" not in by_host:  # each host reads its own
+    if "" not in by_host:
         files = by_host.get(instance.device.name, [])
         known = [()] * len(files)
-        here = context.plan.siblings[instance.fragment, instance.device.name]
-        index, count = here.index(instance.index), len(here)
+    siblings = _readers_of(source, instance, context)
     return {
         "kind": "files",
         "name": source.name,
@@ -238,9 +247,20 @@ def _files(
         "positions": source.positions,
         "early": source.early,
         "options": dict(source.options),
-        "share_index": 0 if replicated else index,
-        "share_count": 1 if replicated else count,
+        "share_index": siblings.index(instance),
+        "share_count": len(siblings),
+        **({"shares": _shared(scan, siblings, context)} if len(siblings) > 1 else {}),
         "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
+    }
+
+
+def _shared(scan: str, siblings: Sequence[InstancePlan], context: JobContext) -> dict[str, Any]:
+    """Where siblings ask each other for shares of a scan, and in how many parts each thread finds two."""
+    return {
+        "scan": scan,
+        "peers": [context.addresses[i.id] for i in siblings],
+        "parts": 2 * sum(i.threads for i in siblings),
+        "timeout_ms": context.timeout_ms,
     }
 
 

@@ -15,6 +15,7 @@ from jumpgate.errors import BuildError
 NTF_SOURCES = (
     "ntf/crc32c", "ntf/descriptor", "ntf/frame", "ntf/columnar", "ntf/row", "ntf/stream",
     "edges/socket", "edges/tls", "edges/wire", "edges/emitter", "edges/receiver", "edges/listener",
+    "edges/peer", "edges/scan_shares",
 )  # fmt: skip
 #: the ends of edges over datagrams stand alone likewise
 DATAGRAM_SOURCES = (

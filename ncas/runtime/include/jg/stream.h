@@ -40,6 +40,7 @@ struct Counters {
   std::atomic<int64_t> wait_ns{0};                     // blocked on a socket or on I/O
   std::atomic<int64_t> skipped_rows{0};                // malformed rows that an option said to skip
   std::atomic<int64_t> pruned_bytes{0};                // not read thanks to statistics
+  std::atomic<int64_t> shares{0}, stolen_shares{0};    // parts of files that were read; those that siblings gave
   std::atomic<int64_t> repeated_packets{0};            // of datagrams: sent again
   std::atomic<int64_t> dropped_packets{0};             // of datagrams: malformed, or not from where they should be
 };
@@ -72,6 +73,16 @@ class Source {
   Counters counters;
 };
 
+// The parts of a scan that this instance reads, of all that it shares with siblings. Any number of threads.
+class Shares {
+ public:
+  virtual ~Shares() = default;
+  virtual Status open(int64_t parts) = 0;                         // of the whole scan, as the siblings find them, too
+  virtual Status next(int64_t* part, Counters* counters) = 0;     // -1: nothing is left
+  virtual int64_t left() = 0;                                     // as far as this instance knows
+  virtual void cancel() = 0;                                      // makes next return "cancelled" soon
+};
+
 // What tells whether a file is still the one that a query was planned for (jumpgate/dataflow/file_state.py); negative:
 // not known.
 struct FileState {
@@ -90,7 +101,9 @@ struct FileSourceOptions {
   std::vector<ColumnSpec> file_columns;  // the whole declared schema
   std::vector<bool> early;
   std::vector<std::pair<std::string, std::string>> options;  // as Read.options
-  int share_index = 0, share_count = 1;  // this instance reads the share_index-th of share_count disjoint parts
+  int share_index = 0, share_count = 1;  // this instance reads the share_index-th of share_count disjoint parts,
+  std::shared_ptr<Shares> shares;        // or, if not null, those that this says,
+  int64_t parts_wanted = 1;              // of about so many, if there is enough to read
   int threads = 1;
   // Skipping hints on output columns, all ANDed: column op value; op: eq lt le gt ge; value as text of the physical
   // value (integers, scaled decimals, days, µs; raw bytes for strings).
@@ -150,6 +163,7 @@ class EdgeListener {
   virtual ~EdgeListener() = default;
   virtual int port() const = 0;
   virtual Status add_receiver(const EdgeOptions& options, std::unique_ptr<Source>* out) = 0;  // before start
+  virtual Status add_shares(const EdgeOptions& options, std::shared_ptr<Shares>* out) = 0;  // of a scan; before start
   virtual Status start() = 0;  // accepts on a thread of its own
   virtual void stop() = 0;     // closes the listener and every connection that it still holds
 };

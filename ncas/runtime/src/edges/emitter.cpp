@@ -6,22 +6,16 @@
 #include <mutex>
 #include <new>
 
-#include "edges/wire.h"
+#include "edges/peer.h"
 #include "jg/ntf.h"
 #include "jg/stream.h"
 #include "ntf/bytes.h"
 
 namespace jg {
 
-using net::connect_to;
 using net::Deadline;
 using net::deadline_in;
-using net::Fd;
-using net::Io;
-using net::left_ms;
-using net::set_edge_options;
 using net::WaitTimer;
-using net::Wire;
 
 namespace {
 
@@ -30,7 +24,6 @@ constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is
 constexpr size_t VALUE_BYTES_MAX = 20;      // of a fixed-width value or an offset, with its share of bitmaps
 constexpr size_t APPEND_BYTES = 1u << 20;   // most that is added to a frame at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
-constexpr int ERROR_WAIT_MS = 200;  // for the reason that a consumer gives before it closes
 
 using ntf::FrameEncoder;
 using ntf::FrameHeader;
@@ -45,49 +38,15 @@ struct Payload {
 class Connection {
  public:
   Connection(const EdgeOptions& options, size_t peer, Counters* counters)
-      : options_(options), address_(options.peers[peer]), partition_(peer), counters_(counters) {}
+      : options_(options), counters_(counters), peer_(options, peer, &counters->wait_ns) {}
 
   Status connect(Deadline deadline, const std::atomic<bool>& cancelled) {
-    Fd fd;
-    const Status status = connect_to(address_, deadline, cancelled, &fd);
-    if (!status.ok()) return named(status.error().code, status.error().message);
-    set_edge_options(fd.get());
-    wire_ = Wire(std::move(fd));
-    if (options_.tls) JG_RETURN_IF_ERROR(wire_.encrypt(*options_.tls, /*is_consumer=*/false));
-    socket_ = wire_.fd();
-    if (cancelled) return named("cancelled", "cancelled");
-    const Io shaken = wire_.shake_hands(&counters_->wait_ns, left_ms(deadline, options_.timeout_ms));
-    if (shaken == Io::FAILED) return named("protocol", "it does not have the job's certificate: " + wire_.reason());
-    if (shaken != Io::OK) return named("unreachable", "it did not agree on encryption");
-    const ntf::Hello hello{static_cast<uint32_t>(options_.index),
-                           static_cast<uint32_t>(partition_),
-                           options_.token,
-                           options_.job,
-                           options_.edge,
-                           options_.fingerprint,
-                           options_.ntf};
-    const std::string payload = ntf::encode_hello(hello);
-    if (payload.size() > ntf::CONTROL_BYTES_MAX) {
-      return named("protocol", "the descriptor has " + std::to_string(payload.size()) + " bytes; at most " +
-                                   std::to_string(ntf::CONTROL_BYTES_MAX) + " can be greeted with");
-    }
-    return sent(wire_.send_all(ntf::control_frame(ntf::HELLO, payload), &counters_->wait_ns));
+    return peer_.connect(options_.ntf, deadline, cancelled);
   }
 
-  Status await_accept(Deadline deadline, int timeout_ms) {
-    FrameHeader header;
-    std::string payload;
-    switch (receive_control(left_ms(deadline, timeout_ms), &header, &payload)) {
-      case Io::OK:
-        break;
-      case Io::TIMED_OUT:
-        return named("unreachable", "no answer to the greeting within " + std::to_string(timeout_ms) + " ms");
-      default:
-        return named("unreachable", "it closed the connection during the handshake");
-    }
-    if (header.kind == ntf::ACCEPT) return {};
-    if (header.kind == ntf::ERROR) return told(payload);
-    return named("protocol", "it answered the greeting with a frame of kind " + std::to_string(header.kind));
+  Status await_accept(Deadline deadline) {
+    std::string nothing;
+    return peer_.await_accept(deadline, &nothing);
   }
 
   Status send(const Payload& payload) {
@@ -96,12 +55,12 @@ class Connection {
       const WaitTimer timer(&counters_->wait_ns);
       lock.lock();
     }
-    if (broken_) return named("unreachable", "the connection is closed");
+    if (broken_) return peer_.named("unreachable", "the connection is closed");
     FrameHeader header = ntf::make_header(ntf::DATA, payload.rows, payload.length, totals_.frames(), payload.crc);
     std::vector<iovec> pieces{{&header, sizeof header}};
     pieces.insert(pieces.end(), payload.pieces.begin(), payload.pieces.end());
     broken_ = true;  // until the whole frame is out
-    JG_RETURN_IF_ERROR(sent(wire_.send_all(&pieces, &counters_->wait_ns)));
+    JG_RETURN_IF_ERROR(peer_.sent(peer_.wire().send_all(&pieces, &counters_->wait_ns)));
     broken_ = false;
     totals_.add(header);
     counters_->batches.fetch_add(1, std::memory_order_relaxed);
@@ -112,69 +71,33 @@ class Connection {
 
   Status finish() {
     const std::lock_guard lock(mutex_);
-    if (broken_) return named("unreachable", "the connection is closed");
+    if (broken_) return peer_.named("unreachable", "the connection is closed");
     broken_ = true;
     const std::string end = ntf::control_frame(ntf::END, totals_.encode(), totals_.frames());
-    JG_RETURN_IF_ERROR(sent(wire_.send_all(end, &counters_->wait_ns)));
-    ::shutdown(wire_.fd(), SHUT_WR);
+    JG_RETURN_IF_ERROR(peer_.sent(peer_.wire().send_all(end, &counters_->wait_ns)));
+    ::shutdown(peer_.wire().fd(), SHUT_WR);
     return {};
   }
 
   // After finish: until the consumer has room for what was sent last.
-  Status drain() { return sent(net::drain(wire_.fd(), &counters_->wait_ns)); }
+  Status drain() { return peer_.sent(net::drain(peer_.wire().fd(), &counters_->wait_ns)); }
 
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
-    const int fd = socket_;
+    const int fd = peer_.socket();
     if (fd < 0) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock.owns_lock() && !broken_) {
-      wire_.send_now(ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted")));
+      peer_.wire().send_now(ntf::control_frame(ntf::ERROR, ntf::encode_error("cancelled", "the producer aborted")));
     }
     ::shutdown(fd, SHUT_RDWR);
   }
 
  private:
-  Io receive_control(int timeout_ms, FrameHeader* header, std::string* payload) {
-    const Deadline deadline = deadline_in(timeout_ms);
-    Io io = wire_.receive_all(header, sizeof *header, &counters_->wait_ns, timeout_ms);
-    if (io != Io::OK) return io;
-    if (!ntf::check_header(*header).ok() || header->kind == ntf::DATA) return Io::FAILED;
-    payload->resize(header->length);
-    io = wire_.receive_all(payload->data(), payload->size(), &counters_->wait_ns, left_ms(deadline, timeout_ms));
-    if (io == Io::OK && !ntf::check_crc(*header, ntf::crc32c(0, payload->data(), payload->size())).ok())
-      return Io::FAILED;
-    return io;
-  }
-
-  Status sent(Io io) {
-    if (io == Io::OK) return {};
-    const std::string reason = io == Io::CLOSED ? "it closed the connection" : wire_.reason();
-    FrameHeader header;
-    std::string payload;
-    if (receive_control(ERROR_WAIT_MS, &header, &payload) == Io::OK && header.kind == ntf::ERROR) return told(payload);
-    return named("unreachable", reason);
-  }
-
-  Status told(const std::string& payload) {
-    std::string code, message;
-    JG_RETURN_IF_ERROR(ntf::decode_error(payload, &code, &message));
-    return named(code == "protocol" ? "protocol" : "unreachable", "it answered: " + message);
-  }
-
-  Status named(const std::string& code, const std::string& what) const {
-    return {code,
-            "edge '" + options_.edge + "': consumer " + std::to_string(partition_) + " at " + address_ + ": " + what,
-            {{"edge", options_.edge}, {"peer", address_}}};
-  }
-
   const EdgeOptions& options_;
-  const std::string address_;
-  const size_t partition_;
   Counters* const counters_;
-  Wire wire_;                    // set by connect, closed with the emitter
-  std::atomic<int> socket_{-1};  // the same, for cancel
-  std::mutex mutex_;             // of everything below
+  Peer peer_;
+  std::mutex mutex_;  // of everything below
   StreamTotals totals_;
   bool broken_ = false;  // in the midst of a frame, or ended
 };
@@ -194,7 +117,7 @@ class EdgeEmitter : public Emitter {
   Status open() override {
     const Deadline deadline = deadline_in(options_.timeout_ms);
     for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->connect(deadline, cancelled_)));
-    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline, options_.timeout_ms)));
+    for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->await_accept(deadline)));
     return {};
   }
 

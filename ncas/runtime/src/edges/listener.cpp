@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "edges/receiver.h"
+#include "edges/scan_shares.h"
 
 namespace jg {
 
@@ -65,8 +66,17 @@ class Listener : public EdgeListener {
     return {};
   }
 
+  Status add_shares(const EdgeOptions& options, std::shared_ptr<Shares>* out) override {
+    auto shares = std::make_shared<ScanShares>(options);
+    if (!shares_.emplace(options.edge, shares).second) {
+      return {"internal", "scan '" + options.edge + "' is shared twice"};
+    }
+    *out = std::move(shares);
+    return {};
+  }
+
   Status start() override {
-    for (const auto& [edge, receiver] : receivers_) tls_ = receiver->options().tls;  // the job's: one for all
+    for (const EdgeOptions* options : known()) tls_ = options->tls;  // the job's: one for all
     thread_ = std::thread([this] { run(); });
     return {};
   }
@@ -154,16 +164,30 @@ class Listener : public EdgeListener {
     JG_RETURN_IF_ERROR(ntf::check_crc(header, ntf::crc32c(0, payload.data(), payload.size())));
     ntf::Hello hello;
     JG_RETURN_IF_ERROR(ntf::decode_hello(payload, &hello));
-    const bool trusted = std::any_of(receivers_.begin(), receivers_.end(), [&](const auto& r) {
-      return same_secret(r.second->options().token, hello.token) && r.second->options().job == hello.job;
+    const std::vector<const EdgeOptions*> ends = known();
+    const bool trusted = std::any_of(ends.begin(), ends.end(), [&](const EdgeOptions* end) {
+      return same_secret(end->token, hello.token) && end->job == hello.job;
     });
     if (!trusted) return {"protocol", "the job or its token is not the one that is expected here"};
+    if (const auto scan = shares_.find(hello.edge); scan != shares_.end()) {
+      std::string answer;
+      JG_RETURN_IF_ERROR(scan->second->give(hello, &answer));
+      h->wire.send_now(ntf::control_frame(ntf::ACCEPT, answer));
+      return {};
+    }
     const auto at = receivers_.find(hello.edge);
     if (at == receivers_.end()) return {"protocol", "edge '" + hello.edge + "' does not end here"};
     EdgeReceiver& receiver = *at->second;
     const Status agreed = agree(receiver, hello, h);
     if (!agreed.ok()) receiver.fail(agreed);
     return agreed;
+  }
+
+  std::vector<const EdgeOptions*> known() const {
+    std::vector<const EdgeOptions*> ends;
+    for (const auto& [edge, receiver] : receivers_) ends.push_back(&receiver->options());
+    for (const auto& [scan, shares] : shares_) ends.push_back(&shares->options());
+    return ends;
   }
 
   // Past the token: whoever is refused here belongs to the job, so that the job has failed.
@@ -190,6 +214,7 @@ class Listener : public EdgeListener {
   std::shared_ptr<const net::Tls> tls_;
   int port_ = 0;
   std::map<std::string, std::shared_ptr<EdgeReceiver>> receivers_;  // by edge
+  std::map<std::string, std::shared_ptr<ScanShares>> shares_;       // by scan
   std::list<Handshake> handshakes_;                                 // of the thread
   std::thread thread_;
   std::atomic<bool> stopped_{false};

@@ -122,6 +122,17 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   return o;
 }
 
+EdgeOptions shared(element e, const Config& config, const std::string& token, const FileSourceOptions& files) {
+  EdgeOptions o;
+  o.job = config.job;
+  o.token = token;
+  o.edge = text(e, "scan");
+  o.index = files.share_index;
+  o.peers = texts(e, "peers");
+  o.timeout_ms = static_cast<int>(number(e, "timeout_ms"));
+  return o;
+}
+
 EdgeEnd end(element e) {
   EdgeEnd end;
   const std::string name = text(e, "channel");
@@ -181,6 +192,11 @@ void parse(element e, Config* c) {
       source.end = end(s);
     } else {
       source.files = files(s, *c);
+      element shares;
+      if (!s["shares"].get(shares)) {
+        source.edge = shared(shares, *c, token, source.files);
+        source.files.parts_wanted = number(shares, "parts");
+      }
     }
     c->sources.push_back(std::move(source));
   }

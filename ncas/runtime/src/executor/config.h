@@ -23,7 +23,7 @@ struct SourceConfig {
   bool is_edge = false;
   std::string name;
   FileSourceOptions files;
-  EdgeOptions edge;
+  EdgeOptions edge;  // of files: how siblings reach each other, if they share them out while they read
   EdgeEnd end;
 };
 

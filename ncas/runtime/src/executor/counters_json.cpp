@@ -28,6 +28,8 @@ void write_source(JsonWriter* json, size_t id, const std::string& name, const Co
   json->member("wait_ns", counters.wait_ns.load());
   json->member("skipped_rows", counters.skipped_rows.load());
   json->member("pruned_bytes", counters.pruned_bytes.load());
+  json->member("shares", counters.shares.load());
+  json->member("stolen_shares", counters.stolen_shares.load());
   json->member("dropped_packets", counters.dropped_packets.load());
   json->end_object();
 }

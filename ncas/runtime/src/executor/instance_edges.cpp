@@ -28,7 +28,14 @@ Status InstanceEdges::allocate(const std::string& json, std::string* answer) {
 }
 
 Status InstanceEdges::make_source(const SourceConfig& config, std::unique_ptr<Source>* out) {
-  if (!config.is_edge) return make_file_source(config.files, out);
+  if (!config.is_edge) {
+    FileSourceOptions files = config.files;
+    if (!config.edge.peers.empty()) {
+      if (!listener_) return {"internal", "allocate was not told that siblings ask for shares of " + config.name};
+      JG_RETURN_IF_ERROR(listener_->add_shares(config.edge, &files.shares));
+    }
+    return make_file_source(files, out);
+  }
   const Channel& channel = *config.end.channel;
   if (channel.open) {
     net::Fd end;

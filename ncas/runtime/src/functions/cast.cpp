@@ -9,8 +9,8 @@ using namespace jg;
 namespace {
 
 constexpr int64_t kMicros = 1000000, kNanos = 1000000000;  // of a second
-constexpr int64_t kMinute = 60000000, kDay = 1440 * kMinute;
-constexpr int64_t kYear1 = -719162 * kDay, kYear10000 = 2932897 * kDay;
+constexpr int64_t kMinute = 60000000, kDayMicros = 1440 * kMinute;
+constexpr int64_t kYear1 = -719162 * kDayMicros, kYear10000 = 2932897 * kDayMicros;
 
 // Reads least to most digits off the front of v.
 bool number(std::string_view* v, size_t least, size_t most, int* out) {
@@ -78,7 +78,7 @@ bool timestamp_of(std::string_view v, int64_t units, int64_t* out) {
   if (!v.empty() && (!take(&v, " Tt") || !clock_of(&v, units, 60, &clock))) return false;
   if (!zone(v, &offset)) return false;
   const int64_t second = 1000000;
-  clock += static_cast<jg_i128>(days * (kDay / second) - offset / second) * units;
+  clock += static_cast<jg_i128>(days * (kDayMicros / second) - offset / second) * units;
   *out = static_cast<int64_t>(clock);
   return clock == *out && clock >= static_cast<jg_i128>(kYear1 / second) * units &&
          clock < static_cast<jg_i128>(kYear10000 / second) * units;
@@ -110,7 +110,7 @@ int jg_cast_to_date(JgStr s, int32_t* out) {
   int64_t days, us;
   if (v.size() > 10) {
     if (!timestamp_of(v, kMicros, &us)) return JG_INVALID_CAST;
-    days = us / kDay - (us % kDay < 0);
+    days = us / kDayMicros - (us % kDayMicros < 0);
   } else {
     int year, month, day;
     const bool dense = v.size() == 8 && digit(v[4]);

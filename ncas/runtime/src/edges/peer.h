@@ -1,0 +1,40 @@
+// The other end of a connection that this instance opens to another one of its job: it greets, and tells what goes wrong.
+#pragma once
+#include <string>
+
+#include "edges/wire.h"
+#include "jg/ntf.h"
+#include "jg/stream.h"
+
+namespace jg {
+
+class Peer {
+ public:
+  // Number `partition` of options.peers.
+  Peer(const EdgeOptions& options, size_t partition, std::atomic<int64_t>* wait_ns)
+      : options_(options), address_(options.peers[partition]), partition_(partition), wait_ns_(wait_ns) {}
+
+  // Connects and greets, with `text` as the tuple format.
+  Status connect(const std::string& text, net::Deadline deadline, const std::atomic<bool>& cancelled);
+  // The answer to the greeting, and what it holds.
+  Status await_accept(net::Deadline deadline, std::string* payload);
+  // What became of sending; if it failed, the reason that the peer gave, or what the system says.
+  Status sent(net::Io io);
+  Status named(const std::string& code, const std::string& what) const;
+
+  net::Wire& wire() { return wire_; }
+  int socket() const { return socket_; }  // from any thread; negative before there is one
+
+ private:
+  net::Io receive_control(int timeout_ms, ntf::FrameHeader* header, std::string* payload);
+  Status told(const std::string& payload) const;
+
+  const EdgeOptions& options_;
+  const std::string address_;
+  const size_t partition_;
+  std::atomic<int64_t>* const wait_ns_;
+  net::Wire wire_;               // set by connect
+  std::atomic<int> socket_{-1};  // the same
+};
+
+}  // namespace jg
