@@ -23,8 +23,9 @@ class Card {
   int fd() const { return socket_.get(); }
 
   // Empty, or what is wrong.
-  std::string add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, const std::string& receiver,
-                       int window_bits);
+  std::string add_join(const std::string& id, const JoinShape& shape, int window_bits);
+  // A flow that leaves: each receiver has some of the joined rows.
+  std::string add_receiver(const std::string& id, uint16_t flow, const std::string& receiver);
   std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
   // All flows of the join are there: it ends when they have.
   std::string start(const std::string& id);
@@ -43,24 +44,30 @@ class Card {
     datagram::FlowReceiver protocol;
     bool ended = false;
   };
-  struct Running {
-    Running(const JoinShape& shape, int window_bits);
+  // Joined rows for one receiver: packets [sender.oldest(), queued] in a ring.
+  struct Leaving {
+    Leaving(const sockaddr_in& to, int window_bits);
 
-    Join join;
-    int window_bits;
-    std::map<uint16_t, Arriving> flows;
-    // what leaves: packets [sender.oldest(), queued] in a ring
-    sockaddr_in to{};
-    uint16_t out_flow = 0;
+    const sockaddr_in to;
     datagram::FlowSender sender;
     const uint32_t capacity;
     std::vector<uint8_t> bytes;
     std::vector<uint16_t> sizes;
     uint8_t end[datagram::HEADER_BYTES];
     uint32_t queued = 0;
-    bool started = false, complete = false, ended = false, failed = false;
 
     uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * datagram::PACKET_BYTES_MAX]; }
+    bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::SEQUENCE_MAX; }
+  };
+  struct Running {
+    Running(const JoinShape& shape, int window_bits) : join(shape), window_bits(window_bits) {}
+
+    Join join;
+    int window_bits;
+    std::map<uint16_t, Arriving> flows;
+    std::map<uint16_t, Leaving> leaving;  // receivers take packets in turns
+    bool started = false, complete = false, ended = false, failed = false;
+
     bool have_ended(bool probing) const;
   };
   struct Reply {
@@ -72,6 +79,7 @@ class Card {
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
   bool produce(Running* running);
+  bool fill(Running* running, uint16_t flow, Leaving* out);
   void send(const std::string& id, Running* running, double now);
   void fail(const std::string& id, Running* running, const std::string& what);
 
