@@ -10,7 +10,7 @@ using datagram::HEADER_BYTES;
 using datagram::PACKET_BYTES_MAX;
 
 constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
-constexpr size_t WAITING_MAX = 1024;  // packets of probing rows that wait for room among those that leave
+constexpr size_t WAITING_MAX = 4096;  // packets of probing rows that wait for room among those that leave
 constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
 
 }  // namespace
@@ -102,7 +102,6 @@ double Card::work() {
     }
     any = true;
   }
-  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
   double wake_at = datagram::NEVER;
   for (auto& [id, running] : joins_) {
     if (running->failed || !running->started) continue;
@@ -110,6 +109,7 @@ double Card::work() {
     send(id, running.get(), now);
     for (auto& [number, out] : running->leaving) wake_at = std::min(wake_at, out.sender.wake_at());
   }
+  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
   outgoing_->flush();
   replies_.clear();
   return any ? 0 : std::max(0.0, wake_at - datagram::seconds_now());
@@ -138,6 +138,7 @@ void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, 
 void Card::received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                     size_t size, const Header& header) {
   uint32_t answer = header.sequence;
+  bool waits = false;  // a window of packets that wait is what a sender is ahead
   datagram::Data data;
   if (header.kind == datagram::END) {
     flow->ended = true;
@@ -158,10 +159,11 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
       return;
     }
     if (answer != datagram::BUSY) flow->protocol.delivered(header.sequence);
+    waits = flow->table == PROBE && answer != datagram::BUSY;
   }
   Reply reply{flow->from, {}};
   datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer});
-  replies_.push_back(reply);
+  (waits ? running->held : replies_).push_back(reply);
 }
 
 // Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
@@ -172,6 +174,9 @@ bool Card::produce(Running* running) {
     for (auto& [number, out] : running->leaving) {
       if (out.has_room() && fill(running, number, &out)) any = more = true;
     }
+  }
+  for (; running->held.size() > running->join.waiting(); running->held.pop_front()) {
+    replies_.push_back(running->held.front());
   }
   running->complete = running->join.waiting() == 0 && running->have_ended(true) && running->have_ended(false);
   return any;

@@ -38,6 +38,10 @@ class Card {
   std::vector<std::string> events();
 
  private:
+  struct Reply {
+    sockaddr_in to;
+    uint8_t bytes[datagram::HEADER_BYTES];
+  };
   struct Arriving {
     sockaddr_in from;
     int table;  // or PROBE
@@ -66,15 +70,11 @@ class Card {
     int window_bits;
     std::map<uint16_t, Arriving> flows;
     std::map<uint16_t, Leaving> leaving;  // receivers take packets in turns
+    std::deque<Reply> held;               // acknowledgements of the probing rows that wait, in their order
     bool started = false, complete = false, ended = false, failed = false;
 
     bool have_ended(bool probing) const;
   };
-  struct Reply {
-    sockaddr_in to;
-    uint8_t bytes[datagram::HEADER_BYTES];
-  };
-
   void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now);
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
