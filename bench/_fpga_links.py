@@ -6,6 +6,7 @@ four machines in network namespaces, of a job on its hosts and of the same job t
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -34,12 +35,15 @@ SKEW = tuple(Fraction(n, 100) for n in (80, 13, 5, 2))
 EQUAL_JOINS = (1, 2, 3, 4)
 #: of the rows that run in namespaces
 SCALE = 1000
-#: no filters that travel, which the paper does not have, and build sides that are shuffled
-PLAIN = """
+#: no filters that travel, which the paper does not have, build sides that are shuffled, and links that are as much slower
+#: as there are fewer rows
+PLAIN = f"""
 from jumpgate.compiler import compile, plan
+from jumpgate.nca import speeds
+speeds.HOST["link"] *= {SCALE}
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 init = plan.CompileOptions.__init__
-plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{**k, "broadcast_bytes_max": 0.0})
+plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "broadcast_bytes_max": 0.0}})
 """
 #: runs the joins of the folder's tables; says the answer and where rows were joined
 CLIENT = """
@@ -120,8 +124,21 @@ class Counted:
 
 def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
     """A thousandth of the rows, in namespaces; the answers of both ways are compared."""
-    with lab() as machines:
+    with machines_with_card() as (machines, config, servers):
         truth = tables(machines.folder, probe_rows // SCALE, joins, skewed)
+        service = machines.serve(config, before=PLAIN)
+        found = [_run(machines, service.address, servers, joins, prefer, truth) for prefer in ("cpp", "fpga_join")]
+        service.end()
+    result = Counted(*found)
+    remark(f"A of {probe_rows // SCALE} rows, {joins} joins{', skewed' if skewed else ''}: up and down of each link in "
+           f"MB, hosts {megabytes(result.hosts)}, card {megabytes(result.card)}: {result.ratio:.3f}")  # fmt: skip
+    return result
+
+
+@contextlib.contextmanager
+def machines_with_card() -> Iterator[tuple[Lab, Path, list[Machine]]]:
+    """Machines, the configuration of hosts on them and a card beside the service, and who has the links that count."""
+    with lab() as machines:
         names = [f"worker{i}" for i in range(1, HOSTS + 1)]
         servers = []
         for name in names:
@@ -130,13 +147,7 @@ def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
         config = machines.config(*names)
         config.write_text(config.read_text() + f'\n[[device]]\nname = "card"\nkind = "fpga"\n'
                           f'address = "{machines.here.address}"\nmemory_bytes = {1 << 30}\n')  # fmt: skip
-        service = machines.serve(config, before=PLAIN)
-        found = [_run(machines, service.address, servers, joins, prefer, truth) for prefer in ("cpp", "fpga_join")]
-        service.end()
-    result = Counted(*found)
-    remark(f"A of {probe_rows // SCALE} rows, {joins} joins{', skewed' if skewed else ''}: up and down of each link in "
-           f"MB, hosts {_megabytes(result.hosts)}, card {_megabytes(result.card)}: {result.ratio:.3f}")  # fmt: skip
-    return result
+        yield machines, config, servers
 
 
 def _run(
@@ -148,7 +159,7 @@ def _run(
     assert client.stdin is not None
     before: list[tuple[int, int]] = []
     for _ in range(2):  # programs are built and shipped before the run that counts
-        before = [_link(m) for m in servers]
+        before = [link(m) for m in servers]
         client.stdin.write("run\n")
         client.stdin.flush()
         said = json.loads(line(client))
@@ -156,10 +167,10 @@ def _run(
         assert ("fpga_join" in said["ncas"]) == (prefer == "fpga_join"), said["ncas"]
     client.stdin.close()
     client.wait(60)
-    return [(up - u, down - d) for (up, down), (u, d) in zip(map(_link, servers), before, strict=True)]
+    return [(up - u, down - d) for (up, down), (u, d) in zip(map(link, servers), before, strict=True)]
 
 
-def _link(machine: Machine) -> tuple[int, int]:
+def link(machine: Machine) -> tuple[int, int]:
     """Bytes that left and that reached the machine."""
     files = [f"/sys/class/net/eth0/statistics/{way}_bytes" for way in ("tx", "rx")]
     command = ["ip", "netns", "exec", machine.namespace, "cat", *files]
@@ -167,7 +178,7 @@ def _link(machine: Machine) -> tuple[int, int]:
     return int(up), int(down)
 
 
-def _megabytes(links: Sequence[tuple[int, int]]) -> str:
+def megabytes(links: Sequence[tuple[int, int]]) -> str:
     return ", ".join(f"{up / 1e6:.2f}/{down / 1e6:.2f}" for up, down in links)
 
 
@@ -185,17 +196,17 @@ def tables(folder: Path, probe_rows: int, joins: int, skewed: bool) -> dict[str,
             chosen = random.integers(0, build_rows, probe_rows)
         probe[f"k{j}"] = chosen
         truth[f"s{j}"] = int((3 * chosen + j).sum())
-        _write(folder / f"build{j}", {f"t{j}": keys, f"v{j}": 3 * keys + j})
-    _write(folder / "probe", probe)
+        write(folder / f"build{j}", {f"t{j}": keys, f"v{j}": 3 * keys + j})
+    write(folder / "probe", probe)
     return truth
 
 
-def _write(folder: Path, columns: dict[str, np.ndarray]) -> None:
+def write(folder: Path, columns: dict[str, np.ndarray]) -> None:
     folder.mkdir()
     table = pa.table(columns)
     for part in range(HOSTS):
         first = table.num_rows * part // HOSTS
-        pq.write_table(table.slice(first, table.num_rows * (part + 1) // HOSTS - first), folder / f"{part}.parquet")
+        pq.write_table(table.slice(first, table.num_rows * (part + 1) // HOSTS - first), folder / f"{part}.parquet", row_group_size=4096)
 
 
 def host_of(key: int) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import _fpga_links
+from bench._fpga_ssb import ssb_bytes_saved
 from bench._measure import Figure, remark, report
 from jumpgate.ncas.fpga_join.build import build
 
@@ -91,6 +92,7 @@ FIGURES = (
     emulated_tuples_per_core_s,
     experiments,
     counted,
+    ssb_bytes_saved,
 )
 
 

@@ -10,20 +10,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.dataflow.operators import Join
+from jumpgate.nca.interface import Match
+from jumpgate.nca.matching import match_inputs
+
+#: exact where bytes are whole and shares are fractions
+Number = float | Fraction
 #: of the rows, that each host has, or that go there
-Shares = Sequence[Fraction]
+Shares = Sequence[Number]
 
 
 @dataclass(frozen=True)
 class Links:
     """Bytes that leave each host and that reach it; `sent`: by all, devices too, each once."""
 
-    up: tuple[Fraction, ...]
-    down: tuple[Fraction, ...]
-    sent: Fraction
+    up: tuple[Number, ...]
+    down: tuple[Number, ...]
+    sent: Number
 
     @property
-    def busiest(self) -> Fraction:
+    def busiest(self) -> Number:
         """Over the direction of a link that has most: what takes longest."""
         return max(*self.up, *self.down)
 
@@ -38,37 +45,50 @@ def even(hosts: int) -> Shares:
 
 
 def idle(hosts: int) -> Links:
-    return Links((Fraction(0),) * hosts, (Fraction(0),) * hosts, Fraction(0))
+    return Links((0,) * hosts, (0,) * hosts, 0)
 
 
 def shuffled(bytes: float, lie: Shares, go: Shares) -> Links:
     """Rows go by their keys, whatever host they lie on."""
-    b = Fraction(bytes)
-    up = tuple(b * a * (1 - z) for a, z in zip(lie, go, strict=True))
-    down = tuple(b * z * (1 - a) for a, z in zip(lie, go, strict=True))
-    return Links(up, down, sum(up, Fraction(0)))
+    up = tuple(bytes * (a * (1 - z)) for a, z in zip(lie, go, strict=True))
+    down = tuple(bytes * (z * (1 - a)) for a, z in zip(lie, go, strict=True))
+    return Links(up, down, sum(up))
 
 
 def copied(bytes: float, lie: Shares) -> Links:
     """All rows go to every host."""
-    b = Fraction(bytes)
-    up = tuple(b * a * (len(lie) - 1) for a in lie)
-    return Links(up, tuple(b * (1 - a) for a in lie), sum(up, Fraction(0)))
-
-
-def gathered(bytes: float, lie: Shares) -> Links:
-    """All rows go to the first host."""
-    return shuffled(bytes, lie, (Fraction(1), *(Fraction(0) for _ in lie[1:])))
+    up = tuple(bytes * (a * (len(lie) - 1)) for a in lie)
+    return Links(up, tuple(bytes * (1 - a) for a in lie), sum(up))
 
 
 def to_device(bytes: float, lie: Shares) -> Links:
-    up = tuple(Fraction(bytes) * a for a in lie)
-    return Links(up, (Fraction(0),) * len(lie), sum(up, Fraction(0)))
+    up = tuple(bytes * a for a in lie)
+    return Links(up, (0,) * len(lie), sum(up))
 
 
 def from_device(bytes: float, go: Shares) -> Links:
-    down = tuple(Fraction(bytes) * a for a in go)
-    return Links((Fraction(0),) * len(go), down, sum(down, Fraction(0)))
+    down = tuple(bytes * a for a in go)
+    return Links((0,) * len(go), down, sum(down))
+
+
+def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
+    """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from a
+    device that answers it."""
+    at = (1 / hosts,) * hosts
+    if match.wire is not None:
+        leaves = match_inputs(match)
+        sent = sum(estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in match.wire.inputs)
+        came = estimator.rows(match.operators[0]) * row_bytes(match.wire.body.schema)
+        to = at if match.wire.spreads else (1.0, *(0.0,) * (hosts - 1))
+        return to_device(sent, at) + from_device(came, to)
+    found = idle(hosts)
+    for join in match.operators:
+        if isinstance(join, Join) and (known := estimator.of(join.right).bytes) is not None:
+            if join.type.marks or not join.left_keys or known <= broadcast_bytes_max:
+                found += copied(known, at)
+            else:
+                found += shuffled(known + (estimator.of(join.left).bytes or 0.0), at, at)
+    return found
 
 
 @dataclass(frozen=True)
@@ -105,6 +125,6 @@ class Chain:
         return [built, to_device(self.probe[0], at) + from_device(self.probe[-1], at)]
 
 
-def taken(steps: Iterable[Links]) -> Fraction:
+def taken(steps: Iterable[Links]) -> Number:
     """Bytes over the busiest link of each step, one step after the other."""
-    return sum((step.busiest for step in steps), Fraction(0))
+    return sum(step.busiest for step in steps)

@@ -138,7 +138,6 @@ void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, 
 void Card::received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                     size_t size, const Header& header) {
   uint32_t answer = header.sequence;
-  bool waits = false;  // a window of packets that wait is what a sender is ahead
   datagram::Data data;
   if (header.kind == datagram::END) {
     flow->ended = true;
@@ -158,12 +157,23 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
     } else if (!running->join.probe(data.payload, data.payload_bytes)) {
       return;
     }
-    if (answer != datagram::BUSY) flow->protocol.delivered(header.sequence);
-    waits = flow->table == PROBE && answer != datagram::BUSY;
+    if (answer != datagram::BUSY) {
+      flow->protocol.delivered(header.sequence);
+      if (flow->table == PROBE) {  // a sender is ahead by the packets of a window that wait
+        flow->held.insert(header.sequence);
+        running->held.emplace_back(number, header.sequence);
+        return;
+      }
+    }
+  } else if (flow->held.count(header.sequence)) {
+    answer = datagram::BUSY;
   }
-  Reply reply{flow->from, {}};
-  datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer});
-  (waits ? running->held : replies_).push_back(reply);
+  reply(*flow, number, answer);
+}
+
+void Card::reply(const Arriving& flow, uint16_t number, uint32_t answer) {
+  replies_.push_back({flow.from, {}});
+  datagram::put_header(replies_.back().bytes, {datagram::ACK, 0, number, answer});
 }
 
 // Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
@@ -176,7 +186,10 @@ bool Card::produce(Running* running) {
     }
   }
   for (; running->held.size() > running->join.waiting(); running->held.pop_front()) {
-    replies_.push_back(running->held.front());
+    const auto [number, sequence] = running->held.front();
+    Arriving& flow = running->flows.at(number);
+    flow.held.erase(sequence);
+    reply(flow, number, sequence);
   }
   running->complete = running->join.waiting() == 0 && running->have_ended(true) && running->have_ended(false);
   return any;

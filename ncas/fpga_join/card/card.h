@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class Card {
     int table;  // or PROBE
     datagram::FlowReceiver protocol;
     bool ended = false;
+    std::set<uint32_t> held{};  // packets that wait, and are acknowledged when they have been looked up
   };
   // Joined rows for one receiver: packets [sender.oldest(), queued] in a ring.
   struct Leaving {
@@ -70,7 +72,7 @@ class Card {
     int window_bits;
     std::map<uint16_t, Arriving> flows;
     std::map<uint16_t, Leaving> leaving;  // receivers take packets in turns
-    std::deque<Reply> held;               // acknowledgements of the probing rows that wait, in their order
+    std::deque<std::pair<uint16_t, uint32_t>> held;  // flow and number of the probing packets that wait, in their order
     bool started = false, complete = false, ended = false, failed = false;
 
     bool have_ended(bool probing) const;
@@ -78,6 +80,7 @@ class Card {
   void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now);
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
+  void reply(const Arriving& flow, uint16_t number, uint32_t answer);
   bool produce(Running* running);
   bool fill(Running* running, uint16_t flow, Leaving* out);
   void send(const std::string& id, Running* running, double now);
