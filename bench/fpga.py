@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import _fpga_links
+from bench._fpga_size import lut_share, verilated_tuples_per_s
 from bench._fpga_ssb import ssb_bytes_saved
 from bench._measure import Figure, remark, report
 from jumpgate.ncas.fpga_join.build import build
@@ -90,6 +91,8 @@ FIGURES = (
     ddr3_probe_per_s,
     ddr3_two_controllers,
     emulated_tuples_per_core_s,
+    verilated_tuples_per_s,
+    lut_share,
     experiments,
     counted,
     ssb_bytes_saved,
