@@ -74,7 +74,7 @@ def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
     with lab() as machines:
         names = [f"worker{number}" for number in range(1, WORKERS + 1)]
         for name in names:
-            _share_programs(machines.folder / name / "cache")
+            share_programs(machines.folder / name / "cache")
             machines.worker(name)
         if timed:
             for machine in machines.network.machines:
@@ -102,7 +102,7 @@ def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
     return figures
 
 
-def _share_programs(worker: Path) -> None:
+def share_programs(worker: Path) -> None:
     """Lets a worker use what the other ones have compiled, on as few cores as there are here."""
     worker.mkdir(parents=True)
     for kind in ("runtime", "artifacts", "locks"):

@@ -1,7 +1,10 @@
 """FPGA join units: the RTL's tuples a cycle, with DDR3 timing too, and the emulated card's table on a core.
 
+    ./dev bench fpga [--json] [--only FIGURE] [--page fpga.html]
+
 Cycles are counted by the model that Verilator makes of ncas/fpga_join/rtl; seconds follow from a clock of 200 MHz.
-No FPGA has run it.
+No FPGA has run it. The paper's experiments are modelled at full size, and counted in network namespaces, which needs root
+and sshd.
 """
 
 from __future__ import annotations
@@ -10,8 +13,12 @@ import argparse
 import functools
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
+from bench import _fpga_links
+from bench._fpga_size import lut_share, verilated_tuples_per_s
+from bench._fpga_ssb import ssb_bytes_saved
 from bench._measure import Figure, remark, report
 from jumpgate.ncas.fpga_join.build import build
 
@@ -69,6 +76,14 @@ def emulated_tuples_per_core_s() -> Figure:
     return Figure("emulated_tuples_per_core_s", worst, 20e6, "higher", "the slower of building and probing, in process")
 
 
+def experiments() -> list[Figure]:
+    return _fpga_links.modelled()
+
+
+def counted() -> list[Figure]:
+    return _fpga_links.counted_figures()
+
+
 FIGURES = (
     build_tuples_per_cycle,
     probe_tuples_per_cycle,
@@ -76,6 +91,11 @@ FIGURES = (
     ddr3_probe_per_s,
     ddr3_two_controllers,
     emulated_tuples_per_core_s,
+    verilated_tuples_per_s,
+    lut_share,
+    experiments,
+    counted,
+    ssb_bytes_saved,
 )
 
 
@@ -83,10 +103,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--only", choices=[figure.__name__ for figure in FIGURES])
+    parser.add_argument("--page", type=Path, help="write the experiments' curves as one HTML file")
     arguments = parser.parse_args()
-    for figure in FIGURES:
-        if arguments.only in (None, figure.__name__):
-            report(figure(), arguments.json)
+    found: list[Figure] = []
+    for measure in FIGURES:
+        if arguments.only in (None, measure.__name__):
+            made = measure()
+            for figure in [made] if isinstance(made, Figure) else made:
+                report(figure, arguments.json)
+                found.append(figure)
+    if arguments.page:
+        arguments.page.write_text(_fpga_links.page(found))
+        remark(f"wrote {arguments.page}")
 
 
 if __name__ == "__main__":

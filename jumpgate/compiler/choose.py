@@ -71,7 +71,8 @@ class _Writer:
             if wire is None:
                 self._done[key] = Exchange(below, Partitioning(), member.site)
             else:
-                arriving = Exchange(below, Partitioning(), member.site, wire.transport)
+                spread = Partitioning("round_robin" if wire.spreads else "single")
+                arriving = Exchange(below, spread, member.site, wire.transport)
                 self._done[key] = project(arriving, wire.from_wire, member.schema.names)
         return self._done[key]
 

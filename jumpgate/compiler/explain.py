@@ -95,6 +95,7 @@ def _cost(candidate: Candidate) -> dict[str, Any]:
         "fragments": candidate.fragments,
         "matches": candidate.matches,
         "overloaded": candidate.overloaded,
+        "sent_bytes": candidate.sent_bytes,
     }
 
 
@@ -178,6 +179,11 @@ def _seconds(value: float) -> str:
     return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
 
 
+def _sent(cost: Mapping[str, Any]) -> str:
+    """What a candidate's joins move over the network."""
+    return f"; {size(cost['sent_bytes'])} between hosts and devices" if cost["sent_bytes"] else ""
+
+
 def _kind(edge: Mapping[str, Any]) -> str:
     of = edge.get("filter")
     return "edge" if not of else "Bloom filter edge" if of == "bloom" else "filter edge"
@@ -211,9 +217,12 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
     )
     if data["seconds"] is not None:
         estimate += f", the whole job {_seconds(data['seconds'])}"
-    lines.append(f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}")
+    lines.append(
+        f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}"
+        + _sent(cost)
+    )
     for lost in data["lost"]:
-        lines.append(f"lost: {lost['why']}")
+        lines.append(f"lost: {lost['why']}" + _sent(lost["cost"]))
         lines += [f"  {line}" for line in lost["graph"]]
     for r in data["refused"]:
         lines.append(f"refused {r['operator']}: {r['answer']}")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.describe import short
+from jumpgate.compiler.links import moved
 from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
@@ -14,7 +15,7 @@ from jumpgate.dataflow.operators import Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
 from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
-from jumpgate.nca.speeds import Speeds, assumed, seconds_of
+from jumpgate.nca.speeds import Speeds, assumed, seconds_of, unit_seconds
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Alternative:
 
     `below` names the finished fragments below the one that `node` is part of. `overloaded` counts devices whose memory
     the estimate exceeds, `preferred` the matches of NCAs that the options prefer; `claimed` what matches need for
-    themselves; `seconds` is None without statistics.
+    themselves; `seconds` is None without statistics; `sent_bytes` are what joins move between hosts and devices.
     """
 
     node: Mapped
@@ -35,6 +36,7 @@ class Alternative:
     overloaded: int
     preferred: int
     claimed: frozenset[tuple[Device, str]] = frozenset()
+    sent_bytes: float = 0.0
 
     @property
     def fragment(self) -> tuple[str, Device, int]:
@@ -60,7 +62,8 @@ def map_operators(plan: Plan) -> Plan:
     if not found:
         raise mapper.error(plan.root.input)
     candidates = tuple(
-        Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred) for a in found
+        Candidate(a.node, a.fragments, a.matches, a.seconds, a.money, a.overloaded, a.preferred, a.sent_bytes)
+        for a in found
     )
     return replace(plan, candidates=candidates, refused=(*plan.refused, *mapper.refused))
 
@@ -85,6 +88,8 @@ class _Mapper:
         self.ncas: list[NCA] = list(plan.registry)
         self.nca_by_name = {n.name: n for n in self.ncas}
         self.classes = device_classes(plan.devices)
+        hosts = sum(device.kind == "host" for device in plan.devices)
+        self.hosts = min(hosts, self.options.parallelism or hosts)
         self.refused: dict[tuple[str, str], None] = {}
         self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
         self._unmatched: dict[int, Operator] = {}
@@ -166,13 +171,18 @@ class _Mapper:
                 self._refuse(match.operators[0], nca, devices[0], no)
                 return
         speeds = nca.operators.speeds(devices[0]).of(self.options.speeds)
-        seconds = self._seconds(match, leaves, speeds, devices[0])
+        seconds, sent = self._seconds(match, leaves, speeds, devices[0]), 0.0
+        if self.hosts > 1 and (match.wire is not None or (match.fusion and devices[0].kind == "host")):
+            links = moved(match, self.hosts, self.estimator, self.options.broadcast_bytes_max)
+            sent = float(links.sent)
+            if seconds is not None:
+                seconds += float(links.busiest) * unit_seconds("link", {**assumed(), **self.options.speeds})
         if per_hour := devices[0].offer.money_per_hour:
             charged = per_hour * (speeds.setup_s + (seconds or 0.0)) / 3600
             speeds = replace(speeds, money=speeds.money + charged)
         for below in itertools.product(*(self.alternatives(leaf) for leaf in leaves)):
             box = Mapped(match, site, tuple(a.node for a in below), leaves)
-            taken = self._combine(nca, box, below, speeds, seconds)
+            taken = self._combine(nca, box, below, speeds, seconds, sent)
             if taken is None:
                 continue
             if match.completeness is Completeness.FULL:
@@ -182,7 +192,7 @@ class _Mapper:
             yield from self.alternatives(_remainder(match, box), excluded | {nca.name})
 
     def _combine(
-        self, nca: NCA, box: Mapped, below: tuple[Alternative, ...], speeds: Speeds, seconds: float | None
+        self, nca: NCA, box: Mapped, below: tuple[Alternative, ...], speeds: Speeds, seconds: float | None, sent: float
     ) -> Alternative | None:
         fragments, matches, money, overloaded = 1, 1, speeds.money, 0
         preferred = int(nca.name in self.options.prefer)
@@ -203,6 +213,7 @@ class _Mapper:
             money += a.money
             overloaded += a.overloaded
             preferred += a.preferred
+            sent += a.sent_bytes
             edge = 0.0
             if fused(box, a.node):
                 fragments -= 1
@@ -222,7 +233,16 @@ class _Mapper:
         if memory and held > memory * len(box.site.devices):
             overloaded += 1
         return Alternative(
-            box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred, frozenset(claimed)
+            box,
+            frozenset(finished),
+            fragments,
+            matches,
+            seconds,
+            money,
+            overloaded,
+            preferred,
+            frozenset(claimed),
+            sent,
         )
 
     def _edge_refused(self, consumer: NCA, box: Mapped, producer: Mapped) -> Unsupported | None:

@@ -122,14 +122,17 @@ class _Parallel:
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
         """Rows from another accelerator."""
         if node.transport is not None:
-            return self._device(node), SINGLE
+            sent = self._device(node)
+            if node.partitioning.kind == "single" or site.count == 1:
+                return replace(sent, partitioning=Partitioning()), SINGLE
+            return replace(sent, partitioning=replace(node.partitioning, count=site.count)), Spread(site.count)
         below = self.widen(node.site)
         input, spread = self.visit(node.input, below)
         kind = Partitioning() if site.count == 1 else Partitioning("round_robin", count=site.count)
         return Exchange(input, kind, replace(below, count=spread.count)), Spread(site.count)
 
-    def _device(self, node: Exchange) -> Operator:
-        """What devices run is left as it is; they share the rows by the keys, and one instance receives from them."""
+    def _device(self, node: Exchange) -> Exchange:
+        """What devices run is left as it is; they share the rows by the keys."""
         count = len(node.site.devices)
 
         def rebuild(inner: Operator) -> Operator:

@@ -132,7 +132,7 @@ class KeysOfBuild(Unary):
 class Candidate:
     """A complete mapping. `seconds` and `money` are estimates, seconds None without statistics; `overloaded` counts
     the parts that are estimated to need more memory than their devices have, `preferred` the NCAs that the options
-    prefer."""
+    prefer; `sent_bytes` are what joins move between hosts, and to and from devices."""
 
     root: Operator
     fragments: int
@@ -141,6 +141,7 @@ class Candidate:
     money: float
     overloaded: int = 0
     preferred: int = 0
+    sent_bytes: float = 0.0
 
 
 class DeviceFull(Exception):

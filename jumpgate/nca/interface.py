@@ -57,13 +57,14 @@ class Wire:
 
     `body` is what the device runs; its leaves are Receives of edges "0", "1", …: the `inputs`, of which several may
     come of one leaf (rows that are sent twice). `from_wire` are expressions over the body's output, computed by who
-    receives, and give the match's schema.
+    receives, and give the match's schema. `spreads`: the device can send to several instances, any row to any of them.
     """
 
     inputs: tuple[WireInput, ...]
     body: Operator
     from_wire: tuple[Expression, ...]
     transport: Transport = TCP
+    spreads: bool = False
 
 
 @dataclass(frozen=True)

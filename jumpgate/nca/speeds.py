@@ -36,6 +36,7 @@ HOST: dict[str, float] = {
     "window": 40e-9,  # a row and function
     "send": 1e-9,  # a byte over an edge, both ends of it
     "send datagram": 170e-9,  # a row in datagrams, beside its bytes: a packet takes 0.7 µs and has four rows at most
+    "link": 8e-10,  # a byte over the busiest link between hosts, in one direction: 10 Gbit/s
     "spool": 1e-9,  # a byte of a result that the client keeps and reads again
 }
 #: entries of a table that stays in a core's cache, and of one that is far larger

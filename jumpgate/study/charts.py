@@ -76,6 +76,53 @@ def cdf(series: Mapping[str, Sequence[float]], label: Callable[[float], str]) ->
 
 
 @dataclass(frozen=True)
+class Line:
+    """A series over numbers; one of a single point is drawn as a diamond."""
+
+    name: str
+    path: str
+    css: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    width: float
+    height: float
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    lines: tuple[Line, ...]
+
+
+def lines(series: Mapping[str, Sequence[tuple[float, float]]], logarithmic: bool = False) -> Lines:
+    """Series of (x, y) over one another, y from 0; `logarithmic`: x is, from one power of ten to another."""
+    points = [point for found in series.values() for point in found]
+    scale: Callable[[float], float] = math.log10 if logarithmic else float
+    low, high = (scale(f(x for x, _ in points)) for f in (min, max))
+    top = max(1.0, float(math.ceil(max(y for _, y in points))))
+
+    def x(value: float) -> float:
+        return LEFT + (scale(value) - low) / ((high - low) or 1) * (WIDTH - LEFT - RIGHT)
+
+    def y(value: float) -> float:
+        return TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM)
+
+    drawn = []
+    for index, (name, found) in enumerate(series.items()):
+        if len(found) == 1:
+            path = f"M{x(found[0][0]):.1f},{y(found[0][1]) - 5:.1f} l5,5 l-5,5 l-5,-5 z"
+        else:
+            path = "M" + " L".join(f"{x(a):.1f},{y(b):.1f}" for a, b in found)
+        drawn.append(Line(name, path, f"series-{index % 6}"))
+    if logarithmic:
+        marks = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    else:
+        marks = [float(number) for number in range(math.ceil(low), math.floor(high) + 1)]
+    steps = 2 if top <= 4 else 1
+    y_ticks = tuple(Tick(y(i / steps), f"{i / steps:g}×") for i in range(int(top * steps) + 1))
+    return Lines(WIDTH, HEIGHT, tuple(Tick(x(m), f"{m:g}") for m in marks), y_ticks, tuple(drawn))
+
+
+@dataclass(frozen=True)
 class Bar:
     x: float
     y: float

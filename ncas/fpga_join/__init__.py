@@ -10,11 +10,11 @@ import math
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
-from jumpgate.dataflow.operators import Join, Operator
+from jumpgate.dataflow.operators import Operator
 from jumpgate.nca.interface import Answer, Completeness, Device, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
-from jumpgate.ncas.fpga_join.chain import Chain, chains, leaves, value_bytes
+from jumpgate.ncas.fpga_join.chain import Chain, chains, is_root, leaves, value_bytes
 from jumpgate.ncas.fpga_join.kind import FPGA, TABLES, bucket_bits, signature, slots
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
@@ -53,12 +53,13 @@ class FpgaJoin:
         return None
 
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
-        if device.kind != FPGA.name or not isinstance(node, Join):
+        if device.kind != FPGA.name or not is_root(node):
             return None
         if dialect.on_overflow == "wrap":
             return Unsupported("the senders' arithmetic does not wrap around", "overflow_wrap",
                                "Use a dialect with on_overflow = error or null.")  # fmt: skip
-        found = tuple(chains(node, FPGA.value(device, "tables")))
+        # cards of a pool share rows by one key
+        found = tuple(chains(node, 1 if device.pool else FPGA.value(device, "tables")))
         return tuple(self._match(c, device) if isinstance(c, Chain) else c for c in found)
 
     def _match(self, chain: Chain, device: Device) -> Match:

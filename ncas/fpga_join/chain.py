@@ -2,17 +2,18 @@
 
     ((L ⋈ T1) ⋈ T2) ⋈ T3   rows of L look into the tables of T1, T2 and T3 in parallel
 
-A row travels as its keys, 64 bits each, and its other columns, which the card passes on.
+A row travels as its keys, 64 bits each, and its other columns, which the card passes on. Projections that only leave
+columns out may stand between the joins, and above them: what nobody needs does not leave the card.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Join, Operator, Receive, column
+from jumpgate.dataflow.operators import Join, Operator, Project, Receive, column
 from jumpgate.dataflow.types import Field, Schema
 from jumpgate.nca.interface import Unsupported, Wire, WireInput
 from jumpgate.ncas.fpga_join.kind import signature
@@ -62,16 +63,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Chain:
-    """`operators`, root first; table i is built from `builds[i]` for the join `joins[i]`, deepest first."""
+    """`operators`, root first; table i is built from `builds[i]` for the join `joins[i]`, deepest first; `output`: where
+    each column of the root comes from."""
 
-    operators: tuple[Join, ...]
+    operators: tuple[Operator, ...]
     probe: Side
     builds: tuple[Side, ...]
     output: tuple[Origin, ...]
 
     @property
     def joins(self) -> tuple[Join, ...]:
-        return self.operators[::-1]
+        return tuple(o for o in reversed(self.operators) if isinstance(o, Join))
 
     def wire(self) -> Wire:
         sent = [side.sent(i) for i, side in enumerate((self.probe, *self.builds))]
@@ -81,35 +83,68 @@ class Chain:
             built = Receive(str(t + 1), sent[t + 1].schema)
             first[t] = len(body.schema)
             body = Join(body, built, join.type, (column(body.schema, t),), (column(built.schema, 0),))
-        sides = {PROBE: self.probe, **dict(enumerate(self.builds))}
-        back = []
-        for (table, index), field in zip(self.output, self.operators[0].schema, strict=True):
-            arrived = column(body.schema, first[table] + sides[table].position(index))
-            back.append(converted(arrived, field.type))
-        return Wire(tuple(sent), body, tuple(back), DATAGRAMS)
+        places = [self._place(table, index, first) for table, index in self.output]
+        kept = sorted({*places}) or [0]
+        if len(kept) < len(body.schema):
+            columns = tuple(column(body.schema, i) for i in kept)
+            body = Project(body, columns, tuple(body.schema.names[i] for i in kept))
+        back = tuple(
+            converted(column(body.schema, kept.index(place)), field.type)
+            for place, field in zip(places, self.operators[0].schema, strict=True)
+        )
+        return Wire(tuple(sent), body, back, DATAGRAMS, spreads=True)
+
+    def _place(self, table: int, index: int, first: Mapping[int, int]) -> int:
+        """Where column `index` of an input is in joined rows; a partner's key is that of the row that found it."""
+        if table == PROBE:
+            return self.probe.position(index)
+        position = self.builds[table].position(index)
+        return table if position == 0 and self.joins[table].type == JoinType.INNER else first[table] + position
 
 
-def chains(node: Join, tables_max: int) -> Iterator[Chain | Unsupported]:
+def is_root(node: Operator) -> bool:
+    """Whether a chain may begin there."""
+    return isinstance(node, Join) or (_only_drops(node) and isinstance(node.inputs[0], Join))
+
+
+def chains(node: Operator, tables_max: int) -> Iterator[Chain | Unsupported]:
     """The chain of each length that begins at `node`, the shortest first; a reason where it cannot be longer."""
-    joins: list[Join] = []
-    below: Operator = node
-    while isinstance(below, Join) and len(joins) < tables_max:
-        joins.append(below)
-        found = _chain(tuple(joins))
+    operators: list[Operator] = []
+    below, joins = node, 0
+    while joins < tables_max and is_root(below):
+        if not isinstance(below, Join):
+            operators.append(below)
+            (below,) = below.inputs
+        assert isinstance(below, Join)
+        operators.append(below)
+        joins += 1
+        found = _chain(tuple(operators))
         yield found
         if isinstance(found, Unsupported):
             return
         below = _probe(below)
 
 
-def _chain(operators: tuple[Join, ...]) -> Chain | Unsupported:
-    leaf = _probe(operators[-1])
+def _only_drops(node: Operator) -> bool:
+    """Whether it is a projection that computes nothing."""
+    return isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions)
+
+
+def _chain(operators: tuple[Operator, ...]) -> Chain | Unsupported:
+    deepest = operators[-1]
+    assert isinstance(deepest, Join)
+    leaf = _probe(deepest)
     origins: tuple[Origin, ...] = tuple((PROBE, i) for i in range(len(leaf.schema)))
     order = leaves(operators)
     keys: list[Expression] = []
     key_columns: list[int | None] = []
     builds: list[Side] = []
-    for table, join in enumerate(reversed(operators)):
+    for join in reversed(operators):
+        if isinstance(join, Project):
+            origins = tuple(origins[i] for e in join.expressions for i in e.columns())
+            continue
+        assert isinstance(join, Join)
+        table = len(builds)
         no = _refusal(join)
         if no is not None:
             return no
@@ -142,7 +177,7 @@ def _traced(key: Expression, leaf: Operator, origins: tuple[Origin, ...]) -> Exp
     return key.remap(lambda i: column(leaf.schema, origins[i][1]))
 
 
-def leaves(operators: tuple[Join, ...]) -> list[int]:
+def leaves(operators: tuple[Operator, ...]) -> list[int]:
     """The inputs of the match, each once, as `match_inputs` has them."""
     taken = {id(o) for o in operators}
     return list(dict.fromkeys(id(c) for o in operators for c in o.inputs if id(c) not in taken))

@@ -1,4 +1,4 @@
-"""A card of our own, as a child process on the loopback; its control channel is its standard input and output."""
+"""A card of our own, as a child process; its control channel is its standard input and output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import contextlib
 from jumpgate.errors import InstanceFailed, InternalError, Unreachable
 from jumpgate.ncas.fpga_join.build import build
 
-HOST = "127.0.0.1"
 START_TIMEOUT_S = 30.0
 #: for a request, of which the longest clears tables
 CALL_TIMEOUT_S = 30.0
@@ -30,11 +29,11 @@ class Child:
         self._joins: dict[str, asyncio.Event] = {}
 
     @staticmethod
-    async def start(name: str, backend: str) -> Child:
-        """Builds the card unless it is in the cache. Raises BuildError or Unreachable."""
+    async def start(name: str, backend: str, address: str) -> Child:
+        """Builds the card unless it is in the cache; it receives at `address`. Raises BuildError or Unreachable."""
         program = await asyncio.to_thread(build, backend)
         process = await asyncio.create_subprocess_exec(
-            str(program), HOST, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
+            str(program), address, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
         )
         child = Child(name, process)
         assert process.stdout is not None
@@ -84,6 +83,8 @@ class Child:
             except (OSError, TimeoutError):
                 answer = ""
         if not answer:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()  # a late answer would be taken for that of the next request
             raise Unreachable(f"card '{self.name}' does not answer", device=self.name)
         verdict, _, rest = answer.partition(" ")
         if verdict != "ok":

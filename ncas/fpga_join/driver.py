@@ -18,13 +18,13 @@ FLOWS = 1 << 16
 
 @dataclass(eq=False)
 class Lease:
-    """What one instance has of a card: tables and flows, of which `flows` arrive and `out` leaves."""
+    """What one instance has of a card: tables and flows, of which `arriving` arrive and `leaving` leave."""
 
     job: str
     id: str
     tables: int
-    flows: tuple[int, ...]
-    out: int
+    arriving: tuple[int, ...]
+    leaving: tuple[int, ...]
 
 
 class CardDriver:
@@ -39,7 +39,8 @@ class CardDriver:
     @staticmethod
     async def reach(device: Device) -> CardDriver:
         """Starts the card. Raises Unreachable, or what keeps it from being built."""
-        return CardDriver(device, await Child.start(device.name, FPGA.value(device, "backend")))
+        backend, address = FPGA.value(device, "backend"), FPGA.value(device, "address")
+        return CardDriver(device, await Child.start(device.name, backend, address))
 
     @property
     def alive(self) -> bool:
@@ -55,7 +56,7 @@ class CardDriver:
     async def close(self) -> None:
         await self.child.close()
 
-    async def lease(self, job: str, instance: str, tables: int, flows: int) -> Lease:
+    async def lease(self, job: str, instance: str, tables: int, arriving: int, leaving: int) -> Lease:
         """Tables and flows for the job alone; waits for other jobs. Raises CannotPlace, or Unreachable when others keep
         them too long."""
         every = int(FPGA.value(self.device, "tables"))
@@ -67,8 +68,8 @@ class CardDriver:
         try:
             async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
                 await self._returned.wait_for(lambda: sum(x.tables for x in self._leases) + tables <= every)
-                numbers = self._numbers(flows + 1)
-                lease = Lease(job, f"{job}/{instance}", tables, numbers[1:], numbers[0])
+                numbers = self._numbers(arriving + leaving)
+                lease = Lease(job, f"{job}/{instance}", tables, numbers[:arriving], numbers[arriving:])
                 self._leases.append(lease)
                 return lease
         except TimeoutError:
@@ -81,7 +82,7 @@ class CardDriver:
 
     def _numbers(self, count: int) -> tuple[int, ...]:
         """Flows that nobody has; the longest unused ones, as packets of earlier jobs may still be on their way."""
-        used = {n for x in self._leases for n in (*x.flows, x.out)}
+        used = {n for x in self._leases for n in (*x.arriving, *x.leaving)}
         found: list[int] = []
         while len(found) < count:
             if self._next not in used:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from jumpgate.nca.device_kind import DeviceKind, Key
 from jumpgate.nca.interface import Device, Offer
 
@@ -19,6 +21,14 @@ SIGNATURES = (1, 8, 23, 55)
 
 def _tables(value: int) -> bool:
     return 1 <= value <= TABLES_MAX
+
+
+def _is_address(value: str) -> bool:
+    try:
+        ipaddress.IPv4Address(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _rest(value: int) -> bool:
@@ -40,6 +50,8 @@ FPGA = DeviceKind(
     "an FPGA card in the network that joins rows on their way; here a model of it, on the loopback",
     (
         Key("backend", str, "what computes", BACKENDS[0], choices=BACKENDS),
+        Key("address", str, "of this machine, where it receives packets; hosts elsewhere must reach it", "127.0.0.1",
+            holds=_is_address, wanted="an IP address of version 4", own=True),
         Key("tables", int, "build sides that it holds at a time; they share its memory", 4,
             holds=_tables, wanted=f"a number from 1 to {TABLES_MAX}"),
         Key("rest_bytes", int, "of its host's memory for entries that have no room in their buckets, for each table",

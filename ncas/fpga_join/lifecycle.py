@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from jumpgate.dataflow.operators import Join, Operator, Receive
+from jumpgate.dataflow.operators import Join, Operator, Project, Receive
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import InstanceFailed, InternalError, JumpgateError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
@@ -24,22 +24,27 @@ PROBE = -1
 
 @dataclass(frozen=True)
 class Task:
-    """The edges of a chain, by where their rows go: those that probe, then those of each table, and its joins."""
+    """The edges of a chain, by where their rows go: those that probe, then those of each table, its joins, and which
+    columns of their rows leave."""
 
     probe: Receive
     builds: tuple[Receive, ...]
     joins: tuple[Join, ...]
+    leaving: tuple[int, ...]
 
     @staticmethod
     def of(instance: InstancePlan) -> Task:
         node: Operator = instance.root.inputs[0]
         joins: list[Join] = []
+        leaving = range(len(node.schema))
+        if isinstance(node, Project):
+            leaving, node = (i for e in node.expressions for i in e.columns()), node.input
         while isinstance(node, Join):
             joins.insert(0, node)
             node = node.left
         builds = tuple(j.right for j in joins)
         assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
-        return Task(node, builds, tuple(joins))  # type: ignore[arg-type]
+        return Task(node, builds, tuple(joins), tuple(leaving))  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
         """Of the edge's rows; PROBE for those that probe."""
@@ -51,6 +56,10 @@ class Task:
         for join, built in zip(self.joins, self.builds, strict=True):
             width = signature(value_bytes(built.schema))
             found += [str(join.type), *_shape(built.schema), width, bucket_bits(device)]
+        joined = row_layout(packed(self.joins[-1].schema))
+        found.append(len(self.leaving))
+        for field in (joined.fields[i] for i in self.leaving):
+            found += [field.null_bit, field.offset - joined.null_bytes, field.width]
         return found
 
 
@@ -86,8 +95,10 @@ class FpgaLifecycle:
         driver = context.drivers[instance.device.name]
         assert isinstance(driver, CardDriver)
         senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
-        lease = await driver.lease(context.job, instance.id, len(Task.of(instance).joins), len(senders))
-        live = Live(instance, driver, lease, dict(zip(senders, lease.flows, strict=True)))
+        receivers = context.plan.edge(instance.output).consumers
+        tables = len(Task.of(instance).joins)
+        lease = await driver.lease(context.job, instance.id, tables, len(senders), len(receivers))
+        live = Live(instance, driver, lease, dict(zip(senders, lease.arriving, strict=True)))
         _tell_ends(live, context)
         return live
 
@@ -95,9 +106,11 @@ class FpgaLifecycle:
         _expect(handle, "allocated", "configure")
         handle.state = "configured"
         lease, child = handle.lease, handle.driver.child
-        receiver = context.sockets[context.plan.edge(instance.output).consumers[0], instance.output]
         rest = FPGA.value(instance.device, "rest_bytes")
-        await child.call("join", lease.id, lease.out, receiver, WINDOW_BITS, rest, *artifact.words(instance.device))
+        await child.call("join", lease.id, WINDOW_BITS, rest, *artifact.words(instance.device))
+        receivers = context.plan.edge(instance.output).consumers
+        for receiver, flow in zip(receivers, lease.leaving, strict=True):
+            await child.call("receiver", lease.id, flow, context.sockets[receiver, instance.output])
         for (edge, sender), flow in handle.flows.items():
             await child.call("flow", lease.id, flow, artifact.table(edge), context.sockets[sender, edge])
         await child.call("start", lease.id)
@@ -147,9 +160,11 @@ def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
     instance, address = live.instance, live.driver.child.data
     leaving = context.plan.edge(instance.output)
-    context.ends.setdefault(leaving.id, {})[leaving.consumers[0]] = {
-        **ROWS, "paths": [{"address": address, "flow": live.lease.out}], "outputs": [], "drains": [],
-    }  # fmt: skip
+    for receiver, flow in zip(leaving.consumers, live.lease.leaving, strict=True):
+        end = context.ends.setdefault(leaving.id, {}).setdefault(
+            receiver, {**ROWS, "paths": [], "outputs": [], "drains": []}
+        )
+        end["paths"].append({"address": address, "flow": flow})
     for (id, sender), flow in live.flows.items():
         edge = context.plan.edge(id)
         begin = context.ends.setdefault(id, {}).setdefault(

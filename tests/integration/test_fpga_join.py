@@ -138,6 +138,27 @@ def test_a_chain_of_joins_is_one_visit(lab: Lab) -> None:
     assert sum(i["nca"] == "fpga_join" for i in record["instances"]) == 1
 
 
+def test_all_hosts_have_some_of_the_joined_rows(tmp_path: Path) -> None:
+    """Two cards share the rows by their keys, and each sends to both hosts."""
+    cards = tuple(FPGA.device(name, pool="cards") for name in ("one", "two"))
+    service = embedded.start(Config(local_hosts(1).hosts, cards))
+    try:
+        with Session(service.address, parallelism=2, prefer=("fpga_join",)) as session:
+            lab = Lab(session, tmp_path)
+            lab.check(JOINS["left"](lab.table(FACTS, facts(), files=4), lab.table(DIMENSION, dimension(), files=2)))
+            record = session.describe(session.jobs()[0].id).record
+    finally:
+        service.close()
+    assert record is not None
+    cards_of = {i["id"] for i in record["instances"] if i["nca"] == "fpga_join"}
+    leaving = next(e for e in record["edges"] if set(e["producers"]) == cards_of)
+    assert (len(cards_of), len(leaving["consumers"])) == (2, 2)
+    for consumer in leaving["consumers"]:
+        (source,) = (s for s in record["counters"][consumer]["sources"] if s["name"] == leaving["id"])
+        assert source["rows"] > ROWS / 4
+    assert all(c["card"]["probed"] > ROWS / 4 for c in record["counters"].values() if "card" in c)
+
+
 REFUSED: dict[str, tuple[Make, str]] = {
     "a full join": (lambda f, d: f.join(d, left_on=col("a"), right_on=col("k"), how="full"), "no full join"),
     "texts": (

@@ -78,6 +78,29 @@ def test_a_chain_is_offered_in_each_length(lab: Lab, facts: Dataflow) -> None:
     assert math.inf in found[-1].rows_max  # type: ignore[operator]  # one for each input
 
 
+def test_what_nobody_needs_does_not_leave_the_card(lab: Lab, facts: Dataflow) -> None:
+    """Projections that drop columns belong to the chain, and its joined rows have what is above them."""
+    flow = facts.select("a", "b").join(dimension(lab, 0, x="int64", y="int64"), left_on=col("a"), right_on=col("k0"))
+    flow = flow.select("b", "x0").join(dimension(lab, 1, "int64", z="int16"), left_on=col("b"), right_on=col("k1"))
+    flow = flow.select("z1", "x0")
+    found = matches(flow)
+    assert [len(m.operators) for m in found] == [2, 4]
+    assert found[-1].wire is not None
+    assert len(found[-1].wire.body.schema) == 2
+    whole = facts.select("a", "b").join(dimension(lab, 2, x="int64"), left_on=col("a"), right_on=col("k2"))
+    (match,) = matches(whole)
+    assert match.wire is not None
+    assert len(match.wire.body.schema) == 3 == len(whole.root.schema) - 1, "one key for both sides"
+
+
+def test_cards_of_a_pool_join_one_at_a_time(lab: Lab, facts: Dataflow) -> None:
+    """They share rows by a key, and each has a part of one table."""
+    flow = facts.select("a", "b").join(dimension(lab, 0), left_on=col("a"), right_on=col("k0"))
+    flow = flow.join(dimension(lab, 1, "int64"), left_on=col("b"), right_on=col("k1"))
+    assert len(matches(flow)) == 2
+    assert len([*each(FPGA_JOIN.match_operations(flow.root, FPGA.device("card", pool="cards")))]) == 1
+
+
 def test_the_smaller_side_of_an_inner_join_is_built(lab: Lab, facts: Dataflow) -> None:
     flow = facts.select("a", "b").join(dimension(lab, 0, x="int64"), left_on=col("a"), right_on=col("k0"))
     assert isinstance(flow.root, Join)

@@ -10,14 +10,13 @@ using datagram::HEADER_BYTES;
 using datagram::PACKET_BYTES_MAX;
 
 constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
-constexpr size_t WAITING_MAX = 1024;  // packets of probing rows that wait for room among those that leave
+constexpr size_t WAITING_MAX = 4096;  // packets of probing rows that wait for room among those that leave
 constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
 
 }  // namespace
 
-Card::Running::Running(const JoinShape& shape, int window_bits)
-    : join(shape),
-      window_bits(window_bits),
+Card::Leaving::Leaving(const sockaddr_in& to, int window_bits)
+    : to(to),
       sender(window_bits),
       capacity(QUEUED_WINDOWS << window_bits),
       bytes(capacity * PACKET_BYTES_MAX),
@@ -36,17 +35,23 @@ Status Card::open(const std::string& host, int* port) {
   return {};
 }
 
-std::string Card::add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow,
-                           const std::string& receiver, int window_bits) {
-  if (joins_.count(id) || owners_.count(out_flow)) return "that join or flow is there already";
+std::string Card::add_join(const std::string& id, const JoinShape& shape, int window_bits) {
+  if (joins_.count(id)) return "that join is there already";
   auto running = std::make_unique<Running>(shape, window_bits);
   if (running->join.out_stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
   if (!running->join.open()) return "no memory for its tables";
-  const Status found = datagram::resolve(receiver, &running->to);
-  if (!found.ok()) return found.error().message;
-  running->out_flow = out_flow;
-  owners_[out_flow] = id;
   joins_[id] = std::move(running);
+  return "";
+}
+
+std::string Card::add_receiver(const std::string& id, uint16_t number, const std::string& receiver) {
+  const auto at = joins_.find(id);
+  if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
+  sockaddr_in to{};
+  const Status found = datagram::resolve(receiver, &to);
+  if (!found.ok()) return found.error().message;
+  at->second->leaving.try_emplace(number, to, at->second->window_bits);
+  owners_[number] = id;
   return "";
 }
 
@@ -97,14 +102,14 @@ double Card::work() {
     }
     any = true;
   }
-  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
   double wake_at = datagram::NEVER;
   for (auto& [id, running] : joins_) {
     if (running->failed || !running->started) continue;
     any |= produce(running.get());
     send(id, running.get(), now);
-    wake_at = std::min(wake_at, running->sender.wake_at());
+    for (auto& [number, out] : running->leaving) wake_at = std::min(wake_at, out.sender.wake_at());
   }
+  for (const Reply& reply : replies_) outgoing_->add(reply.to, reply.bytes, sizeof reply.bytes);
   outgoing_->flush();
   replies_.clear();
   return any ? 0 : std::max(0.0, wake_at - datagram::seconds_now());
@@ -117,12 +122,12 @@ void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, 
   if (owner == owners_.end()) return;
   Running* running = joins_[owner->second].get();
   if (running->failed || !running->started) return;
-  if (header.flow == running->out_flow) {
-    if (header.kind != datagram::ACK || !datagram::same(from, running->to)) return;
+  if (const auto out = running->leaving.find(header.flow); out != running->leaving.end()) {
+    if (header.kind != datagram::ACK || !datagram::same(from, out->second.to)) return;
     if (header.sequence == datagram::BUSY) {
-      running->sender.busy(now);
+      out->second.sender.busy(now);
     } else {
-      running->sender.acknowledged(header.sequence, now);
+      out->second.sender.acknowledged(header.sequence, now);
     }
     return;
   }
@@ -152,51 +157,80 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
     } else if (!running->join.probe(data.payload, data.payload_bytes)) {
       return;
     }
-    if (answer != datagram::BUSY) flow->protocol.delivered(header.sequence);
+    if (answer != datagram::BUSY) {
+      flow->protocol.delivered(header.sequence);
+      if (flow->table == PROBE) {  // a sender is ahead by the packets of a window that wait
+        flow->held.insert(header.sequence);
+        running->held.emplace_back(number, header.sequence);
+        return;
+      }
+    }
+  } else if (flow->held.count(header.sequence)) {
+    answer = datagram::BUSY;
   }
-  Reply reply{flow->from, {}};
-  datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer});
-  replies_.push_back(reply);
+  reply(*flow, number, answer);
 }
 
-// Makes packets of joined rows while there is room; whether it made any.
+void Card::reply(const Arriving& flow, uint16_t number, uint32_t answer) {
+  replies_.push_back({flow.from, {}});
+  datagram::put_header(replies_.back().bytes, {datagram::ACK, 0, number, answer});
+}
+
+// Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
 bool Card::produce(Running* running) {
-  const size_t stride = running->join.out_stride();
-  uint8_t row[PACKET_BYTES_MAX];
-  const uint32_t before = running->queued;
-  uint8_t* packet = nullptr;
-  while (running->queued - (running->sender.oldest() - 1) < running->capacity &&
-         running->queued < datagram::SEQUENCE_MAX && running->join.produce(row)) {
-    packet = running->packet(running->queued + 1);
-    datagram::put_header(packet, {datagram::DATA, 1, running->out_flow, running->queued + 1});
-    size_t size = HEADER_BYTES;
-    do {
-      std::memcpy(packet + size, row, stride);
-      size += stride;
-    } while (size + stride <= PACKET_BYTES_MAX && running->join.produce(row));
-    running->sizes[(running->queued + 1) % running->capacity] = static_cast<uint16_t>(size);
-    running->queued++;
+  bool any = false;
+  for (bool more = true; more;) {
+    more = false;
+    for (auto& [number, out] : running->leaving) {
+      if (out.has_room() && fill(running, number, &out)) any = more = true;
+    }
+  }
+  for (; running->held.size() > running->join.waiting(); running->held.pop_front()) {
+    const auto [number, sequence] = running->held.front();
+    Arriving& flow = running->flows.at(number);
+    flow.held.erase(sequence);
+    reply(flow, number, sequence);
   }
   running->complete = running->join.waiting() == 0 && running->have_ended(true) && running->have_ended(false);
-  return running->queued != before;
+  return any;
+}
+
+// A packet of the next joined rows; false if there are none.
+bool Card::fill(Running* running, uint16_t flow, Leaving* out) {
+  const size_t stride = running->join.out_stride();
+  uint8_t row[PACKET_BYTES_MAX];
+  if (!running->join.produce(row)) return false;
+  uint8_t* packet = out->packet(++out->queued);
+  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued});
+  size_t size = HEADER_BYTES;
+  do {
+    std::memcpy(packet + size, row, stride);
+    size += stride;
+  } while (size + stride <= PACKET_BYTES_MAX && running->join.produce(row));
+  out->sizes[out->queued % out->capacity] = static_cast<uint16_t>(size);
+  return true;
 }
 
 void Card::send(const std::string& id, Running* running, double now) {
-  due_.clear();
-  if (!running->sender.due(now, running->queued, running->complete, &due_)) {
-    return fail(id, running, "unreachable the receiver does not answer");
+  bool ended = true;
+  for (auto& [flow, out] : running->leaving) {
+    due_.clear();
+    if (!out.sender.due(now, out.queued, running->complete, &due_)) {
+      return fail(id, running, "unreachable the receiver does not answer");
+    }
+    ended &= out.sender.ended();
+    for (const uint32_t number : due_) {
+      if (number == 0) {
+        datagram::put_header(out.end, {datagram::END, 0, flow, out.queued});
+        outgoing_->add(out.to, out.end, sizeof out.end);
+      } else {
+        outgoing_->add(out.to, out.packet(number), out.sizes[number % out.capacity]);
+      }
+    }
   }
-  if (running->sender.ended() && !running->ended) {
+  if (ended && !running->ended) {
     running->ended = true;
     events_.push_back("ended " + id);
-  }
-  for (const uint32_t number : due_) {
-    if (number == 0) {
-      datagram::put_header(running->end, {datagram::END, 0, running->out_flow, running->queued});
-      outgoing_->add(running->to, running->end, sizeof running->end);
-    } else {
-      outgoing_->add(running->to, running->packet(number), running->sizes[number % running->capacity]);
-    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ class Card {
   int fd() const { return socket_.get(); }
 
   // Empty, or what is wrong.
-  std::string add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, const std::string& receiver,
-                       int window_bits);
+  std::string add_join(const std::string& id, const JoinShape& shape, int window_bits);
+  // A flow that leaves: each receiver has some of the joined rows.
+  std::string add_receiver(const std::string& id, uint16_t flow, const std::string& receiver);
   std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
   // All flows of the join are there: it ends when they have.
   std::string start(const std::string& id);
@@ -37,41 +39,50 @@ class Card {
   std::vector<std::string> events();
 
  private:
+  struct Reply {
+    sockaddr_in to;
+    uint8_t bytes[datagram::HEADER_BYTES];
+  };
   struct Arriving {
     sockaddr_in from;
     int table;  // or PROBE
     datagram::FlowReceiver protocol;
     bool ended = false;
+    std::set<uint32_t> held{};  // packets that wait, and are acknowledged when they have been looked up
   };
-  struct Running {
-    Running(const JoinShape& shape, int window_bits);
+  // Joined rows for one receiver: packets [sender.oldest(), queued] in a ring.
+  struct Leaving {
+    Leaving(const sockaddr_in& to, int window_bits);
 
-    Join join;
-    int window_bits;
-    std::map<uint16_t, Arriving> flows;
-    // what leaves: packets [sender.oldest(), queued] in a ring
-    sockaddr_in to{};
-    uint16_t out_flow = 0;
+    const sockaddr_in to;
     datagram::FlowSender sender;
     const uint32_t capacity;
     std::vector<uint8_t> bytes;
     std::vector<uint16_t> sizes;
     uint8_t end[datagram::HEADER_BYTES];
     uint32_t queued = 0;
-    bool started = false, complete = false, ended = false, failed = false;
 
     uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * datagram::PACKET_BYTES_MAX]; }
+    bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::SEQUENCE_MAX; }
+  };
+  struct Running {
+    Running(const JoinShape& shape, int window_bits) : join(shape), window_bits(window_bits) {}
+
+    Join join;
+    int window_bits;
+    std::map<uint16_t, Arriving> flows;
+    std::map<uint16_t, Leaving> leaving;  // receivers take packets in turns
+    std::deque<std::pair<uint16_t, uint32_t>> held;  // flow and number of the probing packets that wait, in their order
+    bool started = false, complete = false, ended = false, failed = false;
+
     bool have_ended(bool probing) const;
   };
-  struct Reply {
-    sockaddr_in to;
-    uint8_t bytes[datagram::HEADER_BYTES];
-  };
-
   void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now);
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
+  void reply(const Arriving& flow, uint16_t number, uint32_t answer);
   bool produce(Running* running);
+  bool fill(Running* running, uint16_t flow, Leaving* out);
   void send(const std::string& id, Running* running, double now);
   void fail(const std::string& id, Running* running, const std::string& what);
 

@@ -23,22 +23,32 @@ void copy_bits(const uint8_t* in, size_t from, size_t count, uint8_t* out, size_
 
 }  // namespace
 
-Join::Join(const JoinShape& shape) : shape_(shape) {
-  size_t columns = shape.probe.columns;
-  out_bytes_ = shape.probe.bytes;
+RowShape JoinShape::joined() const {
+  RowShape row = probe;
+  for (const TableShape& table : tables) {
+    if (!table.pairs()) continue;
+    row.columns += table.row.columns;
+    row.bytes += table.row.bytes;
+  }
+  return row;
+}
+
+Join::Join(const JoinShape& shape) : shape_(shape), joined_(shape.joined()), whole_(joined_.stride()) {
+  size_t columns = shape.probe.columns, bytes = shape.probe.bytes;
   for (const TableShape& t : shape.tables) {
     Table table;
     table.shape = t;
     table.first_column = columns;
-    table.first_byte = out_bytes_;
+    table.first_byte = bytes;
     table.rest = std::make_unique<Rest>(t.value_bytes, shape.rest_bytes);
     if (t.pairs()) {
       columns += t.row.columns;
-      out_bytes_ += t.row.bytes;
+      bytes += t.row.bytes;
     }
     tables_.push_back(std::move(table));
   }
-  out_nulls_ = (columns + 7) / 8;
+  out_.columns = shape.leaving.size();
+  for (const Leaver& column : shape.leaving) out_.bytes += column.bytes;
 }
 
 bool Join::open() {
@@ -141,7 +151,8 @@ bool Join::produce(uint8_t* out) {
         while (t > 0 && ++tables_[t - 1].next == tables_[t - 1].found.size()) tables_[--t].next = 0;
         if (t == 0) continue;
       }
-      write(out);
+      write();
+      leave(out);
       counts_.joined++;
       return true;
     }
@@ -151,12 +162,13 @@ bool Join::produce(uint8_t* out) {
   return false;
 }
 
-void Join::write(uint8_t* out) const {
+void Join::write() {
   const RowShape& probe = shape_.probe;
+  uint8_t* out = whole_.data();
   const uint8_t* row = &waiting_.front()[row_ * probe.stride()];
-  std::memset(out, 0, out_nulls_);
+  std::memset(out, 0, joined_.null_bytes());
   std::memcpy(out, row, probe.null_bytes());
-  uint8_t* columns = out + out_nulls_;
+  uint8_t* columns = out + joined_.null_bytes();
   std::memcpy(columns, row + probe.null_bytes(), probe.bytes);
   for (size_t t = 0; t < tables_.size(); t++) {
     const Table& table = tables_[t];
@@ -174,6 +186,17 @@ void Join::write(uint8_t* out) const {
     std::memcpy(to, row + probe.null_bytes() + t * KEY_BYTES, KEY_BYTES);
     std::memcpy(to + KEY_BYTES, value + shape.value_nulls(), shape.payload_bytes());
     copy_bits(value, 0, shape.payload_columns(), out, table.first_column + 1);
+  }
+}
+
+void Join::leave(uint8_t* out) const {
+  std::memset(out, 0, out_.null_bytes());
+  uint8_t* to = out + out_.null_bytes();
+  for (size_t i = 0; i < shape_.leaving.size(); i++) {
+    const Leaver& column = shape_.leaving[i];
+    if (is_null(whole_.data(), column.column)) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
+    std::memcpy(to, &whole_[joined_.null_bytes() + column.offset], column.bytes);
+    to += column.bytes;
   }
 }
 

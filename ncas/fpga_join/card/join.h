@@ -33,10 +33,19 @@ struct TableShape {
   size_t value_nulls() const { return (payload_columns() + 7) / 8; }
 };
 
+// A column of joined rows that leaves: its number, and where its bytes are behind the bits.
+struct Leaver {
+  size_t column, offset, bytes;
+};
+
 struct JoinShape {
   RowShape probe;  // the keys of all tables in their order, then the rest
   std::vector<TableShape> tables;
+  std::vector<Leaver> leaving;
   size_t rest_bytes = 0;
+
+  // Of a row with all columns.
+  RowShape joined() const;
 };
 
 struct Counts {
@@ -56,7 +65,7 @@ class Join {
   size_t waiting() const { return waiting_.size(); }
   // Writes the next row to `out`, which has room for out_stride() bytes; false when none is left.
   bool produce(uint8_t* out);
-  size_t out_stride() const { return out_nulls_ + out_bytes_; }
+  size_t out_stride() const { return out_.stride(); }
   Counts counts() const;
 
  private:
@@ -72,12 +81,15 @@ class Join {
 
   void look_up();    // the oldest waiting packet, in all tables
   bool start_row();  // false: the row is not in the result
-  void write(uint8_t* out) const;
+  void write();  // all columns of the row at hand
+  void leave(uint8_t* out) const;
   bool is_null(const uint8_t* row, size_t column) const { return row[column / 8] >> (column % 8) & 1; }
 
   const JoinShape shape_;
   std::vector<Table> tables_;
-  size_t out_nulls_ = 0, out_bytes_ = 0;
+  const RowShape joined_;
+  RowShape out_;
+  std::vector<uint8_t> whole_;  // the row at hand
   std::deque<std::vector<uint8_t>> waiting_;
   bool looked_up_ = false, in_row_ = false;
   size_t row_ = 0, rows_ = 0;  // of the oldest packet

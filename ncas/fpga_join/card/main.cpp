@@ -18,16 +18,16 @@ constexpr int BUCKET_BITS_MAX = 32;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
-// `join ID FLOW RECEIVER WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS
-// BYTES VALUE_BYTES BUCKET_BITS`.
+// `join ID WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES VALUE_BYTES
+// BUCKET_BITS`, then how many columns leave, and for each `COLUMN OFFSET BYTES`.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
-  std::string id, receiver;
-  int flow = 0, window_bits = 0;
+  std::string id;
+  int window_bits = 0;
   size_t tables = 0;
   JoinShape shape;
-  in >> id >> flow >> receiver >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
-  bool right = in && flow >= 0 && flow <= 0xFFFF && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
+  in >> id >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
+  bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
                tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
                shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
   for (size_t t = 0; right && t < tables; t++) {
@@ -42,8 +42,17 @@ std::string add_join(Card* card, std::istream& in) {
     table.kind = static_cast<Kind>(found - std::begin(KINDS));
     shape.tables.push_back(table);
   }
+  size_t leaving = 0;
+  right = right && in >> leaving && leaving >= 1 && leaving <= COLUMNS_MAX;
+  const RowShape joined = right ? shape.joined() : RowShape{};
+  for (size_t i = 0; right && i < leaving; i++) {
+    Leaver c{};
+    right = in >> c.column >> c.offset >> c.bytes && c.column < joined.columns && c.offset <= joined.bytes &&
+            c.bytes <= joined.bytes - c.offset;
+    shape.leaving.push_back(c);
+  }
   if (!right) return "no malformed";
-  return say(card->add_join(id, shape, static_cast<uint16_t>(flow), receiver, window_bits));
+  return say(card->add_join(id, shape, window_bits));
 }
 
 // `flow ID FLOW TABLE SENDER`; table -1: of the probing rows.
@@ -53,6 +62,15 @@ std::string add_flow(Card* card, std::istream& in) {
   in >> id >> flow >> table >> sender;
   if (!in || flow < 0 || flow > 0xFFFF) return "no malformed";
   return say(card->add_flow(id, static_cast<uint16_t>(flow), table, sender));
+}
+
+// `receiver ID FLOW RECEIVER`
+std::string add_receiver(Card* card, std::istream& in) {
+  std::string id, receiver;
+  int flow = 0;
+  in >> id >> flow >> receiver;
+  if (!in || flow < 0 || flow > 0xFFFF) return "no malformed";
+  return say(card->add_receiver(id, static_cast<uint16_t>(flow), receiver));
 }
 
 std::string count(const Card& card, std::istream& in) {
@@ -72,6 +90,7 @@ std::string answer(Card* card, const std::string& line) {
   in >> verb;
   if (verb == "join") return add_join(card, in);
   if (verb == "flow") return add_flow(card, in);
+  if (verb == "receiver") return add_receiver(card, in);
   if (verb == "count") return count(*card, in);
   in >> id;
   if (verb == "start") return say(card->start(id));

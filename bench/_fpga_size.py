@@ -1,0 +1,87 @@
+"""What the RTL takes of an FPGA, as yosys maps it, and what its model does under Verilator as a card on the network."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from bench._measure import Figure, remark
+from jumpgate.client import col, count
+from jumpgate.client.session import Session
+from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.ncas.fpga_join.build import TOP, rtl_sources
+from jumpgate.ncas.fpga_join.kind import FPGA
+from jumpgate.service import embedded
+from jumpgate.testing.lab import Lab
+
+TABLES = 3
+#: bytes of values
+SIGNATURES = (1, 8, 23)
+#: a Virtex-7 690T, as on NetFPGA SUME
+HAS = {"LUT": 433_200, "FF": 866_400, "BRAM": 1_470, "DSP": 3_600}
+#: LUTs that a cell of yosys's takes: a RAM64M is four as memory
+LUTS = {**{f"LUT{n}": 1 for n in range(1, 7)}, "RAM64M": 4, "RAM32M": 4, "SRL16E": 1, "SRLC32E": 1}
+BUILD_ROWS, PROBE_ROWS = 2_000, 60_000
+
+
+def lut_share() -> Figure:
+    """The largest share of three tables, over the signatures."""
+    if shutil.which("yosys") is None:
+        raise SystemExit("lut_share needs yosys: apt-get install yosys")
+    shares = []
+    for bytes in SIGNATURES:
+        cells, depth = synthesised(bytes)
+        used = {
+            "LUT": sum(LUTS.get(name, 0) * n for name, n in cells.items()),
+            "FF": sum(n for name, n in cells.items() if name.startswith("FD")),
+            "BRAM": sum(n for name, n in cells.items() if name.startswith("RAMB")),
+            "DSP": cells.get("DSP48E1", 0),
+        }
+        remark(f"{TABLES} tables, keys of 64 and values of {8 * bytes} bits: "
+               + ", ".join(f"{TABLES * n} {what}" for what, n in used.items()) + f"; {depth} cells deep")  # fmt: skip
+        shares.append(max(TABLES * n / HAS[what] for what, n in used.items()))
+    return Figure(
+        "lut_share", max(shares), 0.6, "lower", f"{TABLES} tables of a Virtex-7 690T, {len(shares)} signatures"
+    )
+
+
+def synthesised(value_bytes: int) -> tuple[dict[str, int], int]:
+    """How many cells of each kind a table takes, and how many are on the longest way between registers."""
+    sources = " ".join(map(str, rtl_sources()))
+    with tempfile.TemporaryDirectory() as folder:
+        stat, path = Path(folder) / "stat.json", Path(folder) / "path"
+        script = (
+            f"read_verilog -sv {sources}; chparam -set VALUE_BITS {8 * value_bytes} {TOP}; "
+            f"synth_xilinx -family xc7 -flatten -top {TOP}; tee -o {stat} stat -json; tee -o {path} ltp -noff"
+        )
+        subprocess.run(["yosys", "-q", "-DSYNTHESIS", "-p", script], check=True, capture_output=True)
+        cells: dict[str, int] = json.loads(stat.read_text())["design"]["num_cells_by_type"]
+        found = re.search(r"length=(\d+)", path.read_text())
+    return cells, int(found[1]) if found else 0
+
+
+def verilated_tuples_per_s() -> Figure:
+    """Of the whole device: rows that it was sent, in the time that its instance of a job ran."""
+    service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card", backend="verilated"),)))
+    try:
+        with tempfile.TemporaryDirectory() as folder, Session(service.address, prefer=("fpga_join",)) as session:
+            lab = Lab(session, Path(folder))
+            probe = lab.table({"a": "int64"}, [(i % 5_000,) for i in range(PROBE_ROWS)])
+            build = lab.table({"k": "int64", "x": "int64"}, [(i, i) for i in range(BUILD_ROWS)])
+            flow = probe.join(build, left_on=col("a"), right_on=col("k")).aggregate(n=count())
+            for _ in range(2):
+                lab.run(flow)
+            record = session.describe(session.jobs()[0].id).record
+    finally:
+        service.close()
+    assert record is not None
+    (of_card,) = (c for c in record["counters"].values() if "card" in c)
+    seconds = (of_card["stages"][-1]["end_ns"] - of_card["stages"][0]["start_ns"]) / 1e9
+    card = of_card["card"]
+    rate = (card["built"] + card["probed"]) / seconds
+    remark(f"verilated: {card}, {seconds:.2f} s")
+    return Figure("verilated_tuples_per_s", rate, 0, "higher", "the card's process with the RTL's model; reported")

@@ -1,0 +1,130 @@
+"""Bytes over the links of hosts that meet at one switch: the network model of joins in the network (ADMS 2019).
+
+Each host has a link of two directions. Rows that go by a hash of their keys stay where they lie if that is their place;
+a device in the network is sent each row once, whatever joins it answers, and sends each result once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.dataflow.operators import Join
+from jumpgate.nca.interface import Match
+from jumpgate.nca.matching import match_inputs
+
+#: exact where bytes are whole and shares are fractions
+Number = float | Fraction
+#: of the rows, that each host has, or that go there
+Shares = Sequence[Number]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Bytes that leave each host and that reach it; `sent`: by all, devices too, each once."""
+
+    up: tuple[Number, ...]
+    down: tuple[Number, ...]
+    sent: Number
+
+    @property
+    def busiest(self) -> Number:
+        """Over the direction of a link that has most: what takes longest."""
+        return max(*self.up, *self.down)
+
+    def __add__(self, other: Links) -> Links:
+        up = tuple(a + b for a, b in zip(self.up, other.up, strict=True))
+        down = tuple(a + b for a, b in zip(self.down, other.down, strict=True))
+        return Links(up, down, self.sent + other.sent)
+
+
+def even(hosts: int) -> Shares:
+    return (Fraction(1, hosts),) * hosts
+
+
+def idle(hosts: int) -> Links:
+    return Links((0,) * hosts, (0,) * hosts, 0)
+
+
+def shuffled(bytes: float, lie: Shares, go: Shares) -> Links:
+    """Rows go by their keys, whatever host they lie on."""
+    up = tuple(bytes * (a * (1 - z)) for a, z in zip(lie, go, strict=True))
+    down = tuple(bytes * (z * (1 - a)) for a, z in zip(lie, go, strict=True))
+    return Links(up, down, sum(up))
+
+
+def copied(bytes: float, lie: Shares) -> Links:
+    """All rows go to every host."""
+    up = tuple(bytes * (a * (len(lie) - 1)) for a in lie)
+    return Links(up, tuple(bytes * (1 - a) for a in lie), sum(up))
+
+
+def to_device(bytes: float, lie: Shares) -> Links:
+    up = tuple(bytes * a for a in lie)
+    return Links(up, (0,) * len(lie), sum(up))
+
+
+def from_device(bytes: float, go: Shares) -> Links:
+    down = tuple(bytes * a for a in go)
+    return Links((0,) * len(go), down, sum(down))
+
+
+def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
+    """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from a
+    device that answers it."""
+    at = (1 / hosts,) * hosts
+    if match.wire is not None:
+        leaves = match_inputs(match)
+        sent = sum(estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in match.wire.inputs)
+        came = estimator.rows(match.operators[0]) * row_bytes(match.wire.body.schema)
+        to = at if match.wire.spreads else (1.0, *(0.0,) * (hosts - 1))
+        return to_device(sent, at) + from_device(came, to)
+    found = idle(hosts)
+    for join in match.operators:
+        if isinstance(join, Join) and (known := estimator.of(join.right).bytes) is not None:
+            if join.type.marks or not join.left_keys or known <= broadcast_bytes_max:
+                found += copied(known, at)
+            else:
+                found += shuffled(known + (estimator.of(join.left).bytes or 0.0), at, at)
+    return found
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A left-deep chain of joins on different keys, as the paper's experiments have it: `probe` are the bytes of L and
+    then of each join's result, `builds` those of each T_i, and all lie evenly on so many hosts."""
+
+    hosts: int
+    probe: tuple[int, ...]
+    builds: tuple[int, ...]
+
+    @property
+    def shuffles(self) -> Iterable[tuple[int, int]]:
+        """What each join has to move, of its probing and its build side."""
+        return zip(self.probe[:-1], self.builds, strict=True)
+
+    def by_hosts(self, go: Shares | None = None) -> list[Links]:
+        """Each join's shuffles, `go` being what its keys give each host; what they leave lies evenly again."""
+        at = even(self.hosts)
+        return [shuffled(a, at, go or at) + shuffled(t, at, go or at) for a, t in self.shuffles]
+
+    def by_hosts_in_place(self, goes: Sequence[Shares]) -> list[Links]:
+        """The same where a join's rows lie on the hosts that made them: `goes` for each join."""
+        found, lie = [], even(self.hosts)
+        for (a, t), go in zip(self.shuffles, goes, strict=True):
+            found.append(shuffled(a, lie, go) + shuffled(t, even(self.hosts), go))
+            lie = go
+        return found
+
+    def by_device(self) -> list[Links]:
+        """Build sides, then what probes, whose result returns to all hosts at the same time."""
+        at = even(self.hosts)
+        built = sum((to_device(t, at) for t in self.builds), idle(self.hosts))
+        return [built, to_device(self.probe[0], at) + from_device(self.probe[-1], at)]
+
+
+def taken(steps: Iterable[Links]) -> Number:
+    """Bytes over the busiest link of each step, one step after the other."""
+    return sum(step.busiest for step in steps)
