@@ -35,8 +35,8 @@ SKEW = tuple(Fraction(n, 100) for n in (80, 13, 5, 2))
 EQUAL_JOINS = (1, 2, 3, 4)
 #: of the rows that run in namespaces
 SCALE = 1000
-#: no filters that travel, which the paper does not have, build sides that are shuffled, and links that are as much slower
-#: as there are fewer rows
+#: no filters that travel, which the paper does not have, build sides that are shuffled, and links that are as much
+#: slower as there are fewer rows
 PLAIN = f"""
 from jumpgate.compiler import compile, plan
 from jumpgate.nca import speeds
@@ -88,10 +88,11 @@ def modelled() -> list[Figure]:
         hosts, card = (_sum(steps) for steps in (of.by_hosts(), of.by_device()))
         remark(f"A of {rows:.0e} rows: hosts send {int(hosts.sent)} B, with a card {int(card.sent)} B of which "
                f"{int(sum(card.up))} B to it; busiest link {int(hosts.busiest)} and {int(card.busiest)} B")  # fmt: skip
-    same, moving = ([turned(step * i) for i in range(3)] for step in (0, 1))
     device = taken(large.by_device())
-    remark(f"skew, rows left where they were joined: {float(taken(large.by_hosts_in_place(same)) / device):.3g} if the "
-           f"same host has most each time, {float(taken(large.by_hosts_in_place(moving)) / device):.3g} if another has")  # fmt: skip
+    for which, step in (("the same host has", 0), ("another host has", 1)):
+        goes = [turned(step * i) for i in range(3)]
+        in_place = float(taken(large.by_hosts_in_place(goes)) / device)
+        remark(f"skew, rows left where they were joined, {which} most each time: {in_place:.3g}")
     between = f"{HOSTS} hosts, bytes over the busiest link, full size"
     return [
         Figure("speedup_100_to_1", ratio(large), 2, "higher", f"A 100 times each of three tables; {between}"),
@@ -206,7 +207,11 @@ def write(folder: Path, columns: dict[str, np.ndarray]) -> None:
     table = pa.table(columns)
     for part in range(HOSTS):
         first = table.num_rows * part // HOSTS
-        pq.write_table(table.slice(first, table.num_rows * (part + 1) // HOSTS - first), folder / f"{part}.parquet", row_group_size=4096)
+        pq.write_table(
+            table.slice(first, table.num_rows * (part + 1) // HOSTS - first),
+            folder / f"{part}.parquet",
+            row_group_size=4096,
+        )
 
 
 def host_of(key: int) -> int:
@@ -247,7 +252,11 @@ def page(figures: Sequence[Figure]) -> str:
     }
     panels = [
         ("Experiment 1", "rows of A; three tables of 5·10⁷", charts.lines(sizes, logarithmic=True)),
-        ("Experiment 2", "rows of A; 80, 13, 5 and 2 % of the rows at each host", charts.lines(skewed, logarithmic=True)),
+        (
+            "Experiment 2",
+            "rows of A; 80, 13, 5 and 2 % of the rows at each host",
+            charts.lines(skewed, logarithmic=True),
+        ),
         ("Experiment 3", "joins of equal tables", charts.lines(joins)),
     ]
     return report.template("fpga_bench.html.j2").render(panels=panels, figures=figures, hosts=HOSTS)

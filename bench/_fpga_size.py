@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import tempfile
@@ -34,7 +33,7 @@ def lut_share() -> Figure:
         raise SystemExit("lut_share needs yosys: apt-get install yosys")
     shares = []
     for bytes in SIGNATURES:
-        cells, depth = synthesised(bytes)
+        cells = synthesised(bytes)
         used = {
             "LUT": sum(LUTS.get(name, 0) * n for name, n in cells.items()),
             "FF": sum(n for name, n in cells.items() if name.startswith("FD")),
@@ -42,24 +41,25 @@ def lut_share() -> Figure:
             "DSP": cells.get("DSP48E1", 0),
         }
         remark(f"{TABLES} tables, keys of 64 and values of {8 * bytes} bits: "
-               + ", ".join(f"{TABLES * n} {what}" for what, n in used.items()) + f"; {depth} cells deep")  # fmt: skip
+               + ", ".join(f"{TABLES * n} {what}" for what, n in used.items()))  # fmt: skip
         shares.append(max(TABLES * n / HAS[what] for what, n in used.items()))
-    return Figure("lut_share", max(shares), 0.6, "lower", f"{TABLES} tables of a Virtex-7 690T, {len(shares)} signatures")
+    return Figure(
+        "lut_share", max(shares), 0.6, "lower", f"{TABLES} tables of a Virtex-7 690T, {len(shares)} signatures"
+    )
 
 
-def synthesised(value_bytes: int) -> tuple[dict[str, int], int]:
-    """How many cells of each kind a table takes, and how many are on the longest way between registers."""
+def synthesised(value_bytes: int) -> dict[str, int]:
+    """How many cells of each kind a table takes."""
     sources = " ".join(map(str, rtl_sources()))
     with tempfile.TemporaryDirectory() as folder:
-        stat, path = Path(folder) / "stat.json", Path(folder) / "path"
+        stat = Path(folder) / "stat.json"
         script = (
             f"read_verilog -sv {sources}; chparam -set VALUE_BITS {8 * value_bytes} {TOP}; "
-            f"synth_xilinx -family xc7 -flatten -top {TOP}; tee -o {stat} stat -json; tee -o {path} ltp -noff"
+            f"synth_xilinx -family xc7 -flatten -top {TOP}; tee -o {stat} stat -json"
         )
         subprocess.run(["yosys", "-q", "-DSYNTHESIS", "-p", script], check=True, capture_output=True)
         cells: dict[str, int] = json.loads(stat.read_text())["design"]["num_cells_by_type"]
-        found = re.search(r"length=(\d+)", path.read_text())
-    return cells, int(found[1]) if found else 0
+    return cells
 
 
 def verilated_tuples_per_s() -> Figure:

@@ -21,7 +21,9 @@ QUERIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "1.1": ({"date": "d_year == 1993"}, ()),
     "2.1": ({"date": "", "part": "p_category == 12", "supplier": "s_region == 1"}, ("d_year", "p_brand")),
     "2.3": ({"date": "", "part": "p_brand == 260", "supplier": "s_region == 2"}, ("d_year", "p_brand")),
-    "3.1": ({"customer": "c_region == 2", "supplier": "s_region == 2", "date": "d_year <= 1997"}, ("c_nation", "d_year")),
+    "3.1": (
+        {"customer": "c_region == 2", "supplier": "s_region == 2", "date": "d_year <= 1997"}, ("c_nation", "d_year"),
+    ),
     "3.2": ({"customer": "c_nation == 9", "supplier": "s_nation == 9", "date": "d_year <= 1997"}, ("c_city", "d_year")),
     "4.1": (
         {"customer": "c_region == 1", "supplier": "s_region == 1", "part": "p_mfgr <= 1", "date": ""},
@@ -65,8 +67,8 @@ def ssb_bytes_saved() -> Figure:
         assert answer == truth, name
         ratios.append(max(map(max, shuffled)) / max(map(max, carded)))
         remark(f"{name}: {megabytes(shuffled)} → {megabytes(carded)} MB up/down: {ratios[-1]:.2f}")
-    return Figure("ssb_bytes_saved", geometric_mean(ratios), 2, "higher",
-                  f"bytes over the busiest link of {HOSTS} hosts, shuffles alone, {len(QUERIES)} star queries")  # fmt: skip
+    which = f"bytes over the busiest link of {HOSTS} hosts, shuffles alone, {len(QUERIES)} star queries"
+    return Figure("ssb_bytes_saved", geometric_mean(ratios), 2, "higher", which)
 
 
 def _run(
@@ -97,9 +99,15 @@ def tables(folder: Path) -> None:
 
     city, supplied, brand = some(CUSTOMERS, 250), some(SUPPLIERS, 250), some(PARTS, 1000)
     day = np.arange(DAYS)
-    write(folder / "customer", {"c_key": np.arange(CUSTOMERS), "c_city": city, "c_nation": city // 10, "c_region": city // 50})
+    write(
+        folder / "customer",
+        {"c_key": np.arange(CUSTOMERS), "c_city": city, "c_nation": city // 10, "c_region": city // 50},
+    )
     write(folder / "supplier", {"s_key": np.arange(SUPPLIERS), "s_nation": supplied // 10, "s_region": supplied // 50})
-    write(folder / "part", {"p_key": np.arange(PARTS), "p_brand": brand, "p_category": brand // 40, "p_mfgr": brand // 200})
+    write(
+        folder / "part",
+        {"p_key": np.arange(PARTS), "p_brand": brand, "p_category": brand // 40, "p_mfgr": brand // 200},
+    )
     write(folder / "date", {"d_key": day, "d_year": 1992 + day // 365})
     keys = {"l_c": CUSTOMERS, "l_s": SUPPLIERS, "l_p": PARTS, "l_d": DAYS}
     write(folder / "lines", {**{name: some(LINES, n) for name, n in keys.items()}, "l_revenue": some(LINES, 10_000)})

@@ -3,8 +3,8 @@
     ./dev bench fpga [--json] [--only FIGURE] [--page fpga.html]
 
 Cycles are counted by the model that Verilator makes of ncas/fpga_join/rtl; seconds follow from a clock of 200 MHz.
-No FPGA has run it. The paper's experiments are modelled at full size, and counted in network namespaces, which needs root
-and sshd.
+No FPGA has run it. The paper's experiments are modelled at full size, and counted in network namespaces, which needs
+root and sshd.
 """
 
 from __future__ import annotations

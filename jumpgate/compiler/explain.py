@@ -236,7 +236,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
     if data["seconds"] is not None:
         estimate += f", the whole job {_seconds(data['seconds'])}"
     lines.append(
-        f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}" + _sent(cost)
+        f"chosen: {counted(cost['fragments'], 'fragment')}, {counted(cost['matches'], 'match')}; {estimate}"
+        + _sent(cost)
     )
     for lost in data["lost"]:
         lines.append(f"lost: {lost['why']}" + _sent(lost["cost"]))

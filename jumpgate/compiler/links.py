@@ -1,4 +1,4 @@
-"""Bytes over the links of hosts that meet at one switch: the network model of joins in the network (ADMS 2019).
+"""Bytes over the links of hosts that meet at one point: the network model of joins in the network (ADMS 2019).
 
 Each host has a link of two directions. Rows that go by a hash of their keys stay where they lie if that is their place;
 a device in the network is sent each row once, whatever joins it answers, and sends each result once.
@@ -72,8 +72,8 @@ def from_device(bytes: float, go: Shares) -> Links:
 
 
 def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
-    """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from a
-    device that answers it."""
+    """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from
+    a device that answers it."""
     at = (1 / hosts,) * hosts
     if match.wire is not None:
         leaves = match_inputs(match)

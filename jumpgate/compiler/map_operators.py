@@ -233,7 +233,16 @@ class _Mapper:
         if memory and held > memory * len(box.site.devices):
             overloaded += 1
         return Alternative(
-            box, frozenset(finished), fragments, matches, seconds, money, overloaded, preferred, frozenset(claimed), sent
+            box,
+            frozenset(finished),
+            fragments,
+            matches,
+            seconds,
+            money,
+            overloaded,
+            preferred,
+            frozenset(claimed),
+            sent,
         )
 
     def _edge_refused(self, consumer: NCA, box: Mapped, producer: Mapped) -> Unsupported | None:

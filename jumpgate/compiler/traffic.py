@@ -1,13 +1,13 @@
 """Links: how many bytes of an edge leave and reach each device, and how long its link takes for them.
 
 The link of a device is its way to the network, of one speed either way (`Device.link_bits_per_s`). What stays on a
-device crosses no link; one whose speed is not known takes no time.
+device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); a switch has many.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jumpgate.dataflow.operators import Partitioning
 from jumpgate.nca.interface import Device
@@ -37,8 +37,15 @@ class Traffic:
                     crossing += part
         return crossing
 
-    @property
-    def seconds(self) -> float:
-        """What the slowest link takes."""
-        ways = (*self.left.items(), *self.reached.items())
-        return max((8 * bytes / d.link_bits_per_s for d, bytes in ways if d.link_bits_per_s), default=0.0)
+    def seconds(self, assumed: float, receive_s: Mapping[Device, float]) -> float:
+        """What the slowest link or device takes. assumed: for a byte over the link of a host of which no speed is known;
+        receive_s: for a byte that reaches a device, which works on rows as they pass."""
+
+        def taken(device: Device, bytes: float) -> float:
+            if device.link_bits_per_s:
+                return 8 * bytes / device.link_bits_per_s
+            return bytes * assumed if device.kind == "host" else 0.0
+
+        links = [taken(*way) for way in (*self.left.items(), *self.reached.items())]
+        devices = [bytes * receive_s.get(device, 0.0) for device, bytes in self.reached.items()]
+        return max(*links, *devices) if links else 0.0

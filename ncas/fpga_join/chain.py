@@ -63,8 +63,8 @@ class Side:
 
 @dataclass(frozen=True)
 class Chain:
-    """`operators`, root first; table i is built from `builds[i]` for the join `joins[i]`, deepest first; `output`: where
-    each column of the root comes from."""
+    """`operators`, root first; table i is built from `builds[i]` for the join `joins[i]`, deepest first; `output`:
+    where each column of the root comes from."""
 
     operators: tuple[Operator, ...]
     probe: Side

@@ -43,6 +43,11 @@ class CardDriver:
         return CardDriver(device, await Child.start(device.name, backend, address))
 
     @property
+    def data(self) -> str:
+        """Where it receives packets."""
+        return self.child.data
+
+    @property
     def alive(self) -> bool:
         return self.child.alive
 

@@ -36,9 +36,9 @@ class Task:
     def of(instance: InstancePlan) -> Task:
         node: Operator = instance.root.inputs[0]
         joins: list[Join] = []
-        leaving = range(len(node.schema))
+        leaving = [*range(len(node.schema))]
         if isinstance(node, Project):
-            leaving, node = (i for e in node.expressions for i in e.columns()), node.input
+            leaving, node = [i for e in node.expressions for i in e.columns()], node.input
         while isinstance(node, Join):
             joins.insert(0, node)
             node = node.left
@@ -58,8 +58,8 @@ class Task:
             found += [str(join.type), *_shape(built.schema), width, bucket_bits(device)]
         joined = row_layout(packed(self.joins[-1].schema))
         found.append(len(self.leaving))
-        for field in (joined.fields[i] for i in self.leaving):
-            found += [field.null_bit, field.offset - joined.null_bytes, field.width]
+        for leaver in (joined.fields[i] for i in self.leaving):
+            found += [leaver.null_bit, leaver.offset - joined.null_bytes, leaver.width]
         return found
 
 
@@ -158,7 +158,7 @@ def _expect(handle: Live, state: str, verb: str) -> None:
 
 def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
-    instance, address = live.instance, live.driver.child.data
+    instance, address = live.instance, live.driver.data
     leaving = context.plan.edge(instance.output)
     for receiver, flow in zip(leaving.consumers, live.lease.leaving, strict=True):
         end = context.ends.setdefault(leaving.id, {}).setdefault(

@@ -20,18 +20,16 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import InstancePlan, JobContext
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
 from jumpgate.ncas.fpga_join.driver import CardDriver
 from jumpgate.ncas.fpga_join.kind import FPGA
-from jumpgate.ncas.fpga_join.lifecycle import FpgaLifecycle, Live, Task
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import wait_until
-from tests.support.datagrams import Chaos, Relay
+from tests.support.datagrams import Chaos, Lossy
 
 FACTS = {"a": "int32", "b": "int64", "day": "date", "price": "decimal(7, 2)", "n": "int64"}
 DIMENSION = {"k": "int32", "x": "int64", "flag": "bool"}
@@ -205,43 +203,13 @@ def test_a_rest_that_is_full_is_an_error(tmp_path: Path) -> None:
 
 # ---- bad networks, a card that dies, several jobs --------------------------------------------------------------------
 
-
-class Lossy(FpgaLifecycle):
-    """Puts a bad network between the card and each of its hosts."""
-
-    def __init__(self, chaos: Chaos) -> None:
-        self.chaos = chaos
-        self.relays: dict[tuple[str, str], Relay] = {}
-
-    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
-        live = await super().allocate(instance, context)
-        for edge in (*instance.inputs, instance.output):
-            for end, told in context.ends[edge].items():
-                relay = Relay(int(live.driver.child.data.rpartition(":")[2]), self.chaos)
-                self.relays[end, edge] = relay
-                for path in told["paths"]:
-                    path["address"] = f"127.0.0.1:{relay.port}"
-        return live
-
-    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
-        for end, relay in self.relays.items():
-            relay.end = int(context.sockets[end].rpartition(":")[2])
-            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
-            relay.start()
-        await super().configure(handle, instance, artifact, context)
-
-    def close(self) -> None:
-        for relay in self.relays.values():
-            relay.close()
-        self.relays.clear()
-
-
 BadNetwork = tuple[Session, Lossy, Embedded]
 
 
 @pytest.fixture
 def bad_network() -> Iterator[BadNetwork]:
-    nca, lossy = FpgaJoin(), Lossy(Chaos())
+    nca = FpgaJoin()
+    lossy = Lossy(nca.lifecycle, Chaos())
     nca.__dict__["lifecycle"] = lossy
     registry = Registry([*(n for n in default_registry() if n.name != nca.name), nca])
     service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card"),)), registry)

@@ -22,14 +22,12 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.nca.interface import InstancePlan, JobContext, Property
+from jumpgate.nca.interface import Property
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.switch import client as switch_client
 from jumpgate.ncas.switch.child import Child
 from jumpgate.ncas.switch.driver import SwitchDriver
 from jumpgate.ncas.switch.kind import SWITCH
-from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
-from jumpgate.ncas.switch.task import Task
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import SwitchAggregate
 from jumpgate.ncas.switch_prune import SwitchPrune
@@ -38,7 +36,7 @@ from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import wait_until
-from tests.support.datagrams import Chaos, Relay
+from tests.support.datagrams import Chaos, Lossy
 
 PROGRAMS = ("aggregate", "prune", "prune_topn", "prune_groupby", "prune_join", "prune_skyline")
 PREFER = ("switch_aggregate", "switch_prune")
@@ -203,38 +201,6 @@ def test_texts_need_an_accepted_probability(tmp_path: Path, success: float, case
 
 # ---- bad networks, switches that die, several jobs and switches ----------------------------------------------------
 
-
-class Lossy(SwitchLifecycle):
-    """Puts a bad network between the switch and each of its hosts."""
-
-    def __init__(self, task_of: Callable[[InstancePlan], Task], chaos: Chaos) -> None:
-        super().__init__(task_of)
-        self.chaos = chaos
-        self.relays: dict[tuple[str, str], Relay] = {}
-
-    async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
-        live = await super().allocate(instance, context)
-        for edge in (*instance.inputs, instance.output):
-            for end, told in context.ends[edge].items():
-                relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
-                self.relays[end, edge] = relay
-                for path in (*told["paths"], *told.get("drains", ())):
-                    path["address"] = f"127.0.0.1:{relay.port}"
-        return live
-
-    async def configure(self, handle: Live, instance: InstancePlan, artifact: Task, context: JobContext) -> None:
-        for end, relay in self.relays.items():
-            relay.end = int(context.sockets[end].rpartition(":")[2])
-            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
-            relay.start()
-        await super().configure(handle, instance, artifact, context)
-
-    def close(self) -> None:
-        for relay in self.relays.values():
-            relay.close()
-        self.relays.clear()
-
-
 BadNetwork = tuple[Session, "tuple[Lossy, ...]", Embedded]
 
 
@@ -242,7 +208,7 @@ BadNetwork = tuple[Session, "tuple[Lossy, ...]", Embedded]
 def bad_network() -> Iterator[BadNetwork]:
     """A session with switches of all programs, behind a network of the test's choice."""
     ncas = SwitchAggregate(), SwitchPrune()
-    lossy = tuple(Lossy(nca.task, Chaos()) for nca in ncas)
+    lossy = tuple(Lossy(nca.lifecycle, Chaos()) for nca in ncas)
     for nca, lifecycle in zip(ncas, lossy, strict=True):
         nca.__dict__["lifecycle"] = lifecycle
     names = [nca.name for nca in ncas]

@@ -13,9 +13,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
+from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.p4.programs import render
@@ -218,3 +220,37 @@ def written(folder: Path, descriptor: Descriptor) -> Path:
     path = folder / f"{descriptor.fingerprint()}.ntf"
     path.write_text(descriptor.text())
     return path
+
+
+class Lossy:
+    """A device's life-cycle with a bad network between the device and each of its hosts."""
+
+    def __init__(self, lifecycle: LifeCycle, chaos: Chaos) -> None:
+        self._lifecycle = lifecycle
+        self.chaos = chaos
+        self.relays: dict[tuple[str, str], Relay] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lifecycle, name)
+
+    async def allocate(self, instance: InstancePlan, context: JobContext) -> Any:
+        live = await self._lifecycle.allocate(instance, context)
+        for edge in (*instance.inputs, instance.output):
+            for end, told in context.ends[edge].items():
+                relay = Relay(int(live.driver.data.rpartition(":")[2]), self.chaos)
+                self.relays[end, edge] = relay
+                for path in (*told["paths"], *told.get("drains", ())):
+                    path["address"] = f"127.0.0.1:{relay.port}"
+        return live
+
+    async def configure(self, handle: Any, instance: InstancePlan, artifact: Any, context: JobContext) -> None:
+        for end, relay in self.relays.items():
+            relay.end = int(context.sockets[end].rpartition(":")[2])
+            context.sockets[end] = f"127.0.0.1:{relay.far_port}"
+            relay.start()
+        await self._lifecycle.configure(handle, instance, artifact, context)
+
+    def close(self) -> None:
+        for relay in self.relays.values():
+            relay.close()
+        self.relays.clear()

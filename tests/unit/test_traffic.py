@@ -29,6 +29,7 @@ ROWS = 1_000_000
         (Partitioning("paired", count=2), [A, B], 0, 0),
         (Partitioning("single"), [C], 1000, 1.0),
         (Partitioning("single"), [replace(C, link_bits_per_s=0)], 1000, 0.5),
+        (Partitioning("single"), [replace(C, kind="switch", link_bits_per_s=0)], 1000, 0.5),
     ],
 )
 def test_what_stays_crosses_no_link(
@@ -36,14 +37,15 @@ def test_what_stays_crosses_no_link(
 ) -> None:
     traffic = Traffic()
     assert traffic.add(1000, partitioning, [A, B], receivers) == crossing
-    assert traffic.seconds == pytest.approx(seconds)
+    assert traffic.seconds(1e-9, {}) == pytest.approx(seconds)
 
 
 def test_edges_of_a_stage_share_the_links() -> None:
     traffic = Traffic()
     for _ in range(3):
         traffic.add(1000, Partitioning("single"), [A], [B])
-    assert traffic.seconds == pytest.approx(3.0)
+    assert traffic.seconds(1e-9, {}) == pytest.approx(3.0)
+    assert traffic.seconds(1e-9, {B: 2e-3}) == pytest.approx(6.0)  # the device is slower than its link
 
 
 def planned(link_bits_per_s: int, slow: bool, prefer: tuple[str, ...] = ()) -> JobPlan:

@@ -71,7 +71,7 @@ class Card {
     Join join;
     int window_bits;
     std::map<uint16_t, Arriving> flows;
-    std::map<uint16_t, Leaving> leaving;  // receivers take packets in turns
+    std::map<uint16_t, Leaving> leaving;             // receivers take packets in turns
     std::deque<std::pair<uint16_t, uint32_t>> held;  // flow and number of the probing packets that wait, in their order
     bool started = false, complete = false, ended = false, failed = false;
 

@@ -81,7 +81,7 @@ class Join {
 
   void look_up();    // the oldest waiting packet, in all tables
   bool start_row();  // false: the row is not in the result
-  void write();  // all columns of the row at hand
+  void write();      // all columns of the row at hand
   void leave(uint8_t* out) const;
   bool is_null(const uint8_t* row, size_t column) const { return row[column / 8] >> (column % 8) & 1; }
 

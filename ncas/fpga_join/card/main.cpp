@@ -18,8 +18,8 @@ constexpr int BUCKET_BITS_MAX = 32;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
-// `join ID WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES VALUE_BYTES
-// BUCKET_BITS`, then how many columns leave, and for each `COLUMN OFFSET BYTES`.
+// `join ID WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES
+// VALUE_BYTES BUCKET_BITS`, then how many columns leave, and for each `COLUMN OFFSET BYTES`.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id;
@@ -27,8 +27,8 @@ std::string add_join(Card* card, std::istream& in) {
   size_t tables = 0;
   JoinShape shape;
   in >> id >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
-  bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
-               tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
+  bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 && tables <= TABLES_MAX &&
+               shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
                shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
   for (size_t t = 0; right && t < tables; t++) {
     std::string kind;

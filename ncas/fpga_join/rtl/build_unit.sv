@@ -74,18 +74,26 @@ module build_unit
   assign enters = read_valid && read_ready;
 
   // The newest is the highest place below `entered`, else the highest of all.
+  logic [WINDOW-1:0] equal, earlier;
   always_comb begin
-    depends_now = 1'b0;
-    source_now  = '0;
-    for (int pass = 0; pass < 2; pass++) begin
-      for (int at = 0; at < WINDOW; at++) begin
-        if (waiting[at] && addresses[at] == staged_address && (pass == 0 || WINDOW_BITS'(at) < entered)) begin
-          depends_now = 1'b1;
-          source_now  = WINDOW_BITS'(at);
-        end
-      end
+    for (int at = 0; at < WINDOW; at++) begin
+      equal[at]  = waiting[at] && addresses[at] == staged_address;
+      earlier[at] = equal[at] && WINDOW_BITS'(at) < entered;
     end
+    depends_now = |equal;
+    source_now  = |earlier ? highest(earlier) : highest(equal);
   end
+
+  // The number of the highest bit that is set, in a tree.
+  function automatic [WINDOW_BITS-1:0] highest(input [WINDOW-1:0] bits);
+    logic [WINDOW-1:0] left, upper;
+    left = bits;
+    for (int level = WINDOW_BITS - 1; level >= 0; level--) begin
+      upper = left >> (1 << level);
+      highest[level] = |upper;
+      left = |upper ? upper : left;
+    end
+  endfunction
 
   always_ff @(posedge clk) begin
     if (rst) begin
