@@ -1,7 +1,7 @@
 """Links: how many bytes of an edge leave and reach each device, and how long its link takes for them.
 
 The link of a device is its way to the network, of one speed either way (`Device.link_bits_per_s`). What stays on a
-device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); a switch has many.
+device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); other devices have many.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ class Traffic:
     ) -> float:
         """An edge with so many bytes of rows, which lie evenly on the devices of its producers. Returns how many of
         them cross links, copies counted."""
-        crossing = 0.0
-        for i, sender in enumerate(senders):
-            to = [receivers[i]] if partitioning.kind == "paired" else receivers
-            copies = len(to) if partitioning.kind == "broadcast" else 1
-            part = bytes * copies / (len(senders) * len(to))
-            for receiver in to:
-                if receiver != sender:
-                    self.left[sender] += part  # type: ignore[assignment]
-                    self.reached[receiver] += part  # type: ignore[assignment]
-                    crossing += part
-        return crossing
+        if partitioning.kind == "paired":
+            part = bytes / len(senders)
+            pairs = [(a, b) for a, b in zip(senders, receivers, strict=True) if a != b]
+            left, reached = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+        else:  # from each to each, which are counted and not gone through: there may be a million pairs
+            copies = len(receivers) if partitioning.kind == "broadcast" else 1
+            part = bytes * copies / (len(senders) * len(receivers))
+            at, to = Counter(senders), Counter(receivers)
+            left = Counter({device: n * (len(receivers) - to[device]) for device, n in at.items()})
+            reached = Counter({device: n * (len(senders) - at[device]) for device, n in to.items()})
+        for total, counts in ((self.left, left), (self.reached, reached)):
+            for device, n in counts.items():
+                total[device] += part * n  # type: ignore[assignment]
+        return part * left.total()
 
     def seconds(self, assumed: float, receive_s: Mapping[Device, float]) -> float:
         """What the slowest link or device takes. assumed: for a byte over the link of a host of which no speed is known;

@@ -99,7 +99,7 @@ class Chain:
         if table == PROBE:
             return self.probe.position(index)
         position = self.builds[table].position(index)
-        return table if position == 0 and self.joins[table].type == JoinType.INNER else first[table] + position
+        return table if position == 0 and self.joins[table].type.any_order else first[table] + position
 
 
 def is_root(node: Operator) -> bool:
