@@ -1,4 +1,4 @@
-"""Many hosts: what planning and starting jobs over a thousand of them costs the service, and how far the simulator is off."""
+"""Many hosts: what planning and starting jobs over a thousand costs the service, and how far the simulator is off."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def devices(count: int) -> tuple[Device, ...]:
 
 def planned(flow: Operator, hosts: tuple[Device, ...]) -> JobPlan:
     known = statistics({name: rows * SCALE for name, rows in ROWS.items()})
-    return compile_dataflow(
-        flow, hosts, default_registry(), CompileOptions(endpoints=(ENDPOINT,), statistics=known)
-    )
+    return compile_dataflow(flow, hosts, default_registry(), CompileOptions(endpoints=(ENDPOINT,), statistics=known))
 
 
 async def job(flow: Operator, count: int) -> Spent:

@@ -1,8 +1,8 @@
 """The model: a service that sends its messages one by one, hosts with cores, and a link from each to one switch.
 
 Rows move in `CHUNKS` pieces of each instance's part of a stage: a piece is computed, leaves over its host's link, and
-goes on at its consumers once that piece of all producers has arrived over theirs. So a stage's operators overlap as they
-do in a job, with as many events for each instance, however many others it sends to.
+goes on at its consumers once that piece of all producers has arrived over theirs. So a stage's operators overlap as
+they do in a job, with as many events for each instance, however many others it sends to.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from jumpgate.nca.interface import Edge, InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry
@@ -155,11 +156,12 @@ class _Job:
             if not left["instances"]:
                 then()
 
-        def send(instance: InstancePlan) -> None:
-            there = lambda: does(instance, lambda: world.clock.after(world.cluster.latency_s, answered))  # noqa: E731
-            world.service.ask(
-                world.cluster.message_s + extra_s(instance), lambda: world.clock.after(world.cluster.latency_s, there)
-            )
+        def away(then: Callable[[], None]) -> None:
+            world.clock.after(world.cluster.latency_s, then)
+
+        def send(i: InstancePlan) -> None:
+            there = partial(does, i, partial(away, answered))
+            world.service.ask(world.cluster.message_s + extra_s(i), partial(away, there))
 
         self._found.messages += len(self.plan.instances)
         for instance in self.plan.instances:
@@ -309,10 +311,12 @@ class _Part:
     def _go_on(self) -> None:
         """Computes the pieces of which all inputs are there."""
         while self._started and self._next < CHUNKS and self._came[self._next] >= len(self._task.inputs):
-            chunk, self._next = self._next, self._next + 1
-            self._stage.world.compute(
-                self.instance, self._task.before_s / CHUNKS, lambda chunk=chunk: self._finish(chunk)
-            )
+            self._compute(self._task.before_s, partial(self._finish, self._next))
+            self._next += 1
+
+    def _compute(self, core_s: float, then: Callable[[], None]) -> None:
+        """One piece of what takes so long."""
+        self._stage.world.compute(self.instance, core_s / CHUNKS, then)
 
     def _finish(self, chunk: int) -> None:
         self._computed += 1
@@ -321,9 +325,7 @@ class _Part:
             self._send(chunk)
         elif self._computed == CHUNKS:
             for piece in range(CHUNKS):
-                self._stage.world.compute(
-                    self.instance, self._task.after_s / CHUNKS, lambda piece=piece: self._send(piece)
-                )
+                self._compute(self._task.after_s, partial(self._send, piece))
 
     def _send(self, chunk: int) -> None:
         for edge in self._row_outputs:

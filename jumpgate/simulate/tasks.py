@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, numbered
 from jumpgate.compiler.work import HOLDS
+from jumpgate.dataflow.operators import Emit, Join, Operator, Receive, numbered
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import InstancePlan, JobPlan
 from jumpgate.nca.registry import Registry

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jumpgate.cli.main import main
-from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.client import count_distinct, sum_
+from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64
@@ -25,9 +25,7 @@ from jumpgate.simulate.tasks import sent_bytes
 from tests.support.plans import query3, statistics, table
 
 #: nothing takes time but links
-LINKS_ONLY = Cluster(
-    link_bytes_s=1e6, latency_s=0.0, message_s=0.0, peer_s=0.0, plan_s=0.0, spawn_s=0.0, connect_s=0.0
-)
+LINKS_ONLY = Cluster(link_bytes_s=1e6, latency_s=0.0, message_s=0.0, peer_s=0.0, plan_s=0.0, spawn_s=0.0, connect_s=0.0)
 FREE_WORK = {"job": 0.0}
 
 
