@@ -1,11 +1,10 @@
 """What the simulator says of dataflows beside what they take on machines whose links have a speed.
 
-python -m bench._simulated SERVICE FOLDER RUNS    runs them as a client: a line of JSON for each, its median seconds
+python -m bench._simulated SERVICE FOLDER NAME RUNS    runs one of them as a client, and says its median seconds
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import subprocess
 import sys
@@ -73,16 +72,20 @@ def simulator_error() -> Figure:
         worst = 0.0
         for count in (2, 4):
             service = machines.serve(machines.config(*(f"worker{n}\ncores = 1" for n in range(1, count + 1))))
-            left = _cores_left()
-            speeds = {work: seconds * CORES / left for work, seconds in assumed().items()}
-            remark(f"others leave {left:.2f} of {CORES} cores")
-            client = machines.here.python("-m", "bench._simulated", service.address, machines.folder, str(RUNS))
             for name, flow in flows(machines.folder).items():
-                took = float(json.loads(line(client))["seconds"])
-                said = _simulated(flow, count, speeds)
+                before = _cores_left()
+                client = machines.here.python(
+                    "-m", "bench._simulated", service.address, machines.folder, name, str(RUNS)
+                )
+                took = float(line(client))
+                client.wait(60)
+                left = (before + _cores_left()) / 2
+                said = _simulated(flow, count, {work: seconds * CORES / left for work, seconds in assumed().items()})
                 worst = max(worst, abs(said / took - 1))
-                remark(f"{name} over {count} hosts: {took:.2f} s, simulated {said:.2f} s ({said / took - 1:+.0%})")
-            client.wait(60)
+                remark(
+                    f"{name} over {count} hosts: {took:.2f} s, simulated {said:.2f} s ({said / took - 1:+.0%}), "
+                    f"while others left {left:.2f} of {CORES} cores"
+                )
             service.end()
     return Figure("simulator_error", worst, 0.25, "lower", f"2 and 4 hosts, links of {RATE}, {CORES} cores for all")
 
@@ -108,17 +111,15 @@ def _simulated(flow: Dataflow, count: int, speeds: Mapping[str, float]) -> float
     return simulate(plan, default_registry(), cluster, speeds).seconds
 
 
-def main(address: str, folder: str, runs: str) -> None:
+def main(address: str, folder: str, name: str, runs: str) -> None:
+    flow, seconds = flows(Path(folder))[name], []
     with connect(address, progress=False) as session:
-        for name, flow in flows(Path(folder)).items():
-            seconds = []
-            for _ in range(1 + int(runs)):
-                began = time.monotonic()
-                for _ in session.run(flow):
-                    pass
-                seconds.append(time.monotonic() - began)
-            median = statistics.median(seconds[1:])  # the first one was compiled
-            print(json.dumps({"name": name, "seconds": median}), flush=True)
+        for _ in range(1 + int(runs)):
+            began = time.monotonic()
+            for _ in session.run(flow):
+                pass
+            seconds.append(time.monotonic() - began)
+    print(statistics.median(seconds[1:]), flush=True)  # the first one was compiled
 
 
 if __name__ == "__main__":
