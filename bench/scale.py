@@ -1,4 +1,4 @@
-"""Many hosts: what planning and starting jobs over a thousand of them costs the service."""
+"""Many hosts: what planning and starting jobs over a thousand costs the service, and how far the simulator is off."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from bench._control import Network
 from bench._measure import Figure, counted, remark, report
+from bench._simulated import simulator_error
 from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.nca.interface import Device, JobContext, JobPlan
@@ -49,9 +50,7 @@ def devices(count: int) -> tuple[Device, ...]:
 
 def planned(flow: Operator, hosts: tuple[Device, ...]) -> JobPlan:
     known = statistics({name: rows * SCALE for name, rows in ROWS.items()})
-    return compile_dataflow(
-        flow, hosts, default_registry(), CompileOptions(endpoints=(ENDPOINT,), statistics=known)
-    )
+    return compile_dataflow(flow, hosts, default_registry(), CompileOptions(endpoints=(ENDPOINT,), statistics=known))
 
 
 async def job(flow: Operator, count: int) -> Spent:
@@ -120,6 +119,8 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=100)
     options = parser.parse_args()
+    if not options.only or "simulator_error" in options.only:
+        report(simulator_error(), options.json)
     if not options.only or "planner_linear" in options.only:
         report(planner_linear(), options.json)
     if not options.only or "control_plane_s" in options.only:

@@ -23,6 +23,7 @@ COMMANDS = {
     "serve": ("serve", "Run the gRPC service that clients submit dataflows to."),
     "hosts": ("hosts", "List, check, start and stop the hosts of jumpgate.toml."),
     "certs": ("certs", "Make certificates for encryption between machines."),
+    "simulate": ("simulate", "Show how long a dataflow would take over many hosts, and where the time would go."),
     "report": ("report", "Write a job's timeline as a self-contained HTML page."),
     "switch": ("switch", "Run the software switch; compile P4 programs for it."),
     "nca": ("nca", "List, show, check and create accelerators."),

@@ -62,7 +62,7 @@ class Job:
         self._task: asyncio.Task[None] | None = None
         self._cancelled: JumpgateError | None = None
         self._on_event: Callable[[Event], None] = lambda _: None
-        #: hears once a second whether the job does more than wait for its client to read
+        #: hears every second or few whether the job does more than wait for its client to read
         self.on_work: Callable[[bool], None] = lambda _: None
 
     @property

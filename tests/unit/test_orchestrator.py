@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from jumpgate import debug, errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
-from jumpgate.orchestrator import record
+from jumpgate.orchestrator import progress, record
 from jumpgate.orchestrator.failures import on_all
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from tests.support import scripted
@@ -150,3 +151,21 @@ def test_what_is_no_message_ends_the_connection(sent: bytes) -> None:
     received = Received(line_bytes_max=100)
     received.lines.data_received(b'{"a": 1}\n' + sent)
     assert received.messages == [{"a": 1}] and received.aborted
+
+
+@pytest.mark.parametrize(("count", "looks_max"), [(1, 60), (30, 3)])
+def test_many_instances_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch, count: int, looks_max: int) -> None:
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(progress, "EACH_S", 0.005)
+    instances = scripted.plan([Device(f"h{n}") for n in range(count)]).instances
+    looks = []
+
+    async def stats(i: InstancePlan) -> dict[str, Any]:
+        return {"cpu_ns": time.process_time_ns()}
+
+    async def look() -> None:
+        await progress.watch("j", 1, "e0", lambda: instances, stats, 60.0, lambda counters, _: looks.append(counters))
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(look(), 0.5))
+    assert 1 <= len(looks) <= looks_max and all(len(counters) == count for counters in looks)

@@ -41,6 +41,7 @@ MAY_KNOW = {
     "tpcds": {"dataflow"},
     "tpch": {"dataflow", "tpcds"},
     "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
+    "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
     "spark": set(),  # finds a jar

@@ -1,0 +1,337 @@
+"""The model: a service that sends its messages one by one, hosts with cores, and a link from each to one switch.
+
+Rows move in `CHUNKS` pieces of each instance's part of a stage: a piece is computed, leaves over its host's link, and
+goes on at its consumers once that piece of all producers has arrived over theirs. So a stage's operators overlap as
+they do in a job, with as many events for each instance, however many others it sends to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from jumpgate.nca.interface import Edge, InstancePlan, JobPlan
+from jumpgate.nca.registry import Registry
+from jumpgate.nca.speeds import assumed
+from jumpgate.simulate.events import Clock, Server
+from jumpgate.simulate.tasks import Task, sent_bytes, tasks
+
+#: in which an instance's part of a stage is modelled
+CHUNKS = 8
+#: bytes on a link for each of rows: frames, TCP and IP
+OVERHEAD = 1.05
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What hosts, links and service are good for. `shared_cores`: all hosts are on one machine of so many (0: each has
+    its own). message_s and peer_s are seconds of the service for a message and for each address in it, plan_s for
+    planning an instance (`./dev bench scale` measures them); spawn_s and connect_s are a host's, for an instance and a
+    connection."""
+
+    link_bytes_s: float = 1.25e9
+    latency_s: float = 50e-6
+    shared_cores: int = 0
+    message_s: float = 70e-6
+    peer_s: float = 0.2e-6
+    plan_s: float = 40e-6
+    spawn_s: float = 2e-3
+    connect_s: float = 60e-6
+
+
+@dataclass
+class Simulated:
+    """Seconds of the jobs, submitted together, until the last has ended; `steps` of the last one: planning, set-up, and
+    its stages. busy: of each kind of resource the share of the time that the busiest one of it worked."""
+
+    hosts: int
+    jobs: int
+    instances: int
+    connections: int
+    messages: int = 0
+    seconds: float = 0.0
+    started_s: float = 0.0
+    steps: dict[str, float] = field(default_factory=dict)
+    busy: dict[str, float] = field(default_factory=dict)
+    events: int = 0
+
+    @property
+    def bound_by(self) -> str:
+        return max(self.busy, key=lambda name: self.busy[name])
+
+
+def simulate(
+    plan: JobPlan, registry: Registry, cluster: Cluster, measured: Mapping[str, float] | None = None, jobs: int = 1
+) -> Simulated:
+    """So many jobs of one plan. Raises CannotPlace where too little is known of an operator."""
+    speeds = {**assumed(), **(measured or {})}
+    clock = Clock()
+    world = _World(clock, cluster, plan)
+    of_fragment = tasks(plan, registry, speeds)
+    sizes = sent_bytes(plan)
+    found = Simulated(len(world.names), jobs, len(plan.instances), _connections(plan))
+    for _ in range(jobs):
+        _Job(world, plan, of_fragment, sizes, speeds["job"], found).begin()
+    clock.run()
+    found.events, found.seconds = clock.events, clock.now
+    whole = max(clock.now, 1e-9)
+    cores = max(s.busy_s for s in world.cores.values()) / max(1, cluster.shared_cores)
+    found.busy = {
+        "service": world.service.busy_s / whole,
+        "cores of a host": cores / whole,
+        "link out of a host": max(s.busy_s for s in world.out.values()) / whole,
+        "link into a host": max(s.busy_s for s in world.into.values()) / whole,
+        "link of the client": world.client.busy_s / whole,
+    }
+    return found
+
+
+def _connections(plan: JobPlan) -> int:
+    return sum(
+        len(e.producers) * (1 if e.partitioning.kind == "paired" else max(1, len(e.consumers or e.endpoints)))
+        for e in plan.edges
+    )
+
+
+class _World:
+    """What all jobs share."""
+
+    def __init__(self, clock: Clock, cluster: Cluster, plan: JobPlan) -> None:
+        self.clock, self.cluster = clock, cluster
+        self.names = sorted({i.device.name for i in plan.instances})
+        self.service, self.client = Server(clock), Server(clock)
+        self.out = {name: Server(clock) for name in self.names}
+        self.into = {name: Server(clock) for name in self.names}
+        shared = Server(clock, cluster.shared_cores) if cluster.shared_cores else None
+        self.cores = {name: shared or Server(clock) for name in self.names}
+
+    def compute(self, instance: InstancePlan, core_s: float, then: Callable[[], None]) -> None:
+        """On all threads of the instance, or a core of those that hosts share."""
+        threads = 1 if self.cluster.shared_cores else max(1, instance.threads)
+        self.cores[instance.device.name].ask(core_s / threads, then)
+
+
+class _Job:
+    """One job on its way."""
+
+    def __init__(
+        self,
+        world: _World,
+        plan: JobPlan,
+        of_fragment: Mapping[str, Mapping[int, Task]],
+        sizes: Mapping[str, float],
+        base_s: float,
+        found: Simulated,
+    ) -> None:
+        self.world, self.plan, self.tasks, self.sizes = world, plan, of_fragment, sizes
+        self._base_s, self._found = base_s, found
+        self._since = 0.0
+        self.parts = {i.id: i for i in plan.instances}
+        self.edges = {e.id: e for e in plan.edges}
+        self._places: dict[tuple[str, str], Counter[str]] = {}
+
+    # ---- what the service does ----
+
+    def begin(self) -> None:
+        planning = self._base_s + self.world.cluster.plan_s * len(self.plan.instances)
+        self.world.service.ask(planning, lambda: self._step("planning", self._allocate))
+
+    def _step(self, name: str, then: Callable[[], None]) -> None:
+        now = self.world.clock.now
+        self._found.steps[name] = now - self._since
+        self._since = now
+        then()
+
+    def _tell(
+        self, extra_s: Callable[[InstancePlan], float], does: Callable[[InstancePlan, Callable[[], None]], None],
+        then: Callable[[], None],
+    ) -> None:  # fmt: skip
+        """One message to each instance, which `does` something for it; `then` once all have answered."""
+        world, left = self.world, Counter(instances=len(self.plan.instances))
+
+        def answered() -> None:
+            left["instances"] -= 1
+            if not left["instances"]:
+                then()
+
+        def away(then: Callable[[], None]) -> None:
+            world.clock.after(world.cluster.latency_s, then)
+
+        def send(i: InstancePlan) -> None:
+            there = partial(does, i, partial(away, answered))
+            world.service.ask(world.cluster.message_s + extra_s(i), partial(away, there))
+
+        self._found.messages += len(self.plan.instances)
+        for instance in self.plan.instances:
+            send(instance)
+
+    def _allocate(self) -> None:
+        cluster = self.world.cluster
+        self._tell(
+            lambda i: cluster.message_s if i.inputs else 0.0,  # to whoever listens a second one
+            lambda i, then: self.world.compute(i, cluster.spawn_s, then),
+            self._configure,
+        )
+
+    def _configure(self) -> None:
+        cluster = self.world.cluster
+        self._tell(
+            lambda i: cluster.peer_s * self.fan(i), lambda _, then: then(), lambda: self._step("set-up", self._first)
+        )
+
+    def fan(self, instance: InstancePlan) -> int:
+        """To how many others an instance connects."""
+        edge = self.edges[instance.output]
+        return 1 if edge.partitioning.kind == "paired" else max(1, len(edge.consumers))
+
+    def on(self, edge: Edge, end: str, host: str) -> int:
+        """How many of an edge's `producers` or `consumers` are on the host."""
+        if (edge.id, end) not in self._places:
+            self._places[edge.id, end] = Counter(self.parts[i].device.name for i in getattr(edge, end))
+        return self._places[edge.id, end][host]
+
+    def _first(self) -> None:
+        self._found.started_s = self.world.clock.now
+        self._stage(1)
+
+    def _stage(self, number: int) -> None:
+        if number > self.plan.stages:
+            return
+        run = _Stage(self, number)
+        self._tell(lambda _: 0.0, run.start, lambda: self._step(f"stage {number}", lambda: self._stage(number + 1)))
+
+
+class _Stage:
+    """A stage of a job: pieces of rows on their way."""
+
+    def __init__(self, job: _Job, number: int) -> None:
+        self.world, self.job = job.world, job
+        self._parts = {
+            i.id: _Part(self, i, task)
+            for i in job.plan.instances
+            if (task := job.tasks[i.fragment].get(number)) is not None
+        }
+        self._passed: Counter[tuple[str, int]] = Counter()
+
+    def start(self, instance: InstancePlan, then: Callable[[], None]) -> None:
+        part = self._parts.get(instance.id)
+        if part is None:
+            then()
+        else:
+            part.start(then)
+
+    def send(self, instance: InstancePlan, edge: str, chunk: int, then: Callable[[], None]) -> None:
+        """A piece of what the instance sends."""
+        world, found = self.world, self.job.edges[edge]
+        away = self._away_bytes(found, instance) / CHUNKS
+
+        def left() -> None:
+            self._passed[edge, chunk] += 1
+            if self._passed[edge, chunk] == len(found.producers):
+                world.clock.after(world.cluster.latency_s, lambda: self._arrive(found, chunk))
+            then()
+
+        if away:
+            world.out[instance.device.name].ask(away / world.cluster.link_bytes_s, left)
+        else:
+            left()
+
+    def _arrive(self, edge: Edge, chunk: int) -> None:
+        world = self.world
+        rate = world.cluster.link_bytes_s * CHUNKS
+        if not edge.consumers:
+            world.client.ask(OVERHEAD * self.job.sizes.get(edge.id, 0.0) / rate, lambda: None)
+            return
+        for id in edge.consumers:
+            part = self._parts.get(id)
+            if part is not None:
+                came = self._come_bytes(edge, part.instance) / rate
+                receive = part.received(edge.id, chunk)
+                if came:
+                    world.into[part.instance.device.name].ask(came, receive)
+                else:
+                    receive()
+
+    def _away_bytes(self, edge: Edge, instance: InstancePlan) -> float:
+        """That the instance sends to other hosts."""
+        share = OVERHEAD * self.job.sizes.get(edge.id, 0.0) / len(edge.producers)
+        if not edge.consumers:
+            return share
+        if edge.partitioning.kind == "paired":
+            return 0.0
+        others = len(edge.consumers) - self.job.on(edge, "consumers", instance.device.name)
+        return share * others if edge.partitioning.kind == "broadcast" else share * others / len(edge.consumers)
+
+    def _come_bytes(self, edge: Edge, instance: InstancePlan) -> float:
+        """That come to the instance from other hosts."""
+        if edge.partitioning.kind == "paired":
+            return 0.0
+        whole = OVERHEAD * self.job.sizes.get(edge.id, 0.0)
+        others = 1 - self.job.on(edge, "producers", instance.device.name) / len(edge.producers)
+        return whole * others if edge.partitioning.kind == "broadcast" else whole * others / len(edge.consumers)
+
+
+class _Part:
+    """An instance's part of a stage."""
+
+    def __init__(self, stage: _Stage, instance: InstancePlan, task: Task) -> None:
+        self._stage, self.instance, self._task = stage, instance, task
+        self._came: Counter[int] = Counter()
+        self._next = self._computed = self._left = 0
+        self._started = False
+        self._then: Callable[[], None] = lambda: None
+        rows = stage.job.plan
+        self._row_outputs = [e for e in task.outputs if not rows.edge(e).filter]
+        self._filters = [e for e in task.outputs if rows.edge(e).filter]
+
+    def start(self, then: Callable[[], None]) -> None:
+        """The service has said so; `then` once all is computed and sent."""
+        self._then, world = then, self._stage.world
+        self._left = CHUNKS * (1 + len(self._row_outputs) + len(self._filters))
+        connecting = world.cluster.connect_s * (self._stage.job.fan(self.instance) if self._row_outputs else 0)
+
+        def connected() -> None:
+            self._started = True
+            for edge in self._filters:
+                for chunk in range(CHUNKS):
+                    self._stage.send(self.instance, edge, chunk, self._done)
+            self._go_on()
+
+        world.compute(self.instance, connecting, connected)
+
+    def received(self, edge: str, chunk: int) -> Callable[[], None]:
+        def receive() -> None:
+            self._came[chunk] += 1
+            self._go_on()
+
+        return receive
+
+    def _go_on(self) -> None:
+        """Computes the pieces of which all inputs are there."""
+        while self._started and self._next < CHUNKS and self._came[self._next] >= len(self._task.inputs):
+            self._compute(self._task.before_s, partial(self._finish, self._next))
+            self._next += 1
+
+    def _compute(self, core_s: float, then: Callable[[], None]) -> None:
+        """One piece of what takes so long."""
+        self._stage.world.compute(self.instance, core_s / CHUNKS, then)
+
+    def _finish(self, chunk: int) -> None:
+        self._computed += 1
+        self._done()
+        if not self._task.holds:
+            self._send(chunk)
+        elif self._computed == CHUNKS:
+            for piece in range(CHUNKS):
+                self._compute(self._task.after_s, partial(self._send, piece))
+
+    def _send(self, chunk: int) -> None:
+        for edge in self._row_outputs:
+            self._stage.send(self.instance, edge, chunk, self._done)
+
+    def _done(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self._then()

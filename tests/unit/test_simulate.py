@@ -1,0 +1,139 @@
+"""The simulator, against what can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jumpgate.cli.main import main
+from jumpgate.client import count_distinct, sum_
+from jumpgate.compiler import CompileOptions, compile_dataflow
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.types import int64
+from jumpgate.errors import CannotPlace
+from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.registry import default_registry
+from jumpgate.simulate.events import Clock, Server
+from jumpgate.simulate.model import OVERHEAD, Cluster, Simulated, simulate
+from jumpgate.simulate.plans import ENDPOINT, grown, hosts
+from jumpgate.simulate.tasks import sent_bytes
+from tests.support.plans import query3, statistics, table
+
+#: nothing takes time but links
+LINKS_ONLY = Cluster(link_bytes_s=1e6, latency_s=0.0, message_s=0.0, peer_s=0.0, plan_s=0.0, spawn_s=0.0, connect_s=0.0)
+FREE_WORK = {"job": 0.0}
+
+
+def plan(root: Operator, count: int, rows: float = 1e6, cores: int = 4) -> JobPlan:
+    known = statistics({"facts": rows, "store_sales": rows, "date_dim": rows / 10, "item": rows / 10})
+    options = CompileOptions(endpoints=(ENDPOINT,), statistics=known, broadcast_bytes_max=1e9)
+    return compile_dataflow(root, hosts(count, cores, 8 << 30), default_registry(), options)
+
+
+def facts() -> Dataflow:
+    return Dataflow(table("facts", k=int64, x=int64))
+
+
+def run(planned: JobPlan, cluster: Cluster = LINKS_ONLY, jobs: int = 1) -> Simulated:
+    return simulate(planned, default_registry(), cluster, FREE_WORK, jobs)
+
+
+def test_a_server_serves_one_after_the_other() -> None:
+    clock, ended = Clock(), []
+    one, two = Server(clock), Server(clock, 2)
+    for server in (one, two):
+        for seconds in (1.0, 2.0, 3.0):
+            server.ask(seconds, lambda: ended.append(clock.now))
+    clock.run()
+    assert sorted(ended) == [1.0, 1.0, 2.0, 3.0, 4.0, 6.0]
+    assert one.busy_s == two.busy_s == 6.0
+
+
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_a_result_takes_as_long_as_the_clients_link(count: int) -> None:
+    """However many hosts send it, but for the first pieces, which nothing overlaps."""
+    planned = plan(facts().root, count)
+    least = OVERHEAD * sent_bytes(planned)["result"] / 1e6
+    found = run(planned)
+    assert least <= found.seconds <= 1.3 * least
+    assert found.bound_by in ("link of the client", "link out of a host") and found.hosts == count
+
+
+@pytest.mark.parametrize("count", [2, 4, 10])
+def test_a_shuffle_moves_what_is_not_there_already(count: int) -> None:
+    planned = plan(facts().aggregate(n=count_distinct("x"), by="k").aggregate(s=sum_("n")).root, count)
+    edge = next(e for e in planned.edges if e.partitioning.kind == "hash")
+    least = OVERHEAD * sent_bytes(planned)[edge.id] * (1 - 1 / count) / count / 1e6
+    assert least <= run(planned).seconds <= 1.7 * least
+
+
+def test_a_broadcast_reaches_all_hosts() -> None:
+    small = table("date_dim", d_date_sk=int64, d_year=int64)
+    joined = facts().join(Dataflow(small), left_on="k", right_on="d_date_sk")
+    planned = plan(joined.aggregate(s=sum_("d_year")).root, 4)
+    edge = next(e for e in planned.edges if e.partitioning.kind == "broadcast" and not e.filter)
+    least = OVERHEAD * sent_bytes(planned)[edge.id] * 3 / 4 / 1e6
+    assert least <= run(planned).seconds <= 1.7 * least
+
+
+def test_cores_are_shared_by_hosts_and_by_jobs() -> None:
+    cluster = Cluster(link_bytes_s=1e15)
+    few, many = (run(plan(query3(), count, 1e8), cluster).seconds for count in (2, 8))
+    assert 3 < few / many < 4.1
+    one = run(plan(query3(), 4, 1e8), cluster)
+    both = run(plan(query3(), 4, 1e8), cluster, jobs=2)
+    assert 1.8 < both.seconds / one.seconds < 2.1 and both.messages == 2 * one.messages
+    together = run(plan(query3(), 4, 1e8, cores=1), Cluster(link_bytes_s=1e15, shared_cores=1))
+    assert together.seconds > 3.5 * run(plan(query3(), 4, 1e8, cores=1), cluster).seconds
+
+
+def test_with_many_hosts_the_service_is_what_counts() -> None:
+    found = run(plan(query3(), 300, 1e6), Cluster())
+    assert found.bound_by == "service" and found.started_s > found.seconds / 2
+    assert found.connections > 300 * 300
+    assert list(found.steps) == ["planning", "set-up", "stage 1", "stage 2"]
+
+
+def test_unknown_tables_are_an_error() -> None:
+    options = CompileOptions(endpoints=(ENDPOINT,))
+    planned = compile_dataflow(query3(), hosts(2, 1, 1 << 30), default_registry(), options)
+    with pytest.raises(CannotPlace, match="cannot simulate .* is not known. Statistics come from the files"):
+        run(planned)
+
+
+def test_tables_that_have_grown() -> None:
+    known = statistics({"facts": 10.0})
+    found = grown(known, 3.0)(("/facts.json",), "json", ())
+    assert (found.rows, found.bytes) == (30.0, 6000.0)
+    assert grown(known, 1.0) is known
+
+
+def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"k": [1, 2], "x": [3, 4]}), tmp_path / "t.parquet")
+    flow = tmp_path / "a<b>.py"
+    flow.write_text(
+        f"from jumpgate.client import read, sum_\ndataflow = read({str(tmp_path / 't.parquet')!r})"
+        ".aggregate(s=sum_('x'), by='k')\n"
+    )
+
+    def said(*words: str) -> tuple[int, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["simulate", str(flow), *words])
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out + captured.err
+
+    page = tmp_path / "page.html"
+    status, text = said("--hosts", "2,20", "--times", "1e9", "--json", "-o", str(page))
+    found = json.loads(text)["simulated"]
+    assert status == 0 and [f["hosts"] for f in found] == [2, 20] and found[0]["seconds"] > found[1]["seconds"]
+    shown = page.read_text()
+    assert "a&lt;b&gt;.py" in shown and "<b>" not in shown and "src=" not in shown and "href=" not in shown
+    status, text = said("--hosts", "2")
+    assert status == 0 and "until started" in text
+    status, text = said("--hosts", "2,many")
+    assert status == 1 and "error: --hosts 2,many: write numbers of hosts with commas" in text
