@@ -210,7 +210,7 @@ def write(folder: Path, columns: dict[str, np.ndarray]) -> None:
         pq.write_table(
             table.slice(first, table.num_rows * (part + 1) // HOSTS - first),
             folder / f"{part}.parquet",
-            row_group_size=4096,
+            row_group_size=-(-table.num_rows // (4 * HOSTS)),
         )
 
 

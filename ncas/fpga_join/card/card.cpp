@@ -11,6 +11,7 @@ using datagram::PACKET_BYTES_MAX;
 
 constexpr int QUEUED_WINDOWS = 4;     // packets that leave and are held, in windows
 constexpr size_t WAITING_MAX = 4096;  // packets of probing rows that wait for room among those that leave
+constexpr uint32_t LEAD_MAX = 64;     // packets that a receiver may have more than another: links are to be used evenly
 constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
 
 }  // namespace
@@ -181,8 +182,10 @@ bool Card::produce(Running* running) {
   bool any = false;
   for (bool more = true; more;) {
     more = false;
+    uint32_t least = datagram::SEQUENCE_MAX;
+    for (const auto& [number, out] : running->leaving) least = std::min(least, out.queued);
     for (auto& [number, out] : running->leaving) {
-      if (out.has_room() && fill(running, number, &out)) any = more = true;
+      if (out.has_room() && out.queued - least < LEAD_MAX && fill(running, number, &out)) any = more = true;
     }
   }
   for (; running->held.size() > running->join.waiting(); running->held.pop_front()) {
