@@ -97,7 +97,8 @@ class FpgaLifecycle:
         lease, child = handle.lease, handle.driver.child
         receiver = context.sockets[context.plan.edge(instance.output).consumers[0], instance.output]
         rest = FPGA.value(instance.device, "rest_bytes")
-        await child.call("join", lease.id, lease.out, receiver, WINDOW_BITS, rest, *artifact.words(instance.device))
+        words = artifact.words(instance.device)
+        await child.call("join", lease.id, lease.out, f"{lease.secret:016x}", receiver, WINDOW_BITS, rest, *words)
         for (edge, sender), flow in handle.flows.items():
             await child.call("flow", lease.id, flow, artifact.table(edge), context.sockets[sender, edge])
         await child.call("start", lease.id)
@@ -146,13 +147,17 @@ def _expect(handle: Live, state: str, verb: str) -> None:
 def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
     instance, address = live.instance, live.driver.child.data
+
+    def path(flow: int) -> dict[str, object]:
+        return {"address": address, "flow": flow, "secret": f"{live.lease.secret:016x}"}
+
     leaving = context.plan.edge(instance.output)
     context.ends.setdefault(leaving.id, {})[leaving.consumers[0]] = {
-        **ROWS, "paths": [{"address": address, "flow": live.lease.out}], "outputs": [], "drains": [],
+        **ROWS, "paths": [path(live.lease.out)], "outputs": [], "drains": [],
     }  # fmt: skip
     for (id, sender), flow in live.flows.items():
         edge = context.plan.edge(id)
         begin = context.ends.setdefault(id, {}).setdefault(
             sender, {**ROWS, "paths": [{}] * len(edge.consumers), "payload_ntf": edge.ntf.text(), "ends": True}
         )
-        begin["paths"][edge.consumers.index(instance.id)] = {"address": address, "flow": flow}
+        begin["paths"][edge.consumers.index(instance.id)] = path(flow)

@@ -36,7 +36,7 @@ Status Card::open(const std::string& host, int* port) {
   return {};
 }
 
-std::string Card::add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow,
+std::string Card::add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, uint64_t secret,
                            const std::string& receiver, int window_bits) {
   if (joins_.count(id) || owners_.count(out_flow)) return "that join or flow is there already";
   auto running = std::make_unique<Running>(shape, window_bits);
@@ -45,6 +45,7 @@ std::string Card::add_join(const std::string& id, const JoinShape& shape, uint16
   const Status found = datagram::resolve(receiver, &running->to);
   if (!found.ok()) return found.error().message;
   running->out_flow = out_flow;
+  running->secret = secret;
   owners_[out_flow] = id;
   joins_[id] = std::move(running);
   return "";
@@ -116,7 +117,7 @@ void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, 
   const auto owner = owners_.find(header.flow);
   if (owner == owners_.end()) return;
   Running* running = joins_[owner->second].get();
-  if (running->failed || !running->started) return;
+  if (running->failed || !running->started || header.secret != running->secret) return;
   if (header.flow == running->out_flow) {
     if (header.kind != datagram::ACK || !datagram::same(from, running->to)) return;
     if (header.sequence == datagram::BUSY) {
@@ -155,7 +156,7 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
     if (answer != datagram::BUSY) flow->protocol.delivered(header.sequence);
   }
   Reply reply{flow->from, {}};
-  datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer});
+  datagram::put_header(reply.bytes, {datagram::ACK, 0, number, answer, running->secret});
   replies_.push_back(reply);
 }
 
@@ -168,7 +169,7 @@ bool Card::produce(Running* running) {
   while (running->queued - (running->sender.oldest() - 1) < running->capacity &&
          running->queued < datagram::SEQUENCE_MAX && running->join.produce(row)) {
     packet = running->packet(running->queued + 1);
-    datagram::put_header(packet, {datagram::DATA, 1, running->out_flow, running->queued + 1});
+    datagram::put_header(packet, {datagram::DATA, 1, running->out_flow, running->queued + 1, running->secret});
     size_t size = HEADER_BYTES;
     do {
       std::memcpy(packet + size, row, stride);
@@ -192,7 +193,7 @@ void Card::send(const std::string& id, Running* running, double now) {
   }
   for (const uint32_t number : due_) {
     if (number == 0) {
-      datagram::put_header(running->end, {datagram::END, 0, running->out_flow, running->queued});
+      datagram::put_header(running->end, {datagram::END, 0, running->out_flow, running->queued, running->secret});
       outgoing_->add(running->to, running->end, sizeof running->end);
     } else {
       outgoing_->add(running->to, running->packet(number), running->sizes[number % running->capacity]);

@@ -23,8 +23,8 @@ class Card {
   int fd() const { return socket_.get(); }
 
   // Empty, or what is wrong.
-  std::string add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, const std::string& receiver,
-                       int window_bits);
+  std::string add_join(const std::string& id, const JoinShape& shape, uint16_t out_flow, uint64_t secret,
+                       const std::string& receiver, int window_bits);
   std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
   // All flows of the join are there: it ends when they have.
   std::string start(const std::string& id);
@@ -48,6 +48,7 @@ class Card {
 
     Join join;
     int window_bits;
+    uint64_t secret = 0;  // in every packet of its flows, both ways
     std::map<uint16_t, Arriving> flows;
     // what leaves: packets [sender.oldest(), queued] in a ring
     sockaddr_in to{};

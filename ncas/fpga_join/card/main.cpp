@@ -18,15 +18,17 @@ constexpr int BUCKET_BITS_MAX = 32;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
-// `join ID FLOW RECEIVER WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS
-// BYTES VALUE_BYTES BUCKET_BITS`.
+// `join ID FLOW SECRET RECEIVER WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND
+// COLUMNS BYTES VALUE_BYTES BUCKET_BITS`.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id, receiver;
   int flow = 0, window_bits = 0;
+  uint64_t secret = 0;
   size_t tables = 0;
   JoinShape shape;
-  in >> id >> flow >> receiver >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
+  in >> id >> flow >> std::hex >> secret >> std::dec >> receiver >> window_bits >> shape.rest_bytes >>
+      shape.probe.columns >> shape.probe.bytes >> tables;
   bool right = in && flow >= 0 && flow <= 0xFFFF && window_bits >= 1 && window_bits <= 16 && tables >= 1 &&
                tables <= TABLES_MAX && shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
                shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
@@ -43,7 +45,7 @@ std::string add_join(Card* card, std::istream& in) {
     shape.tables.push_back(table);
   }
   if (!right) return "no malformed";
-  return say(card->add_join(id, shape, static_cast<uint16_t>(flow), receiver, window_bits));
+  return say(card->add_join(id, shape, static_cast<uint16_t>(flow), secret, receiver, window_bits));
 }
 
 // `flow ID FLOW TABLE SENDER`; table -1: of the probing rows.
