@@ -9,6 +9,7 @@ from jumpgate.p4.programs import crc, render
 
 Words = npt.NDArray[np.uint32]
 FLOW = 1
+SECRET = 0x5EC2E7
 HEADER = np.frombuffer(
     bytes.fromhex("020000000002" "020000000001" "0800" "4500000000000000" "40110000" "0a000001" "0a000002")
     + (4000).to_bytes(2, "big")
@@ -31,13 +32,14 @@ def packets(keys: npt.NDArray[np.uint64], values: npt.NDArray[np.uint64], slots:
     for i, (key, value) in enumerate(columns):
         tuples[:, i, 1:9] = _bytes(key, ">u8")
         tuples[:, i, 9:17] = _bytes(value, ">u8")
-    protocol = np.zeros((count, 8), dtype=np.uint8)
+    protocol = np.zeros((count, 16), dtype=np.uint8)
     protocol[:, 0] = 1
     protocol[:, 1] = (1 << slots) - 1
     protocol[:, 3] = FLOW
-    protocol[:, 4:] = _bytes(np.arange(1, count + 1), ">u4")
+    protocol[:, 4:8] = _bytes(np.arange(1, count + 1), ">u4")
+    protocol[:, 8:] = _bytes(np.full(count, SECRET), ">u8")
     header = np.tile(HEADER, (count, 1))
-    size = 8 + tuples.shape[1] * tuples.shape[2]
+    size = 16 + tuples.shape[1] * tuples.shape[2]
     header[:, 16:18] = _bytes(np.full(count, 28 + size), ">u2")
     header[:, 38:40] = _bytes(np.full(count, 8 + size), ">u2")
     return np.concatenate([header, protocol, tuples.reshape(count, -1)], axis=1)

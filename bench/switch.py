@@ -155,7 +155,9 @@ def _tuples_per_s(source: Path, action: str, data: tuple[int, ...], frames: npt.
     for _ in range(ROUNDS):
         with Switch(program) as switch:
             table = switch.table("flow")
-            switch.insert(table, Entry((load.FLOW,), (0xFFFF,), 0, table.action(action), data))
+            switch.insert(
+                table, Entry((load.FLOW, load.SECRET), (0xFFFF, (1 << 64) - 1), 0, table.action(action), data)
+            )
             route = switch.table("route")
             onward = OUT, 0x020000000003, 0x0A000003, 4000
             switch.insert(route, Entry((load.FLOW, 0), (0xFFFF, 1), 0, route.action("send"), onward))

@@ -38,8 +38,8 @@ def figures(plan: Plan) -> JobFigures:
 
 
 def _travel(plan: Plan, receive_s: Mapping[Device, float]) -> tuple[dict[str, float], float]:
-    """The bytes of each edge that cross links, and what links and devices take for them, stage by stage. The edge to the client is left
-    out: wherever the last rows are, they go there."""
+    """The bytes of each edge that cross links, and what links and devices take for them, stage by stage. The edge to
+    the client is left out: wherever the last rows are, they go there."""
     devices = {i.id: i.device for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
     crossing: dict[str, float] = {}

@@ -41,7 +41,7 @@ class Traffic:
         return part * left.total()
 
     def seconds(self, assumed: float, receive_s: Mapping[Device, float]) -> float:
-        """What the slowest link or device takes. assumed: for a byte over the link of a host of which no speed is known;
+        """What the slowest link or device takes. assumed: for a byte over the link of a host of unknown speed;
         receive_s: for a byte that reaches a device, which works on rows as they pass."""
 
         def taken(device: Device, bytes: float) -> float:

@@ -25,7 +25,7 @@ from jumpgate.ntf.layout import row_layout
 #: whose rows are each of one row that probes
 TYPES = tuple(t for t in JoinType if not t.unmatched_right and not t.marks)
 #: of joined rows: what a datagram carries behind its header (p4/PROTOCOL.md)
-ROW_BYTES_MAX = 1392
+ROW_BYTES_MAX = 1384
 
 #: where a column comes from: the table's number, -1 for the probing input; its position there
 Origin = tuple[int, int]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 
 from jumpgate.errors import CannotPlace, JumpgateError, Unreachable
 from jumpgate.nca.interface import Device
@@ -18,13 +19,15 @@ FLOWS = 1 << 16
 
 @dataclass(eq=False)
 class Lease:
-    """What one instance has of a card: tables and flows, of which `arriving` arrive and `leaving` leave."""
+    """What one instance has of a card: tables and flows, of which `arriving` arrive and `leaving` leave; `secret` is in
+    every packet of these."""
 
     job: str
     id: str
     tables: int
     arriving: tuple[int, ...]
     leaving: tuple[int, ...]
+    secret: int = field(default_factory=lambda: secrets.randbits(64), repr=False)
 
 
 class CardDriver:

@@ -107,7 +107,8 @@ class FpgaLifecycle:
         handle.state = "configured"
         lease, child = handle.lease, handle.driver.child
         rest = FPGA.value(instance.device, "rest_bytes")
-        await child.call("join", lease.id, WINDOW_BITS, rest, *artifact.words(instance.device))
+        words = artifact.words(instance.device)
+        await child.call("join", lease.id, f"{lease.secret:016x}", WINDOW_BITS, rest, *words)
         receivers = context.plan.edge(instance.output).consumers
         for receiver, flow in zip(receivers, lease.leaving, strict=True):
             await child.call("receiver", lease.id, flow, context.sockets[receiver, instance.output])
@@ -159,15 +160,19 @@ def _expect(handle: Live, state: str, verb: str) -> None:
 def _tell_ends(live: Live, context: JobContext) -> None:
     """Adds the instance's flows to what the hosts at both ends of its edges must know."""
     instance, address = live.instance, live.driver.data
+
+    def path(flow: int) -> dict[str, object]:
+        return {"address": address, "flow": flow, "secret": f"{live.lease.secret:016x}"}
+
     leaving = context.plan.edge(instance.output)
     for receiver, flow in zip(leaving.consumers, live.lease.leaving, strict=True):
         end = context.ends.setdefault(leaving.id, {}).setdefault(
             receiver, {**ROWS, "paths": [], "outputs": [], "drains": []}
         )
-        end["paths"].append({"address": address, "flow": flow})
+        end["paths"].append(path(flow))
     for (id, sender), flow in live.flows.items():
         edge = context.plan.edge(id)
         begin = context.ends.setdefault(id, {}).setdefault(
             sender, {**ROWS, "paths": [{}] * len(edge.consumers), "payload_ntf": edge.ntf.text(), "ends": True}
         )
-        begin["paths"][edge.consumers.index(instance.id)] = {"address": address, "flow": flow}
+        begin["paths"][edge.consumers.index(instance.id)] = path(flow)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 
 from jumpgate.errors import Unreachable
+from jumpgate.p4.programs.protocol import HEADER
 
-HEADER = struct.Struct(">BBHI")  # kind, present, flow, sequence
 CLEAR = 5
 #: rows asked for and not answered yet
 WINDOW = 256
@@ -15,31 +14,31 @@ RETRY_S, RETRIES_MAX = 0.05, 40
 
 
 class _Answers(asyncio.DatagramProtocol):
-    def __init__(self, flow: int, rows: int) -> None:
-        self.flow, self.left = flow, set(range(rows))
+    def __init__(self, flow: int, secret: int, rows: int) -> None:
+        self.flow, self.secret, self.left = flow, secret, set(range(rows))
         self.answered = asyncio.Event()
 
     def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
         if len(data) >= HEADER.size:
-            kind, _, flow, row = HEADER.unpack_from(data)
-            if (kind, flow) == (CLEAR, self.flow):
+            kind, _, flow, row, secret = HEADER.unpack_from(data)
+            if (kind, flow, secret) == (CLEAR, self.flow, self.secret):
                 self.left.discard(row)
                 self.answered.set()
 
 
-async def clear_rows(switch: str, flow: int, rows: int) -> None:
+async def clear_rows(switch: str, flow: int, secret: int, rows: int) -> None:
     """Empties the first `rows` rows of the flow's region. Raises Unreachable."""
     host, _, port = switch.rpartition(":")
     loop = asyncio.get_running_loop()
     transport, answers = await loop.create_datagram_endpoint(
-        lambda: _Answers(flow, rows), remote_addr=(host, int(port))
+        lambda: _Answers(flow, secret, rows), remote_addr=(host, int(port))
     )
     try:
         tries = 0
         while answers.left:
             before = len(answers.left)
             for row in sorted(answers.left)[:WINDOW]:
-                transport.sendto(HEADER.pack(CLEAR, 0, flow, row))
+                transport.sendto(HEADER.pack(CLEAR, 0, flow, row, secret))
             wanted = max(0, before - WINDOW)
             try:
                 async with asyncio.timeout(RETRY_S):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -30,7 +31,7 @@ PER_FLOW = ("window",)
 @dataclass
 class Lease:
     """What one instance has of a switch: of each claim's registers one of `shares` regions. `entries` are those that
-    were written for it."""
+    were written for it; `secret` is in every packet of its flows."""
 
     job: str
     instance: str
@@ -38,6 +39,7 @@ class Lease:
     claims: frozenset[str]
     region: int
     shares: int
+    secret: int = field(default_factory=lambda: secrets.randbits(64), repr=False)
     entries: list[P4Entity] = field(default_factory=list)
 
 

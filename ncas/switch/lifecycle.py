@@ -20,6 +20,7 @@ from jumpgate.ncas.switch.task import Input, Task
 #: the port of a software switch that everything comes in and goes out by
 PORT = 1
 FLOW = "hdr.jumpgate.flow"
+SECRET = "hdr.jumpgate.secret"
 TO_SENDER = "md.to_sender"
 #: of Ethernet frames to a host: the software switch's headers begin so
 MAC_PREFIX = 0x0201 << 32
@@ -79,7 +80,7 @@ class SwitchLifecycle:
         await driver.hold(task.constants)
         await driver.install(handle.lease, entries)
         if not alone:
-            await clear_rows(driver.data, handle.lease.flows[0], _region(handle)[1])
+            await clear_rows(driver.data, handle.lease.flows[0], handle.lease.secret, _region(handle)[1])
 
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
         """Nothing is to be done: who sends and who receives know when a stage ends."""
@@ -119,7 +120,7 @@ def _tell_ends(live: Live, context: JobContext) -> None:
     )
     for (id, sender), flow in live.flows.items():
         edge = context.plan.edge(id)
-        path = {"address": driver.data, "flow": flow}
+        path = {"address": driver.data, "flow": flow, "secret": f"{live.lease.secret:016x}"}
         payload = ""
         if task.inputs[instance.inputs.index(id)].forwards:
             end["paths"].append(dict(path))
@@ -139,7 +140,8 @@ def _flow(live: Live, flow: int, input: Input) -> P4TableEntry:
     first, rows = _region(live)
     parameters = {**dict(input.parameters), "base": first, "mask": rows - 1}
     action = P4TableAction(live.task.action, **parameters)
-    return P4TableEntry("flow", match=P4TableMatch({FLOW: flow}), action=action)
+    match = P4TableMatch({FLOW: flow, SECRET: live.lease.secret})
+    return P4TableEntry("flow", match=match, action=action)
 
 
 def _region(live: Live) -> tuple[int, int]:

@@ -10,8 +10,8 @@ header ipv4_h {
     bit<13> frag_offset; bit<8> ttl; bit<8> protocol; bit<16> hdr_checksum; bit<32> src_addr; bit<32> dst_addr;
 }
 header udp_h { bit<16> src_port; bit<16> dst_port; bit<16> length; bit<16> checksum; }
-// PROTOCOL.md; `present` has bit i if slot i holds a tuple.
-header jumpgate_h { bit<8> kind; bit<8> present; bit<16> flow; bit<32> sequence; }
+// PROTOCOL.md; `present` has bit i if slot i holds a tuple. Without its job's secret a packet finds no flow.
+header jumpgate_h { bit<8> kind; bit<8> present; bit<16> flow; bit<32> sequence; bit<64> secret; }
 // One tuple: a row of the edge's format, packed, in network order.
 header tuple_h {
     bit<8> nulls;
@@ -287,38 +287,38 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         key = { hdr.jumpgate.kind: exact; md.s0.mine[0:0]: exact; md.s1.mine[0:0]: exact; md.s2.mine[0:0]: exact; md.s3.mine[0:0]: exact; }
         actions = { answer_read; refuse; }
         const entries = {
-            (KIND_READ_FIRST, 0, 0, 0, 0): answer_read(0, 36, 16);
-            (KIND_READ_FIRST, 1, 0, 0, 0): answer_read(1, 68, 48);
-            (KIND_READ_FIRST, 0, 1, 0, 0): answer_read(2, 68, 48);
-            (KIND_READ_FIRST, 1, 1, 0, 0): answer_read(3, 100, 80);
-            (KIND_READ_FIRST, 0, 0, 1, 0): answer_read(4, 68, 48);
-            (KIND_READ_FIRST, 1, 0, 1, 0): answer_read(5, 100, 80);
-            (KIND_READ_FIRST, 0, 1, 1, 0): answer_read(6, 100, 80);
-            (KIND_READ_FIRST, 1, 1, 1, 0): answer_read(7, 132, 112);
-            (KIND_READ_FIRST, 0, 0, 0, 1): answer_read(8, 68, 48);
-            (KIND_READ_FIRST, 1, 0, 0, 1): answer_read(9, 100, 80);
-            (KIND_READ_FIRST, 0, 1, 0, 1): answer_read(10, 100, 80);
-            (KIND_READ_FIRST, 1, 1, 0, 1): answer_read(11, 132, 112);
-            (KIND_READ_FIRST, 0, 0, 1, 1): answer_read(12, 100, 80);
-            (KIND_READ_FIRST, 1, 0, 1, 1): answer_read(13, 132, 112);
-            (KIND_READ_FIRST, 0, 1, 1, 1): answer_read(14, 132, 112);
-            (KIND_READ_FIRST, 1, 1, 1, 1): answer_read(15, 164, 144);
-            (KIND_READ_SECOND, 0, 0, 0, 0): answer_read(0, 36, 16);
-            (KIND_READ_SECOND, 1, 0, 0, 0): answer_read(1, 48, 28);
-            (KIND_READ_SECOND, 0, 1, 0, 0): answer_read(2, 48, 28);
-            (KIND_READ_SECOND, 1, 1, 0, 0): answer_read(3, 60, 40);
-            (KIND_READ_SECOND, 0, 0, 1, 0): answer_read(4, 48, 28);
-            (KIND_READ_SECOND, 1, 0, 1, 0): answer_read(5, 60, 40);
-            (KIND_READ_SECOND, 0, 1, 1, 0): answer_read(6, 60, 40);
-            (KIND_READ_SECOND, 1, 1, 1, 0): answer_read(7, 72, 52);
-            (KIND_READ_SECOND, 0, 0, 0, 1): answer_read(8, 48, 28);
-            (KIND_READ_SECOND, 1, 0, 0, 1): answer_read(9, 60, 40);
-            (KIND_READ_SECOND, 0, 1, 0, 1): answer_read(10, 60, 40);
-            (KIND_READ_SECOND, 1, 1, 0, 1): answer_read(11, 72, 52);
-            (KIND_READ_SECOND, 0, 0, 1, 1): answer_read(12, 60, 40);
-            (KIND_READ_SECOND, 1, 0, 1, 1): answer_read(13, 72, 52);
-            (KIND_READ_SECOND, 0, 1, 1, 1): answer_read(14, 72, 52);
-            (KIND_READ_SECOND, 1, 1, 1, 1): answer_read(15, 84, 64);
+            (KIND_READ_FIRST, 0, 0, 0, 0): answer_read(0, 44, 24);
+            (KIND_READ_FIRST, 1, 0, 0, 0): answer_read(1, 76, 56);
+            (KIND_READ_FIRST, 0, 1, 0, 0): answer_read(2, 76, 56);
+            (KIND_READ_FIRST, 1, 1, 0, 0): answer_read(3, 108, 88);
+            (KIND_READ_FIRST, 0, 0, 1, 0): answer_read(4, 76, 56);
+            (KIND_READ_FIRST, 1, 0, 1, 0): answer_read(5, 108, 88);
+            (KIND_READ_FIRST, 0, 1, 1, 0): answer_read(6, 108, 88);
+            (KIND_READ_FIRST, 1, 1, 1, 0): answer_read(7, 140, 120);
+            (KIND_READ_FIRST, 0, 0, 0, 1): answer_read(8, 76, 56);
+            (KIND_READ_FIRST, 1, 0, 0, 1): answer_read(9, 108, 88);
+            (KIND_READ_FIRST, 0, 1, 0, 1): answer_read(10, 108, 88);
+            (KIND_READ_FIRST, 1, 1, 0, 1): answer_read(11, 140, 120);
+            (KIND_READ_FIRST, 0, 0, 1, 1): answer_read(12, 108, 88);
+            (KIND_READ_FIRST, 1, 0, 1, 1): answer_read(13, 140, 120);
+            (KIND_READ_FIRST, 0, 1, 1, 1): answer_read(14, 140, 120);
+            (KIND_READ_FIRST, 1, 1, 1, 1): answer_read(15, 172, 152);
+            (KIND_READ_SECOND, 0, 0, 0, 0): answer_read(0, 44, 24);
+            (KIND_READ_SECOND, 1, 0, 0, 0): answer_read(1, 56, 36);
+            (KIND_READ_SECOND, 0, 1, 0, 0): answer_read(2, 56, 36);
+            (KIND_READ_SECOND, 1, 1, 0, 0): answer_read(3, 68, 48);
+            (KIND_READ_SECOND, 0, 0, 1, 0): answer_read(4, 56, 36);
+            (KIND_READ_SECOND, 1, 0, 1, 0): answer_read(5, 68, 48);
+            (KIND_READ_SECOND, 0, 1, 1, 0): answer_read(6, 68, 48);
+            (KIND_READ_SECOND, 1, 1, 1, 0): answer_read(7, 80, 60);
+            (KIND_READ_SECOND, 0, 0, 0, 1): answer_read(8, 56, 36);
+            (KIND_READ_SECOND, 1, 0, 0, 1): answer_read(9, 68, 48);
+            (KIND_READ_SECOND, 0, 1, 0, 1): answer_read(10, 68, 48);
+            (KIND_READ_SECOND, 1, 1, 0, 1): answer_read(11, 80, 60);
+            (KIND_READ_SECOND, 0, 0, 1, 1): answer_read(12, 68, 48);
+            (KIND_READ_SECOND, 1, 0, 1, 1): answer_read(13, 80, 60);
+            (KIND_READ_SECOND, 0, 1, 1, 1): answer_read(14, 80, 60);
+            (KIND_READ_SECOND, 1, 1, 1, 1): answer_read(15, 92, 72);
         }
         const default_action = refuse();
         size = 32;
@@ -1655,7 +1655,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         md.mask = mask;
     }
     table flow {
-        key = { hdr.jumpgate.flow: exact; }
+        key = { hdr.jumpgate.flow: exact; hdr.jumpgate.secret: exact; }
         actions = { aggregate; refuse; }
         const default_action = refuse();
         size = 64;

@@ -6,10 +6,13 @@ Times are seconds of any clock that never falls. The reference for implementatio
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 
 from jumpgate.errors import Unreachable
 
+#: kind, present, flow, sequence, secret
+HEADER = struct.Struct(">BBHIQ")
 #: a packet that was sent so often while nothing at all was answered ends the job
 SENDS_MAX = 30
 #: the least is what it may take until a host's thread gets the processor

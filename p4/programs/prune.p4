@@ -10,8 +10,8 @@ header ipv4_h {
     bit<13> frag_offset; bit<8> ttl; bit<8> protocol; bit<16> hdr_checksum; bit<32> src_addr; bit<32> dst_addr;
 }
 header udp_h { bit<16> src_port; bit<16> dst_port; bit<16> length; bit<16> checksum; }
-// PROTOCOL.md; `present` has bit i if slot i holds a tuple.
-header jumpgate_h { bit<8> kind; bit<8> present; bit<16> flow; bit<32> sequence; }
+// PROTOCOL.md; `present` has bit i if slot i holds a tuple. Without its job's secret a packet finds no flow.
+header jumpgate_h { bit<8> kind; bit<8> present; bit<16> flow; bit<32> sequence; bit<64> secret; }
 // One tuple: a row of the edge's format, packed, in network order.
 header tuple_h {
     bit<8> nulls;
@@ -190,7 +190,7 @@ control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_m
         md.mask = mask;
     }
     table flow {
-        key = { hdr.jumpgate.flow: exact; }
+        key = { hdr.jumpgate.flow: exact; hdr.jumpgate.secret: exact; }
         actions = { run; refuse; }
         const default_action = refuse();
         size = 64;

@@ -15,6 +15,7 @@ from pathlib import Path
 import jinja2
 
 from jumpgate.p4.programs.crc import POLYNOMIALS
+from jumpgate.p4.programs.protocol import HEADER
 from jumpgate.p4.programs.skyline import SCALE as LOG_SCALE
 
 UDP_PORT = 9801
@@ -159,7 +160,7 @@ def _answers(slots: int) -> list[Entry]:
     for kind, words in (("KIND_READ_FIRST", 8), ("KIND_READ_SECOND", 3)):
         for read in range(1 << slots):
             key = ", ".join([kind, *(str(read >> i & 1) for i in range(slots))])
-            udp = 8 + 8 + 4 * words * read.bit_count()
+            udp = 8 + HEADER.size + 4 * words * read.bit_count()
             out.append(Entry(key, f"answer_read({read}, {20 + udp}, {udp})"))
     return out
 

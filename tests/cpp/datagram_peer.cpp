@@ -10,8 +10,8 @@
 //                     program reads)
 //     receive:        into=FILE (the rows, as a payload), outputs=key,sum,…, drains=HOST:PORT/FIRST/BUCKETS,…,
 //                     pause_ms=N (after each batch)
-// It prints "port N" and reads a line: "paths HOST:PORT/FLOW …" starts it; "cancel" ends it early, from then on. It
-// ends with "ok WORD N …" or "error CODE MESSAGE"; a receiver answers senders until its input ends.
+// It prints "port N" and reads a line: "paths HOST:PORT/FLOW/SECRET …" starts it; "cancel" ends it early, from then on.
+// It ends with "ok WORD N …" or "error CODE MESSAGE"; a receiver answers senders until its input ends.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -213,7 +213,7 @@ Status run(bool sends, std::string* ok) {
   const auto paths = split(line, ' ');
   for (size_t i = 1; i < paths.size(); i++) {
     const auto parts = split(paths[i], '/');
-    options.paths.push_back({parts.at(0), std::stoi(parts.at(1))});
+    options.paths.push_back({parts.at(0), std::stoi(parts.at(1)), std::stoull(parts.at(2), nullptr, 16)});
   }
   return sends ? send(edge, options, std::move(socket), ok) : receive(edge, options, std::move(socket), ok);
 }

@@ -99,7 +99,7 @@ struct Ends {
   Block block;
   std::optional<BlockReader> reader;
   FlowSender sender{3};
-  Drain drain{shape.slots, 3, 0, BUCKETS};
+  Drain drain{shape.slots, 3, 0, 0, BUCKETS};
   std::vector<uint32_t> numbers;
   std::vector<Header> requests;
   double now = 0;

@@ -11,6 +11,7 @@ import pytest
 from jumpgate.dataflow.types import DataType, Schema, int64, string
 from jumpgate.ntf.codec import Codec
 from jumpgate.ntf.descriptor import Descriptor
+from jumpgate.p4.programs.protocol import HEADER
 from tests.support import cpp, fuzz
 
 HERE = Path(__file__).parent
@@ -23,7 +24,7 @@ DATA, ACK, READ_FIRST, READ_SECOND, CLEAR = 1, 2, 3, 4, 5
 
 
 def packet(kind: int, present: int, sequence: int, body: bytes = b"") -> bytes:
-    whole = struct.pack(">BBHI", kind, present, 3, sequence) + body
+    whole = HEADER.pack(kind, present, 3, sequence, 0) + body
     return bytes([len(whole)]) + whole
 
 

@@ -32,11 +32,11 @@ from jumpgate.ntf.codec import arrow_schema
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.programs import crc, protocol, render
-from jumpgate.p4.programs.protocol import BUSY, SENDS_MAX
+from jumpgate.p4.programs.protocol import BUSY, HEADER, SENDS_MAX
 from jumpgate.testing import live
 from tests.support.cpp import runtime_source
 from tests.support.datagrams import Answer, Chaos, Line, Peer, Peers, Relay
-from tests.support.switch_programs import ACK, DATA, END, WORD, region
+from tests.support.switch_programs import ACK, DATA, END, SECRET, WORD, region
 
 AGGREGATE = render.AggregateSizes()
 PRUNE = render.PruneSizes(("distinct_lru", "join_bf"), distinct_bits=8, bloom_bits=12)
@@ -236,13 +236,13 @@ def test_tuples_travel_in_the_slots_of_their_keys(fake: Fake, peers: Peers) -> N
     sent: dict[int, bytes] = {}
     while (data := fake.receive())[0] == DATA:
         sent[struct.unpack(">I", data[4:8])[0]] = data
-        fake.send(sender.port, bytes([ACK, 0]) + data[2:8])
+        fake.send(sender.port, bytes([ACK, 0]) + data[2 : HEADER.size])
     fake.send(sender.port, packet(ACK, 0, 3, 0))
     assert data == packet(END, 0, 3, len(sent))
     arrived = []
     for data in sent.values():
         slots = [slot for slot in range(8) if data[1] >> slot & 1]
-        for slot, (nulls, key, value) in zip(slots, struct.iter_unpack(">BQq", data[8:]), strict=True):
+        for slot, (nulls, key, value) in zip(slots, struct.iter_unpack(">BQq", data[HEADER.size :]), strict=True):
             assert nulls == 0 and crc.slot_of(key, AGGREGATE.slots) == slot
             arrived.append((value, key))
     assert sorted(arrived) == [(i, key & 2**64 - 1) for i, key in enumerate(keys)]
@@ -386,7 +386,8 @@ class Fake:
 
     def take(self) -> tuple[int, int, int, int]:
         """Kind, present, flow and sequence of the next packet."""
-        kind, present, flow, sequence = struct.unpack(">BBHI", self.receive()[:8])
+        kind, present, flow, sequence, secret = HEADER.unpack_from(self.receive())
+        assert secret == SECRET
         return kind, present, flow, sequence
 
     def receive(self) -> bytes:
@@ -404,9 +405,10 @@ def fake() -> Iterator[Fake]:
 
 
 def packet(
-    kind: int, present: int, flow: int, sequence: int, *tuples: tuple[int, int, int], more: bytes = b""
-) -> bytes:
-    head = struct.pack(">BBHI", kind, present, flow, sequence)
+    kind: int, present: int, flow: int, sequence: int, *tuples: tuple[int, int, int], more: bytes = b"",
+    secret: int = SECRET,
+) -> bytes:  # fmt: skip
+    head = HEADER.pack(kind, present, flow, sequence, secret)
     return head + b"".join(struct.pack(">Bqq", *row) for row in tuples) + more
 
 
@@ -442,6 +444,7 @@ def test_hostile_packets_are_dropped_and_counted(fake: Fake, peers: Peers) -> No
         packet(DATA, 1, 3, 1, row, more=b"?"), packet(DATA, 1, 3, 1, row)[:-1], packet(DATA, 1, 9, 1, row),
         packet(DATA, 1, 3, 0, row), packet(DATA, 1, 3, BUSY, row), packet(ACK, 0, 3, 1), packet(9, 1, 3, 1, row),
         packet(3, 15, 3, 0, more=bytes(128)), packet(5, 0, 3, 0), packet(END, 0, 9, 0), bytes(1400), b"\xff" * 1400,
+        packet(DATA, 1, 3, 1, row, secret=0), packet(END, 0, 3, 0, secret=SECRET ^ 1),
     ]  # fmt: skip
     stranger = Fake()
     stranger.send(receiver.port, packet(DATA, 1, 3, 1, row), packet(END, 0, 3, 0))
@@ -466,6 +469,7 @@ def test_hostile_acknowledgements_change_nothing(fake: Fake, peers: Peers) -> No
     stranger.send(sender.port, packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 2))
     fake.send(sender.port, b"", b"\2", packet(ACK, 0, 4, 1), packet(DATA, 0, 3, 1), packet(9, 0, 3, 1), b"\xff" * 1400)
     fake.send(sender.port, packet(ACK, 0, 3, 0), packet(ACK, 0, 3, 7), packet(ACK, 0, 3, BUSY - 1))  # of nothing
+    fake.send(sender.port, packet(ACK, 0, 3, 1, secret=0), packet(ACK, 0, 3, BUSY, secret=SECRET ^ 1))  # of a stranger
     fake.send(sender.port, packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 1), packet(ACK, 0, 3, 2, more=b"the rest"))
     while (arrived := fake.take())[0] == DATA:  # repetitions
         pass
@@ -473,7 +477,7 @@ def test_hostile_acknowledgements_change_nothing(fake: Fake, peers: Peers) -> No
     fake.send(sender.port, packet(ACK, 0, 3, 0))
     answer = sender.answer()
     stranger.close()
-    assert answer.counted["rows"] == 2 and answer.counted["dropped"] == 8
+    assert answer.counted["rows"] == 2 and answer.counted["dropped"] == 10
 
 
 def slot_of_one() -> int:
@@ -533,7 +537,7 @@ def test_a_row_that_fits_no_packet_is_an_error(fake: Fake, peers: Peers) -> None
     answer = sender.answer()
     assert answer.code == "overflow"
     assert answer.message.startswith(
-        "edge 'e1': a row of 2025 bytes; one that travels through a switch has at most 1375."
+        "edge 'e1': a row of 2025 bytes; one that travels through a switch has at most 1367."
     )
 
 
@@ -574,7 +578,7 @@ async def _through_instances(line: Line, file: Path) -> tuple[dict[str, dict[str
             handles = {i.id: await lifecycle.allocate(i, context) for i in plan.instances}
             ends = [int(context.sockets[at].rpartition(":")[2]) for at in (("p", "e1"), ("c", "e2"))]
             line.join(3, (0, 1023), *ends)
-            path = {"address": f"127.0.0.1:{line.port}", "flow": 3}
+            path = {"address": f"127.0.0.1:{line.port}", "flow": 3, "secret": f"{SECRET:x}"}
             alike = {"paths": [path], "window_bits": 8, "slots": 4, "words": [64, 64]}
             context.ends["e1"] = {"p": {**alike, "payload_ntf": "", "ends": True}}
             outputs = OUTPUTS.split(",")

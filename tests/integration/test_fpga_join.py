@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import datetime
 import os
 import random
 import signal
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +26,10 @@ from jumpgate.errors import InstanceFailed
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
+from jumpgate.ncas.fpga_join.child import Child
 from jumpgate.ncas.fpga_join.driver import CardDriver
 from jumpgate.ncas.fpga_join.kind import FPGA
+from jumpgate.p4.programs.protocol import HEADER
 from jumpgate.service import embedded
 from jumpgate.service.embedded import Embedded
 from jumpgate.testing import oracle
@@ -267,3 +273,26 @@ def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
         answers = list(pool.map(lab.run, flows))
     for answer, flow in zip(answers, flows, strict=True):
         oracle.assert_same(answer, lab.truth(flow.root))
+
+
+def test_a_card_takes_nothing_without_the_jobs_secret() -> None:
+    async def acknowledged(said: int) -> bool:
+        child = await Child.start("card", "emulated", "127.0.0.1")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+            end.bind(("127.0.0.1", 0))
+            here = "{}:{}".format(*end.getsockname())
+            await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, 1, 8, 1, "inner", 2, 16, 23, 4, 1, 0, 0, 8)
+            await child.call("receiver", "j", 1, here)
+            await child.call("flow", "j", 2, 0, here)
+            await child.call("start", "j")
+            host, _, port = child.data.rpartition(":")
+            end.sendto(HEADER.pack(1, 1, 2, 1, said) + struct.pack(">Bqq", 0, 7, 1), (host, int(port)))
+            end.settimeout(5 if said == 0xC0FFEE00000001 else 0.3)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.to_thread(end.recv, 2048)
+        built = int((await child.call("count", "j"))[0])
+        await child.close()
+        return built == 1
+
+    assert asyncio.run(acknowledged(0xC0FFEE00000001))
+    assert not asyncio.run(acknowledged(0xC0FFEE00000000))

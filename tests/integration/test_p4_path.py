@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from jumpgate.p4.programs import crc, render
-from jumpgate.p4.programs.protocol import Receiver, Sender
+from jumpgate.p4.programs.protocol import HEADER, Receiver, Sender
 from jumpgate.p4.switch.switch import PortSpec
 from tests.support.switch_programs import (
     ACK,
@@ -22,6 +22,7 @@ from tests.support.switch_programs import (
     END,
     READ_FIRST,
     READ_SECOND,
+    SECRET,
     Bench,
     Host,
     region,
@@ -54,16 +55,16 @@ class Ends:
         """Loses one in ten, repeats one in ten."""
         luck = self.random.random()
         for _ in range(0 if luck < 0.1 else 2 if luck > 0.9 else 1):
-            source.sendto(struct.pack(">BBHI", kind, present, FLOW, number) + body, self.switch)
+            source.sendto(HEADER.pack(kind, present, FLOW, number, SECRET) + body, self.switch)
 
     def arrived(self, wait_s: float) -> Iterator[tuple[socket.socket, int, int, int, bytes]]:
         """(end, kind, present, number, body); all comes from the switch."""
         for ready in select.select(self.sockets, [], [], wait_s)[0]:
             data, source = ready.recvfrom(2048)
             assert source == self.switch
-            kind, present, flow, number = struct.unpack(">BBHI", data[:8])
-            assert flow == FLOW
-            yield ready, kind, present, number, data[8:]
+            kind, present, flow, number, secret = HEADER.unpack_from(data)
+            assert (flow, secret) == (FLOW, SECRET)
+            yield ready, kind, present, number, data[HEADER.size :]
 
     def run(self, packets: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
         """Sends (present, body)s to the end; what the receiver delivered."""
@@ -98,7 +99,7 @@ class Ends:
             self.send(self.receiver, kind, present, bucket)
             for end, answer, slots, number, body in self.arrived(0.1):
                 if (end, answer, number) == (self.receiver, kind, bucket):
-                    return struct.pack(">BBHI", kind, slots, FLOW, number) + body
+                    return HEADER.pack(kind, slots, FLOW, number, SECRET) + body
         raise AssertionError("no answer")
 
     def close(self) -> None:
@@ -122,7 +123,7 @@ def prune() -> Iterator[Ends]:
 
 
 def test_sums_are_exact(aggregate: Ends) -> None:
-    aggregate.made.enter("flow", "aggregate", (FLOW,), (0, (1 << BUCKET_BITS) - 1))
+    aggregate.made.enter("flow", "aggregate", (FLOW, SECRET), (0, (1 << BUCKET_BITS) - 1))
     aggregate.route(False)
     aggregate.route(True)
     draws = random.Random(2)
@@ -160,13 +161,13 @@ def test_sums_are_exact(aggregate: Ends) -> None:
 def test_a_build_is_absorbed_and_a_payload_passes_untouched(prune: Ends) -> None:
     assert isinstance(prune.made.sizes, render.PruneSizes)
     build, probe = [3, 8, 21], list(range(40))
-    prune.made.enter("flow", "run", (FLOW,), region(prune.made.sizes, "join_bf", adds=1, absorbs=1))
+    prune.made.enter("flow", "run", (FLOW, SECRET), region(prune.made.sizes, "join_bf", adds=1, absorbs=1))
     packed = [(1, struct.pack(">Bqii", 0, key, 0, 0)) for key in build] + [(1, struct.pack(">Bqii", 1, 0, 0, 0))]
     assert prune.run(packed) == []
 
     prune.made.stop(FLOW)
     prune.made.switch.reset_register(prune.made.switch.register("window"))
-    prune.made.enter("flow", "run", (FLOW,), region(prune.made.sizes, "join_bf", side=1))
+    prune.made.enter("flow", "run", (FLOW, SECRET), region(prune.made.sizes, "join_bf", side=1))
     prune.route(False)
     prune.route(True)
     packed = [(1, struct.pack(">Bqii", 0, key, 0, 0) + b"row %d" % key + bytes(key)) for key in probe]

@@ -31,6 +31,7 @@ from tests.support.switch_programs import (
     READ_FIRST,
     READ_SECOND,
     RECEIVER,
+    SECRET,
     SENDER,
     SWITCH,
     WORD,
@@ -539,8 +540,30 @@ def test_without_a_route_nothing_is_lost_in_silence(name: str) -> None:
     assert made.switch.process([(RECEIVER.port, frame(ACK, 1, 1, hop=(RECEIVER, SWITCH)))]) == []
     if isinstance(made.sizes, render.PruneSizes):
         made.stop()
-        made.enter("flow", "run", (1,), region(made.sizes, made.sizes.algorithms[0], adds=1, absorbs=1))
+        made.enter("flow", "run", (1, SECRET), region(made.sizes, made.sizes.algorithms[0], adds=1, absorbs=1))
         for number in (1, 2, 2, 1):  # fresh and repeated ones, and such as were forwarded before
             assert made.process(frame(DATA, 1, number, (null,) * made.sizes.slots, payload=b"p" * 9)) == [
                 (SENDER.port, frame(ACK, 1, number, hop=BACK, payload=b"p" * 9))
             ]
+
+
+@pytest.mark.parametrize("name", render.PROGRAMS)
+def test_who_does_not_know_the_secret_changes_and_reads_nothing(name: str) -> None:
+    made = bench(name)
+    made.start({1: any_flow(made)})
+    row: Row = (0, 1, 2, 3, 4)
+    rows = (row,) * made.sizes.slots
+    own = made.process(frame(DATA, 1, 1, rows))
+    assert len(own) == 1
+    before = [made.switch.read_register(register) for register in made.switch.registers]
+    for secret in (0, SECRET ^ 1, SECRET ^ 1 << 63, SECRET >> 32, SECRET & WORD):
+        stranger = [frame(DATA, 1, number, rows, secret=secret) for number in (1, 2, 300)]
+        stranger += [frame(kind, 1, bucket, secret=secret) for kind in (READ_FIRST, CLEAR, END) for bucket in range(8)]
+        stranger += [
+            frame(READ_SECOND, 1, 0, rows, secret=secret),
+            frame(ACK, 1, 1, hop=(RECEIVER, SWITCH), secret=secret),
+        ]
+        assert made.process(*stranger) == []
+    assert [made.switch.read_register(register) for register in made.switch.registers] == before
+    assert made.switch.counts()["dropped_by_program"] >= 5 * 29
+    assert len(made.process(frame(DATA, 1, 2, rows))) == 1

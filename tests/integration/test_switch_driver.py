@@ -27,12 +27,12 @@ from jumpgate.ncas.switch.lifecycle import Live, SwitchLifecycle
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
+from jumpgate.p4.programs.protocol import HEADER
 from jumpgate.p4.switch.dump import read_entries
 from jumpgate.testing.lab import Lab
 from jumpgate.testing.leaks import nothing_left
 from tests.support.plans import host
 
-HEADER = struct.Struct(">BBHI")
 AGGREGATE_TUPLE, PRUNE_TUPLE = struct.Struct(">Bqq"), struct.Struct(">BqII")
 DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = range(1, 7)
 WAIT_S = 30.0
@@ -83,32 +83,32 @@ class Instance:
         for end in self.sockets.values():
             end.close()
 
-    def sender(self, input: int = 0, number: int = 0) -> tuple[socket.socket, int]:
-        """The socket of a sender, and its flow."""
+    def sender(self, input: int = 0, number: int = 0) -> tuple[socket.socket, int, int]:
+        """The socket of a sender, its flow, and its secret."""
         edge = self.plan.inputs[input]
         instance = self.context.plan.edge(edge).producers[number]
         (path,) = self.context.ends[edge][instance]["paths"]
         assert path["address"] == self.driver.data
-        return self.sockets[instance, edge], path["flow"]
+        return self.sockets[instance, edge], path["flow"], int(path["secret"], 16)
 
     @property
     def receiver(self) -> socket.socket:
         return self.sockets[self.context.plan.edge(self.plan.output).consumers[0], self.plan.output]
 
     def send(self, kind: int, sequence: int, present: int = 0, body: bytes = b"", input: int = 0) -> None:
-        end, flow = self.sender(input)
+        end, flow, secret = self.sender(input)
         address, _, port = self.driver.data.rpartition(":")
-        end.sendto(HEADER.pack(kind, present, flow, sequence) + body, (address, int(port)))
+        end.sendto(HEADER.pack(kind, present, flow, sequence, secret) + body, (address, int(port)))
 
     def answer(self, input: int = 0) -> tuple[int, int]:
         """Kind and sequence of what the sender hears."""
-        kind, _, _, sequence = HEADER.unpack_from(self.sender(input)[0].recv(2048))
+        kind, _, _, sequence, _ = HEADER.unpack_from(self.sender(input)[0].recv(2048))
         return kind, sequence
 
     def arrived(self) -> tuple[int, int, bytes]:
         """Kind, sequence and body of what the receiver hears."""
         data = self.receiver.recv(2048)
-        kind, _, _, sequence = HEADER.unpack_from(data)
+        kind, _, _, sequence, _ = HEADER.unpack_from(data)
         return kind, sequence, data[HEADER.size :]
 
 
@@ -214,7 +214,7 @@ async def groups(instance: Instance) -> int:
     found = 0
     for bucket in range(drain["first"], drain["first"] + drain["buckets"]):
         instance.send(READ_FIRST, bucket)
-        _, occupied, _, _ = HEADER.unpack_from(instance.sender()[0].recv(2048))
+        _, occupied, *_ = HEADER.unpack_from(instance.sender()[0].recv(2048))
         found += occupied.bit_count()
     return found
 

@@ -23,7 +23,7 @@ from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch.switch import PortSpec
 from tests.support import cpp
-from tests.support.switch_programs import Bench, Host
+from tests.support.switch_programs import SECRET, Bench, Host
 
 PORT = 1
 PEER = Path(__file__).resolve().parents[1] / "cpp" / "datagram_peer.cpp"
@@ -50,7 +50,7 @@ class Line:
     def join(self, flow: int, data: Sequence[int], sender: int | None, receiver: int | None) -> None:
         """Installs a flow between two UDP ports, `data` being that of its program's action."""
         is_aggregate = isinstance(self.bench.sizes, render.AggregateSizes)
-        self.bench.enter("flow", "aggregate" if is_aggregate else "run", (flow,), data)
+        self.bench.enter("flow", "aggregate" if is_aggregate else "run", (flow, SECRET), data)
         for to_sender, port in ((True, sender), (False, receiver)):
             if port is not None:
                 self.bench.route(flow, to_sender, host(port))
@@ -157,9 +157,9 @@ class Peer:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def start(self, *paths: tuple[int, int]) -> None:
+    def start(self, *paths: tuple[int, int], secret: int = SECRET) -> None:
         """`paths`: UDP port of the switch, and flow."""
-        self.say("paths " + " ".join(f"127.0.0.1:{port}/{flow}" for port, flow in paths))
+        self.say("paths " + " ".join(f"127.0.0.1:{port}/{flow}/{secret:x}" for port, flow in paths))
 
     def say(self, line: str) -> None:
         assert self.process.stdin is not None

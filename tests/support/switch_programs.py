@@ -14,11 +14,14 @@ import numpy.typing as npt
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.programs import crc, render
 from jumpgate.p4.programs.filter import Range
+from jumpgate.p4.programs.protocol import HEADER
 from jumpgate.p4.switch import library
 from jumpgate.p4.switch.switch import Entry, Switch
 
 WORD = 0xFFFFFFFF
 DATA, ACK, READ_FIRST, READ_SECOND, CLEAR, END = 1, 2, 3, 4, 5, 6
+#: of every job here
+SECRET = 0xFEDC_BA98_7654_3210
 #: a slot's row as it travels: nulls and four words, or None
 Row = tuple[int, int, int, int, int]
 Rows = tuple[Row | None, ...]
@@ -48,11 +51,12 @@ IN, ON, BACK = (SENDER, SWITCH), (SWITCH, RECEIVER), (SWITCH, SENDER)
 
 
 def frame(
-    kind: int, flow: int, sequence: int, rows: Rows = (), hop: Hop = IN, payload: bytes = b"", trailer: bytes = b""
-) -> bytes:
+    kind: int, flow: int, sequence: int, rows: Rows = (), hop: Hop = IN, payload: bytes = b"", trailer: bytes = b"",
+    secret: int = SECRET,
+) -> bytes:  # fmt: skip
     """A frame of the protocol. `payload` belongs to the datagram, `trailer` is behind it, as Ethernet's padding is."""
     present = sum(1 << i for i, row in enumerate(rows) if row is not None)
-    body = struct.pack(">BBHI", kind, present, flow, sequence)
+    body = HEADER.pack(kind, present, flow, sequence, secret)
     body += b"".join(struct.pack(">BIIII", *row) for row in rows if row is not None)
     return wrapped(body + payload, hop) + trailer
 
@@ -70,10 +74,10 @@ def wrapped(body: bytes, hop: Hop) -> bytes:
 
 def words_of(answer: bytes) -> dict[int, tuple[int, ...]]:
     """The words of each slot in the answer (a datagram's payload) to a READ."""
-    kind, present, _, _ = struct.unpack(">BBHI", answer[:8])
+    kind, present, *_ = HEADER.unpack_from(answer)
     count = {READ_FIRST: 8, READ_SECOND: 3}[kind]
     slots = [slot for slot in range(8) if present >> slot & 1]
-    words = struct.unpack(f">{count * len(slots)}I", answer[8:])
+    words = struct.unpack(f">{count * len(slots)}I", answer[HEADER.size :])
     return {slot: words[count * i : count * (i + 1)] for i, slot in enumerate(slots)}
 
 
@@ -144,7 +148,9 @@ class Bench:
     def _flows(self, flows: Mapping[int, Sequence[int]]) -> None:
         self.stop()
         for flow, data in flows.items():
-            self.enter("flow", "aggregate" if isinstance(self.sizes, render.AggregateSizes) else "run", (flow,), data)
+            self.enter(
+                "flow", "aggregate" if isinstance(self.sizes, render.AggregateSizes) else "run", (flow, SECRET), data
+            )
             self.route(flow, False, RECEIVER)
             self.route(flow, True, SENDER)
 

@@ -36,9 +36,9 @@ Status Card::open(const std::string& host, int* port) {
   return {};
 }
 
-std::string Card::add_join(const std::string& id, const JoinShape& shape, int window_bits) {
+std::string Card::add_join(const std::string& id, const JoinShape& shape, uint64_t secret, int window_bits) {
   if (joins_.count(id)) return "that join is there already";
-  auto running = std::make_unique<Running>(shape, window_bits);
+  auto running = std::make_unique<Running>(shape, secret, window_bits);
   if (running->join.out_stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
   if (!running->join.open()) return "no memory for its tables";
   joins_[id] = std::move(running);
@@ -63,7 +63,7 @@ std::string Card::add_flow(const std::string& id, uint16_t number, int table, co
   sockaddr_in from{};
   const Status found = datagram::resolve(sender, &from);
   if (!found.ok()) return found.error().message;
-  Arriving flow{from, table, datagram::FlowReceiver(at->second->window_bits)};
+  Arriving flow{from, table, at->second->secret, datagram::FlowReceiver(at->second->window_bits)};
   at->second->flows.emplace(number, std::move(flow));
   owners_[number] = id;
   return "";
@@ -122,7 +122,7 @@ void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, 
   const auto owner = owners_.find(header.flow);
   if (owner == owners_.end()) return;
   Running* running = joins_[owner->second].get();
-  if (running->failed || !running->started) return;
+  if (running->failed || !running->started || header.secret != running->secret) return;
   if (const auto out = running->leaving.find(header.flow); out != running->leaving.end()) {
     if (header.kind != datagram::ACK || !datagram::same(from, out->second.to)) return;
     if (header.sequence == datagram::BUSY) {
@@ -174,7 +174,7 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
 
 void Card::reply(const Arriving& flow, uint16_t number, uint32_t answer) {
   replies_.push_back({flow.from, {}});
-  datagram::put_header(replies_.back().bytes, {datagram::ACK, 0, number, answer});
+  datagram::put_header(replies_.back().bytes, {datagram::ACK, 0, number, answer, flow.secret});
 }
 
 // Makes packets of joined rows while there is room, one for each receiver in turn; whether it made any.
@@ -204,7 +204,7 @@ bool Card::fill(Running* running, uint16_t flow, Leaving* out) {
   uint8_t row[PACKET_BYTES_MAX];
   if (!running->join.produce(row)) return false;
   uint8_t* packet = out->packet(++out->queued);
-  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued});
+  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running->secret});
   size_t size = HEADER_BYTES;
   do {
     std::memcpy(packet + size, row, stride);
@@ -224,7 +224,7 @@ void Card::send(const std::string& id, Running* running, double now) {
     ended &= out.sender.ended();
     for (const uint32_t number : due_) {
       if (number == 0) {
-        datagram::put_header(out.end, {datagram::END, 0, flow, out.queued});
+        datagram::put_header(out.end, {datagram::END, 0, flow, out.queued, running->secret});
         outgoing_->add(out.to, out.end, sizeof out.end);
       } else {
         outgoing_->add(out.to, out.packet(number), out.sizes[number % out.capacity]);

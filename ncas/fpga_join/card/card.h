@@ -24,7 +24,7 @@ class Card {
   int fd() const { return socket_.get(); }
 
   // Empty, or what is wrong.
-  std::string add_join(const std::string& id, const JoinShape& shape, int window_bits);
+  std::string add_join(const std::string& id, const JoinShape& shape, uint64_t secret, int window_bits);
   // A flow that leaves: each receiver has some of the joined rows.
   std::string add_receiver(const std::string& id, uint16_t flow, const std::string& receiver);
   std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
@@ -46,6 +46,7 @@ class Card {
   struct Arriving {
     sockaddr_in from;
     int table;  // or PROBE
+    uint64_t secret;
     datagram::FlowReceiver protocol;
     bool ended = false;
     std::set<uint32_t> held{};  // packets that wait, and are acknowledged when they have been looked up
@@ -66,9 +67,11 @@ class Card {
     bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::SEQUENCE_MAX; }
   };
   struct Running {
-    Running(const JoinShape& shape, int window_bits) : join(shape), window_bits(window_bits) {}
+    Running(const JoinShape& shape, uint64_t secret, int window_bits)
+        : join(shape), secret(secret), window_bits(window_bits) {}
 
     Join join;
+    const uint64_t secret;  // in every packet of its flows, both ways
     int window_bits;
     std::map<uint16_t, Arriving> flows;
     std::map<uint16_t, Leaving> leaving;             // receivers take packets in turns

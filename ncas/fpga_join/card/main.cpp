@@ -18,15 +18,17 @@ constexpr int BUCKET_BITS_MAX = 32;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
-// `join ID WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES
+// `join ID SECRET WINDOW_BITS REST_BYTES PROBE_COLUMNS PROBE_BYTES TABLES`, then for each table `KIND COLUMNS BYTES
 // VALUE_BYTES BUCKET_BITS`, then how many columns leave, and for each `COLUMN OFFSET BYTES`.
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id;
+  uint64_t secret = 0;
   int window_bits = 0;
   size_t tables = 0;
   JoinShape shape;
-  in >> id >> window_bits >> shape.rest_bytes >> shape.probe.columns >> shape.probe.bytes >> tables;
+  in >> id >> std::hex >> secret >> std::dec >> window_bits >> shape.rest_bytes >> shape.probe.columns >>
+      shape.probe.bytes >> tables;
   bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 && tables <= TABLES_MAX &&
                shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
                shape.probe.bytes >= tables * KEY_BYTES && shape.probe.bytes <= datagram::PACKET_BYTES_MAX;
@@ -52,7 +54,7 @@ std::string add_join(Card* card, std::istream& in) {
     shape.leaving.push_back(c);
   }
   if (!right) return "no malformed";
-  return say(card->add_join(id, shape, window_bits));
+  return say(card->add_join(id, shape, secret, window_bits));
 }
 
 // `flow ID FLOW TABLE SENDER`; table -1: of the probing rows.

@@ -1,4 +1,6 @@
 // Datagrams as a channel: what a configuration says of an end.
+#include <cstdlib>
+
 #include "base/config_json.h"
 #include "datagrams/edge.h"
 #include "datagrams/socket.h"
@@ -8,7 +10,10 @@ namespace config_json {
 namespace {
 
 void parse_datagrams(element e, DatagramOptions* o) {
-  for (element p : list(e, "paths")) o->paths.push_back({text(p, "address"), static_cast<int>(number(p, "flow"))});
+  for (element p : list(e, "paths")) {
+    o->paths.push_back({text(p, "address"), static_cast<int>(number(p, "flow")),
+                        std::strtoull(text(p, "secret").c_str(), nullptr, 16)});
+  }
   o->window_bits = static_cast<int>(number(e, "window_bits"));
   o->slots = static_cast<int>(number(e, "slots"));
   o->words = ints(e, "words");

@@ -11,8 +11,8 @@ constexpr int WINDOW_BITS = 8;
 
 }  // namespace
 
-Drain::Drain(int slots, uint16_t flow, uint32_t first, uint32_t buckets)
-    : slots_(slots), flow_(flow), first_(first), wanted_(buckets), answered_(buckets) {
+Drain::Drain(int slots, uint16_t flow, uint64_t secret, uint32_t first, uint32_t buckets)
+    : slots_(slots), flow_(flow), secret_(secret), first_(first), wanted_(buckets), answered_(buckets) {
   std::iota(wanted_.begin(), wanted_.end(), first);
   sender_.emplace(WINDOW_BITS);
 }
@@ -31,12 +31,13 @@ bool Drain::due(double now, std::vector<Header>* out) {
   if (!sender_->due(now, static_cast<uint32_t>(wanted_.size()), false, &numbers_)) return false;
   for (const uint32_t number : numbers_) {
     const uint32_t bucket = wanted_[number - 1];
-    out->push_back({kind_, kind_ == READ_SECOND ? of(bucket).present : uint8_t{0}, flow_, bucket});
+    out->push_back({kind_, kind_ == READ_SECOND ? of(bucket).present : uint8_t{0}, flow_, bucket, secret_});
   }
   return true;
 }
 
 bool Drain::answered(const uint8_t* packet, size_t size, const Header& header, double now, Block* block) {
+  if (header.secret != secret_) return false;
   if (header.kind != kind_ || header.flow != flow_) return header.kind == READ_SECOND || header.kind == READ_FIRST;
   const auto at = std::lower_bound(wanted_.begin(), wanted_.end(), header.sequence);
   if (at == wanted_.end() || *at != header.sequence) return false;

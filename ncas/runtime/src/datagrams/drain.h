@@ -13,7 +13,7 @@ namespace jg::datagram {
 
 class Drain {
  public:
-  Drain(int slots, uint16_t flow, uint32_t first, uint32_t buckets);
+  Drain(int slots, uint16_t flow, uint64_t secret, uint32_t first, uint32_t buckets);
 
   // Headers of the requests to send now. False if one was sent SENDS_MAX times without an answer.
   bool due(double now, std::vector<Header>* out);
@@ -36,6 +36,7 @@ class Drain {
 
   const int slots_;
   const uint16_t flow_;
+  const uint64_t secret_;
   const uint32_t first_;
   Kind kind_ = READ_FIRST;
   std::optional<FlowSender> sender_;  // of this phase: packet i is the request for wanted_[i - 1]

@@ -13,6 +13,7 @@ struct DatagramOptions {
   struct Path {
     std::string address;  // where the packets go to, or come from, host:port
     int flow = 0;
+    uint64_t secret = 0;  // in every packet of the flow, both ways
   };
   struct Drain {
     std::string address;

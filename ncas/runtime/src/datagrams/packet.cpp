@@ -56,6 +56,7 @@ void put_header(uint8_t* at, const Header& header) {
   at[1] = header.present;
   ntf::store(at + 2, header.flow, SWAP);
   ntf::store(at + 4, header.sequence, SWAP);
+  ntf::store(at + 8, header.secret, SWAP);
 }
 
 void put_tuple(uint8_t* at, const Tuple& tuple) {
@@ -66,7 +67,8 @@ void put_tuple(uint8_t* at, const Tuple& tuple) {
 
 bool parse_header(const uint8_t* packet, size_t size, Header* out) {
   if (size < HEADER_BYTES) return false;
-  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, SWAP), ntf::load<uint32_t>(packet + 4, SWAP)};
+  *out = {packet[0], packet[1], ntf::load<uint16_t>(packet + 2, SWAP), ntf::load<uint32_t>(packet + 4, SWAP),
+          ntf::load<uint64_t>(packet + 8, SWAP)};
   return true;
 }
 

@@ -9,7 +9,7 @@ namespace jg::datagram {
 
 enum Kind : uint8_t { DATA = 1, ACK = 2, READ_FIRST = 3, READ_SECOND = 4, CLEAR = 5, END = 6 };
 
-inline constexpr size_t HEADER_BYTES = 8, TUPLE_BYTES = 17, SLOTS_MAX = 8;
+inline constexpr size_t HEADER_BYTES = 16, TUPLE_BYTES = 17, SLOTS_MAX = 8;
 inline constexpr size_t PACKET_BYTES_MAX = 1400;  // passes every network that carries Ethernet frames
 
 inline constexpr uint32_t BUSY = 0xFFFFFFFF;  // acknowledged by a receiver that has no room: nothing was taken
@@ -19,6 +19,7 @@ struct Header {
   uint8_t kind = 0, present = 0;
   uint16_t flow = 0;
   uint32_t sequence = 0;
+  uint64_t secret = 0;  // of the flow's job: who does not know it is not answered
 };
 
 // The words that a program reads: the second one is a value of 64 bits, or two of 32, the first in the upper half; bits

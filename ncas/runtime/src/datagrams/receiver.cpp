@@ -31,11 +31,12 @@ constexpr auto LOOK_AGAIN = std::chrono::milliseconds(100);
 
 // A flow that ends here.
 struct Arriving {
-  Arriving(sockaddr_in from, int number, int window_bits)
-      : from(from), number(static_cast<uint16_t>(number)), protocol(window_bits) {}
+  Arriving(sockaddr_in from, int number, uint64_t secret, int window_bits)
+      : from(from), number(static_cast<uint16_t>(number)), secret(secret), protocol(window_bits) {}
 
   const sockaddr_in from;
   const uint16_t number;
+  const uint64_t secret;
   datagram::FlowReceiver protocol;
   bool ended = false;
   uint32_t packets = 0;  // said by END
@@ -62,7 +63,7 @@ class DatagramSource : public Source {
     for (const auto& path : options_.paths) {
       sockaddr_in from;
       JG_RETURN_IF_ERROR(datagram::resolve(path.address, &from));
-      flows_.emplace_back(from, path.flow, options_.window_bits);
+      flows_.emplace_back(from, path.flow, path.secret, options_.window_bits);
     }
     for (const auto& drain : options_.drains) {
       sockaddr_in from;
@@ -70,7 +71,7 @@ class DatagramSource : public Source {
       const auto flow =
           std::find_if(flows_.begin(), flows_.end(), [&](const Arriving& f) { return datagram::same(f.from, from); });
       if (flow == flows_.end()) return named("internal", "no flow leads to the buckets of " + drain.address);
-      drains_.push_back({from, Drain(options_.slots, flow->number, drain.first, drain.buckets)});
+      drains_.push_back({from, Drain(options_.slots, flow->number, flow->secret, drain.first, drain.buckets)});
     }
     blocks_.push_back(std::make_unique<Block>());
     thread_ = std::thread([this] { run(); });
@@ -182,7 +183,8 @@ class DatagramSource : public Source {
   bool handle(const sockaddr_in& from, const uint8_t* packet, size_t size, const Header& header, double now) {
     if (header.kind == datagram::DATA || header.kind == datagram::END) {
       for (Arriving& flow : flows_) {
-        if (flow.number == header.flow && datagram::same(flow.from, from)) return received(&flow, packet, size, header);
+        if (flow.number != header.flow || flow.secret != header.secret || !datagram::same(flow.from, from)) continue;
+        return received(&flow, packet, size, header);
       }
       return false;
     }
@@ -202,7 +204,7 @@ class DatagramSource : public Source {
     if (header.kind == datagram::END) {
       if (!flow->ended) flow->packets = header.sequence;
       flow->ended = true;
-      reply(flow->from, {datagram::ACK, 0, flow->number, 0});
+      reply(flow->from, {datagram::ACK, 0, flow->number, 0, flow->secret});
       return true;
     }
     Data data;
@@ -214,7 +216,7 @@ class DatagramSource : public Source {
     if (!flow->ended && flow->protocol.is_new(header.sequence)) {
       Block* block = room();
       if (block == nullptr) {
-        reply(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY});
+        reply(flow->from, {datagram::ACK, 0, flow->number, datagram::BUSY, flow->secret});
         return true;
       }
       const int32_t before = block->rows;
@@ -224,7 +226,7 @@ class DatagramSource : public Source {
       counters.bytes.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
       counters.batches.fetch_add(1, std::memory_order_relaxed);
     }
-    reply(flow->from, {datagram::ACK, 0, flow->number, header.sequence});
+    reply(flow->from, {datagram::ACK, 0, flow->number, header.sequence, flow->secret});
     return true;
   }
 

@@ -28,9 +28,10 @@ constexpr auto COUNT_EVERY = std::chrono::milliseconds(100);  // a wait is count
 
 // Packets [protocol.oldest(), queued] of a flow, in a ring. Workers add to its end; the rest is the thread's.
 struct Flow {
-  Flow(sockaddr_in to, int number, int window_bits, size_t stride)
+  Flow(sockaddr_in to, int number, uint64_t secret, int window_bits, size_t stride)
       : to(to),
         number(static_cast<uint16_t>(number)),
+        secret(secret),
         protocol(window_bits),
         capacity(QUEUED_WINDOWS << window_bits),
         stride(stride),
@@ -42,6 +43,7 @@ struct Flow {
 
   const sockaddr_in to;
   const uint16_t number;
+  const uint64_t secret;
   FlowSender protocol;  // of the thread
   const uint32_t capacity;
   const size_t stride;
@@ -68,7 +70,7 @@ class DatagramEmitter : public Emitter {
     for (const auto& path : options_.paths) {
       sockaddr_in to;
       JG_RETURN_IF_ERROR(datagram::resolve(path.address, &to));
-      flows_.push_back(std::make_unique<Flow>(to, path.flow, options_.window_bits, packet_bytes_max_));
+      flows_.push_back(std::make_unique<Flow>(to, path.flow, path.secret, options_.window_bits, packet_bytes_max_));
     }
     const std::lock_guard lock(mutex_);
     if (!failure_.ok()) return failure_;
@@ -99,7 +101,7 @@ class DatagramEmitter : public Emitter {
       const uint32_t sequence = ++flow.queued;
       const size_t size = builder->size(i);
       std::copy_n(builder->packet(i), size, flow.packet(sequence));
-      Header header{datagram::DATA, builder->packet(i)[1], flow.number, sequence};
+      Header header{datagram::DATA, builder->packet(i)[1], flow.number, sequence, flow.secret};
       datagram::put_header(flow.packet(sequence), header);
       flow.size(sequence) = static_cast<uint16_t>(size);
       if (i + 1 == builder->packets() || flow.queued - flow.freed == flow.capacity) net::wake(wake_.get());
@@ -192,7 +194,7 @@ class DatagramEmitter : public Emitter {
     counters.repeated_packets.fetch_add(flow->protocol.repeated() - repeated, std::memory_order_relaxed);
     for (const uint32_t number : due_) {
       if (number == 0) {
-        datagram::put_header(flow->end, {datagram::END, 0, flow->number, queued});
+        datagram::put_header(flow->end, {datagram::END, 0, flow->number, queued, flow->secret});
         outgoing->add(flow->to, flow->end, sizeof flow->end);
         continue;
       }
@@ -219,7 +221,7 @@ class DatagramEmitter : public Emitter {
     Header header;
     if (datagram::parse_header(packet, size, &header) && header.kind == datagram::ACK) {
       for (auto& flow : flows_) {
-        if (flow->number != header.flow || !datagram::same(flow->to, from)) continue;
+        if (flow->number != header.flow || flow->secret != header.secret || !datagram::same(flow->to, from)) continue;
         if (header.sequence != datagram::BUSY) return flow->protocol.acknowledged(header.sequence, now);
         flow->protocol.busy(now);
         return false;
