@@ -133,4 +133,4 @@ def test_a_sibling_that_dies_fails_the_job_soon(pair: Session, tmp_path: Path) -
         result.to_arrow()
     killer.join()
     assert caught.value.code == "instance_failed", caught.value
-    assert time.monotonic() - killed[0] < 5
+    assert time.monotonic() - killed[0] < 20  # nobody waited for the 30 s of an edge
