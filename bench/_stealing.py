@@ -1,5 +1,5 @@
-"""How long a scan takes over two hosts of which one runs at a quarter of its speed, with and without siblings that share
-it out while they read."""
+"""How long a scan takes over two hosts of which one runs at a quarter of its speed, with and without sharing it out
+while they read."""
 
 from __future__ import annotations
 

@@ -33,13 +33,18 @@ class Progress(NamedTuple):
     share: float | None = None
     left_s: float | None = None
     place: int = 0  #: among the jobs that wait for their turn; 0: it runs
+    building: str = ""  #: what hosts build before that, and how far they are
 
     @property
     def title(self) -> str:
         """Which stage of so many, or that it has none yet."""
+        if self.building:
+            return "building"
         return "queued" if self.place else f"stage {self.stage} of {self.stages}"
 
     def __str__(self) -> str:
+        if self.building:
+            return self.building
         if self.place:
             return f"number {self.place} of those that wait for their turn"
         read = f"{words.rows(self.rows)} rows, {words.size(self.bytes)} read"
@@ -57,6 +62,15 @@ class Display(Protocol):
 
     def drop(self, job: str) -> None:
         """The job shows nothing any more; may be called twice, and for a job that never showed anything."""
+
+
+def _building(hosts: dict[str, dict[str, int]]) -> str:
+    """
+    >>> _building({"worker1": {"done": 12, "of": 55}, "worker2": {"done": 0, "of": 0}})
+    'the runtime, one time: 12 of 55 on worker1, worker2 begins'
+    """
+    steps = (f"{s['done']} of {s['of']} on {name}" if s["of"] else f"{name} begins" for name, s in hosts.items())
+    return f"the runtime, one time: {', '.join(steps)}"
 
 
 class Follower:
@@ -110,6 +124,12 @@ class Follower:
             with self._lock:
                 if self._waiting:
                     self._display.show(self._job, found)
+        elif event.state == "building":
+            with self._lock:
+                if self._waiting:
+                    self._display.show(
+                        self._job, Progress(0, self._stages, 0, 0, building=_building(json.loads(event.detail_json)))
+                    )
         elif event.state == "done":
             self.rest()
 

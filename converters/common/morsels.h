@@ -17,8 +17,8 @@ struct Morsel {
 using MorselQueue = PartQueue<Morsel>;
 
 // What an instance reads of a scan of `parts`, each cut as long as it has rows_min rows, so that every thread finds
-// some. Siblings' shares are disjoint and complete: they depend on `parts` and the options only. `useless` says how many
-// bytes of a part have no partners in the joins to come; they are not read, and are counted as pruned.
+// some. Siblings' shares are disjoint and complete: they depend on `parts` and the options only. `useless` says how
+// many bytes of a part have no partners in the joins to come; they are not read, and are counted as pruned.
 std::vector<Morsel> deal(std::vector<Morsel> parts, const FileSourceOptions& options, int64_t rows_min,
                          const std::function<int64_t(const Morsel&)>& useless, Counters* counters);
 

@@ -73,6 +73,23 @@ def compiler_version() -> str:
     return out.stdout.partition("\n")[0].strip()
 
 
+@dataclass(frozen=True)
+class Building:
+    """How far the runtime's build in this process is: steps that are done, of so many (0 of 0: it has just begun)."""
+
+    done: int = 0
+    of: int = 0
+
+
+#: while this process builds the runtime, or waits for another one to
+building: Building | None = None
+
+
+def is_built() -> bool:
+    """Whether the runtime needs no build. Raises BuildError where none is possible."""
+    return cache.is_usable(_home(default_variant())) or _given() is not None
+
+
 @functools.cache
 def runtime(variant: str | None = None) -> Runtime:
     """The runtime library for this machine, built on first use (half a minute, with progress on stderr).
@@ -88,13 +105,26 @@ def runtime(variant: str | None = None) -> Runtime:
     if not cache.is_usable(home):
         if _given():
             raise BuildError(f"{home}, the value of JUMPGATE_RUNTIME, holds none as it was shipped", directory=home)
-        with cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")):
+        with (
+            _building(),
+            cache.locked(f"runtime-{variant}", lambda: _say("waiting for another process to build the runtime")),
+        ):
             if not cache.is_usable(home):
                 _discard(home)
                 home = _build_runtime(variant)
                 _evict_runtimes(keep=home)
     _link_arrow(home)
     return Runtime(home / "libjgruntime.so", home / "jghost", home / "include", home.name)
+
+
+@contextlib.contextmanager
+def _building() -> Iterator[None]:
+    global building
+    building = Building()
+    try:
+        yield
+    finally:
+        building = None
 
 
 def artifact(key: str, variant: str | None = None) -> Path | None:
@@ -303,6 +333,7 @@ def _link_arrow(home: Path) -> None:
 
 def _run(command: list[str], sink: object, work: Path, log: Path, title: str) -> None:
     """Runs one build step with its output in the log; shows ninja's "[7/23]" as progress."""
+    global building
     env = {**_environment(work), "NINJA_STATUS": "[%f/%t] "}
     bar = sys.stderr.isatty()
     said = False
@@ -314,9 +345,11 @@ def _run(command: list[str], sink: object, work: Path, log: Path, title: str) ->
         try:
             for line in process.stdout:
                 sink.write(line)  # type: ignore[attr-defined]
-                step = re.match(r"\[(\d+/\d+)\]", line)
+                step = re.match(r"\[(\d+)/(\d+)\]", line)
+                if step:
+                    building = Building(int(step[1]), int(step[2]))
                 if step and bar:
-                    print(f"\r{title} {step[1]} ", end="", file=sys.stderr, flush=True)
+                    print(f"\r{title} {step[1]}/{step[2]} ", end="", file=sys.stderr, flush=True)
                 elif step and not said:
                     _say(title)
                 said = said or bool(step)

@@ -8,9 +8,9 @@ on others. There it also ends when no controller has been connected for SECONDS:
 late behind a partition. The first line of its output is {"port": N}, or {"error": …} if it cannot start.
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
-without saying it (jumpgate/trust/proof.py), then ping, look and estimate (files of this host), has_artifact,
-keep_artifact, compile, spawn, call, release. A connection owns the instances that it started: when it closes, they are
-killed.
+without saying it (jumpgate/trust/proof.py), then ping, building (how far its runtime is), look and estimate (files of
+this host), has_artifact, keep_artifact, compile, spawn, call, release. A connection owns the instances that it
+started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ class Agent:
         self._zygote: Zygote | None = None
         self._starting = asyncio.Lock()
         self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
+        self._preparing: asyncio.Task[None] | None = None
         self.connections: set[Connection] = set()
         self.alone_since: float | None = time.monotonic()  #: None while somebody is connected
 
@@ -80,6 +81,27 @@ class Agent:
                 self._zygote = Zygote(program)
                 await self._zygote.ready
             return self._zygote
+
+    async def prepare(self) -> None:
+        """Starts the zygote, so that the first job does not wait; a runtime that is not there is built meanwhile.
+        Raises what keeps it from starting, but for a build that fails: who spawns an instance is told of that."""
+        if self._host_program is not None or await asyncio.to_thread(toolchain.is_built):
+            await self.zygote()
+            return
+
+        async def quietly() -> None:
+            with contextlib.suppress(JumpgateError):
+                await self.zygote()
+
+        self._preparing = asyncio.create_task(quietly())
+
+    @property
+    def building(self) -> dict[str, int]:
+        """How many steps of the runtime's build are done; empty if none runs."""
+        if self._preparing is None or self._preparing.done():
+            return {}
+        now = toolchain.building or toolchain.Building()
+        return {"done": now.done, "of": now.of}
 
     def kill(self, pid: int) -> None:
         """Kills an instance; nothing happens if it has ended."""
@@ -181,6 +203,8 @@ class Connection:
         match verb:
             case "ping":
                 return {}
+            case "building":
+                return self._agent.building
             case "has_artifact":
                 path = toolchain.artifact(str(arguments["key"]))
                 return {"path": None if path is None else str(path)}
@@ -339,7 +363,7 @@ async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -
         raise ConfigError(
             f"the agent cannot listen on {listen}: {reason}; choose another port, or 0 for a free one", address=listen
         ) from error
-    await agent.zygote()  # so that the first job does not wait for it
+    await agent.prepare()
     return int(server.sockets[0].getsockname()[1])
 
 

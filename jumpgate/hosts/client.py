@@ -76,7 +76,7 @@ class AgentHost:
         self._instances: dict[str, Instance] = {}
         self._artifacts: dict[str, str] = {}
         self._compiling: dict[str, asyncio.Task[str]] = {}
-        self._hangs = False
+        self._hangs = self._is_built = False
 
     @staticmethod
     async def connect(
@@ -141,6 +141,12 @@ class AgentHost:
     @property
     def alive(self) -> bool:
         return self._caller.lines.is_open
+
+    async def building(self) -> dict[str, int]:
+        """Of the build of its runtime: steps that are `done`, `of` so many; empty if none runs, from then on."""
+        steps = {} if self._is_built else dict(await self._ask("building"))
+        self._is_built = not steps
+        return steps
 
     async def has_artifact(self, key: str) -> str | None:
         if key not in self._artifacts:

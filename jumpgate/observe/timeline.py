@@ -43,6 +43,8 @@ class Flow:
     wait_s: float
     skipped_rows: int = 0
     pruned_bytes: int = 0
+    shares: int = 0  #: parts of files that were read, and those of them that siblings had not come to
+    stolen_shares: int = 0
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ def _pipeline(p: Mapping[str, Any], seconds: Callable[[int], float]) -> Pipeline
 
 def _flow(counted: Mapping[str, Any], name: str) -> Flow:
     skipped, pruned = counted.get("skipped_rows", 0), counted.get("pruned_bytes", 0)
-    return Flow(name, counted["rows"], counted["bytes"], counted["wait_ns"] / 1e9, skipped, pruned)
+    shares = counted.get("shares", 0), counted.get("stolen_shares", 0)
+    return Flow(name, counted["rows"], counted["bytes"], counted["wait_ns"] / 1e9, skipped, pruned, *shares)
 
 
 def _notes(explain: Mapping[str, Any]) -> tuple[str, ...]:

@@ -30,7 +30,8 @@ LAST_STATS_TIMEOUT_S = 0.2
 
 @dataclass(frozen=True)
 class Event:
-    """Something that a client may see. `counters` by instance id: all with done, some with progress (running)."""
+    """Something that a client may see. `counters` by instance id: all with done, some with progress (running). By host
+    while runtimes are built: steps that are `done`, `of` so many."""
 
     state: str
     stage: int
@@ -72,6 +73,14 @@ class Job:
     @property
     def instances(self) -> tuple[InstancePlan, ...]:
         return self.context.plan.instances
+
+    @property
+    def is_compiled(self) -> bool:
+        return len(self._artifacts) == len(self.instances)
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._cancelled is not None
 
     # ---- verbs ----
 
@@ -117,6 +126,10 @@ class Job:
             self._task.cancel()
         elif not self.record.ended_ns:
             self.record.state, self.record.ended_ns = "cancelled", time.time_ns()
+
+    def fail(self, error: JumpgateError) -> JumpgateError:
+        """The error, of a job that ended with it before it was run."""
+        return self._failed(error, time.time_ns())
 
     # ---- the way through ----
 

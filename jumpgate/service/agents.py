@@ -7,6 +7,7 @@ import base64
 import contextlib
 import functools
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from jumpgate import debug
@@ -75,6 +76,14 @@ class Agents:
             await asyncio.gather(*map(self._reach, missing))
             phases[-1].end_ns = time.time_ns()
         return {h.device.name: self._hosts[h.device.name] for h in wanted}
+
+    async def building(self, names: Iterable[str]) -> dict[str, dict[str, int]]:
+        """The named hosts that build their runtime, and how far each is (AgentHost.building). Raises what keeps one
+        from being used."""
+        hosts = (await self.lend(set(names), [])).values()
+        assert all(isinstance(host, AgentHost) for host in hosts)
+        found = await asyncio.gather(*(host.building() for host in hosts if isinstance(host, AgentHost)))
+        return {host.device.name: steps for host, steps in zip(hosts, found, strict=True) if steps}
 
     async def look(self, host: str, paths: list[str], format: str, options: dict[str, str]) -> Read:
         """What paths name on a host, "" for one that answers: a Read of all columns. Raises JumpgateError."""

@@ -32,6 +32,8 @@ from jumpgate.service.agents import Agents
 from jumpgate.service.located import Located, Options, check_placed, check_request
 from jumpgate.trust.edges import JobCertificate
 
+#: between two looks at how far hosts are that build their runtime
+BUILDING_S = 0.5
 #: a submitted job that nobody executes is forgotten after this long
 EXPIRY_S = 300.0
 #: jobs that the service remembers, and of those that have ended (whose records are on disk, too)
@@ -169,14 +171,31 @@ class Engine:
             id, secrets.token_hex(16), plan, hosts, drivers, here=here, certificate=self._certificate()
         )
         job = Job(context, self.registry.lifecycle, record, options.timeout_ms, stall_ms)
+        if not await self.agents.building(hosts):  # else its client waits for that, and sees how far it is
+            await self._compile(job)
+        self._make_room()
+        self._jobs[id] = job
+        return job
+
+    async def _compile(self, job: Job) -> None:
         try:
             await job.compile()
         except JumpgateError:
             self.agents.forget_artifacts()
             raise
-        self._make_room()
-        self._jobs[id] = job
-        return job
+
+    async def _built(self, job: Job, events: asyncio.Queue[Event | None]) -> None:
+        """Compiles a job that was submitted while hosts built their runtime, once they have."""
+        if job.is_compiled:
+            return
+        try:
+            while not job.is_cancelled and (steps := await self.agents.building(job.context.hosts)):
+                events.put_nowait(Event("building", 0, time.time_ns(), {**steps}))
+                await asyncio.sleep(BUILDING_S)
+            if not job.is_cancelled:
+                await self._compile(job)
+        except JumpgateError as error:
+            raise job.fail(error) from None
 
     def _certificate(self) -> JobCertificate | None:
         """Of a new job, whose edges are encrypted by it."""
@@ -216,6 +235,7 @@ class Engine:
 
         job.on_work = functools.partial(self.admission.works, job.id)
         try:
+            await self._built(job, events)
             async with self.admission.turn(job.id, client, demand_of(job.context.plan), told):
                 await job.run(events.put_nowait)
         except JumpgateError:

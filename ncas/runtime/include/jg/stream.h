@@ -77,10 +77,10 @@ class Source {
 class Shares {
  public:
   virtual ~Shares() = default;
-  virtual Status open(int64_t parts) = 0;                         // of the whole scan, as the siblings find them, too
-  virtual Status next(int64_t* part, Counters* counters) = 0;     // -1: nothing is left
-  virtual int64_t left() = 0;                                     // as far as this instance knows
-  virtual void cancel() = 0;                                      // makes next return "cancelled" soon
+  virtual Status open(int64_t parts) = 0;                      // of the whole scan, as the siblings find them, too
+  virtual Status next(int64_t* part, Counters* counters) = 0;  // -1: nothing is left
+  virtual int64_t left() = 0;                                  // as far as this instance knows
+  virtual void cancel() = 0;                                   // makes next return "cancelled" soon
 };
 
 // What tells whether a file is still the one that a query was planned for (jumpgate/dataflow/file_state.py); negative:
@@ -163,7 +163,7 @@ class EdgeListener {
   virtual ~EdgeListener() = default;
   virtual int port() const = 0;
   virtual Status add_receiver(const EdgeOptions& options, std::unique_ptr<Source>* out) = 0;  // before start
-  virtual Status add_shares(const EdgeOptions& options, std::shared_ptr<Shares>* out) = 0;  // of a scan; before start
+  virtual Status add_shares(const EdgeOptions& options, std::shared_ptr<Shares>* out) = 0;    // of a scan; before start
   virtual Status start() = 0;  // accepts on a thread of its own
   virtual void stop() = 0;     // closes the listener and every connection that it still holds
 };

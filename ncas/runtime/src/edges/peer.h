@@ -1,4 +1,5 @@
-// The other end of a connection that this instance opens to another one of its job: it greets, and tells what goes wrong.
+// The other end of a connection that this instance opens to another one of its job: it greets, and tells what goes
+// wrong.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// The parts of a scan, dealt to sibling instances: each begins with its own, and who has none left takes half of what is
-// left of a sibling's (Blumofe and Leiserson, Scheduling Multithreaded Computations by Work Stealing, JACM 1999).
+// The parts of a scan, dealt to sibling instances: each begins with its own, and who has none left takes half of what
+// is left of a sibling's (Blumofe and Leiserson, Scheduling Multithreaded Computations by Work Stealing, JACM 1999).
 #pragma once
 #include <mutex>
 #include <string>
@@ -11,7 +11,8 @@ namespace jg {
 
 class Peer;
 
-// Parts first, first + siblings, first + 2 * siblings, …: of instance i, those that are i modulo the number of siblings.
+// Parts first, first + siblings, first + 2 * siblings, …: of instance i, those that are i modulo the number of
+// siblings.
 struct ShareRun {
   int64_t first = 0, count = 0;
 };
