@@ -1,7 +1,7 @@
 """Links: how many bytes of an edge leave and reach each device, and how long its link takes for them.
 
 The link of a device is its way to the network, of one speed either way (`Device.link_bits_per_s`). What stays on a
-device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); a switch has many.
+device crosses no link. Where its speed is not known, that of a host is assumed (`speeds`: "link"); devices have many.
 """
 
 from __future__ import annotations
