@@ -79,7 +79,7 @@ def command(
         )
         for f in found
     ]  # fmt: skip
-    names = ("hosts", "time", "until started", "instances", "connections", "messages", "busiest")
+    names = ("hosts", "time", "started", "instances", "connections", "messages", "busiest")
     output.print_table(said, names, rows, right=names[:-1])
     if target is not None:
         print(f"wrote {target}; open it in any browser")
