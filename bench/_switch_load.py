@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from jumpgate.p4.programs import crc, render
+from tests.support.switch_programs import SECRET
 
 Words = npt.NDArray[np.uint32]
 FLOW = 1
-SECRET = 0x5EC2E7
 HEADER = np.frombuffer(
     bytes.fromhex("020000000002" "020000000001" "0800" "4500000000000000" "40110000" "0a000001" "0a000002")
     + (4000).to_bytes(2, "big")

@@ -73,6 +73,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from jumpgate.p4.switch.switch import PortSpec, Switch
+from tests.support.switch_programs import SECRET
 with Switch(Path(sys.argv[1])) as switch:
     print(switch.add_port(PortSpec.parse(f"1=127.0.0.1:0/127.0.0.1:{sys.argv[2]},frames")), flush=True)
     switch.start()
@@ -155,9 +156,7 @@ def _tuples_per_s(source: Path, action: str, data: tuple[int, ...], frames: npt.
     for _ in range(ROUNDS):
         with Switch(program) as switch:
             table = switch.table("flow")
-            switch.insert(
-                table, Entry((load.FLOW, load.SECRET), (0xFFFF, (1 << 64) - 1), 0, table.action(action), data)
-            )
+            switch.insert(table, Entry((load.FLOW, SECRET), (0xFFFF, (1 << 64) - 1), 0, table.action(action), data))
             route = switch.table("route")
             onward = OUT, 0x020000000003, 0x0A000003, 4000
             switch.insert(route, Entry((load.FLOW, 0), (0xFFFF, 1), 0, route.action("send"), onward))

@@ -255,6 +255,9 @@ class PipelineRenderer:
         match_ = (
             " && ".join(equal(k.text, f"row->f{f}", t) for k, f, t in zip(keys, fields, types, strict=True)) or "true"
         )
+        key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
+        if key:
+            match_ = f"(join->span || {match_})"  # a chain by key has no others
         head = list(writer.lines)
         writer.lines = []
         writer.named[step.pointer] = "row"
@@ -276,7 +279,7 @@ class PipelineRenderer:
             join=step.type,
             passes="nothing" if step.notes else step.type.output.value,
             hash=f"({null}) ? 0 : {hash_}" if null and ahead else hash_,
-            key=f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None,
+            key=key,
             ahead=ahead,
             match=match_,
             null=null,

@@ -56,7 +56,7 @@ def test_four_hosts(cluster: Session, tmp_path: Path, seed: int) -> None:
 
 
 def test_rows_cross_between_hosts(cluster: Session, tmp_path: Path) -> None:
-    """Every instance scans a part, and every row travels once to the instance that owns its group."""
+    """Every row is scanned once, whoever takes its part, and travels once to the instance that owns its group."""
     rows, groups = 40_000, 500
     lab = Lab(cluster, tmp_path)
     table = lab.table({"k": "int64", "v": "int64"}, [(i % groups, i) for i in range(rows)], files=8)
@@ -72,7 +72,7 @@ def test_rows_cross_between_hosts(cluster: Session, tmp_path: Path) -> None:
     assert sent == {shuffled["id"]: rows, "result": groups}
     assert received == {shuffled["id"]: rows}
     parts = [c["sources"][0]["rows"] for id, c in record["counters"].items() if id in shuffled["producers"]]
-    assert sum(parts) == rows and all(parts)
+    assert sum(parts) == rows
 
 
 def rows_of_edges(record: dict[str, Any]) -> tuple[dict[str, int], dict[str, int]]:

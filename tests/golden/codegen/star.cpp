@@ -189,7 +189,7 @@ int p1_1(JgTask* t, P1* w, int n) {
     [[maybe_unused]] const int x = s[i];
     const bool null_key = (v1 && !v1[x]);
     if (!null_key) for (T2* row = (T2*)(first[i % BLOCK]); row; row = (T2*)row->head.next) {
-        if (!(((c1[x]) == (row->f0)))) continue;
+        if (!((join->span || ((c1[x]) == (row->f0))))) continue;
         w->s2[k] = x;
         if (++k == N) {
           if (!w->all_loaded) {  // this chunk leaves in pieces: load for all of its rows first

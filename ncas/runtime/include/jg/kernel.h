@@ -312,9 +312,10 @@ JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
   return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
 }
+// row_size 0: the rows themselves are of no interest.
 JG_INLINE void jg_chains_by_key(const JgJoin* j, const int64_t* keys, int n, int row_size, JgRow** first) {
   for (int i = 0; i < n; i++) first[i] = jg_chain(j, keys[i]);
-  if (j->span >> JG_CACHED_SLOTS_BITS) jg_prefetch_chains(first, n, row_size);
+  if (row_size && j->span >> JG_CACHED_SLOTS_BITS) jg_prefetch_chains(first, n, row_size);
 }
 JG_INLINE void jg_chains_by_hash(const JgJoin* j, const uint64_t* hashes, int n, int row_size, JgRow** first) {
   const JgDirectory* d = &j->directory;
