@@ -43,6 +43,7 @@ from jumpgate.service import embedded
 from jumpgate.tpcds.data import generate, path
 from tests.cluster.network import permitted
 from tests.support import cpp, switch_by_hand, vendor_cases
+from tests.support.switch_programs import SECRET
 
 HERE = Path(__file__).parent
 SECONDS = 1.5
@@ -73,7 +74,6 @@ SERVE = """
 import sys
 from pathlib import Path
 from jumpgate.p4.switch.switch import PortSpec, Switch
-from tests.support.switch_programs import SECRET
 with Switch(Path(sys.argv[1])) as switch:
     print(switch.add_port(PortSpec.parse(f"1=127.0.0.1:0/127.0.0.1:{sys.argv[2]},frames")), flush=True)
     switch.start()
