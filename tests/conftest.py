@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import fuzz
+
 GOLDEN = Path(__file__).parent / "golden"
 
 # how long an example takes depends on what else the machine does
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", deadline=None, derandomize=fuzz.SEED != 0, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 
 

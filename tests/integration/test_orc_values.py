@@ -406,3 +406,14 @@ def test_damaged_footers_are_typed_errors(tmp_path: Path, compression: str) -> N
             refused += 1
             assert str(path) in e.message
     assert refused > 100
+
+
+@pytest.mark.parametrize("child", [0, 1, 3, 1 << 30])
+def test_types_nested_in_undeclared_ones(tmp_path: Path, child: int) -> None:
+    """The root is type 0, the list type 1, its element type 2."""
+    file = written(tmp_path / "t.orc", pa.array([["a"], None, []]))
+    root, texts, text = file.footer.messages(4)
+    assert texts.fields[1] == (2, BYTES, packed([2]))
+    file.footer.put(4, root, texts.put(2, packed([child])), text)
+    with pytest.raises(MalformedData, match="a column of an undeclared type"):
+        scan(file.write(tmp_path / "t.orc"), t.string)

@@ -12,6 +12,8 @@ from pathlib import Path
 from tests.support import cpp
 
 SECONDS = int(os.environ.get("JUMPGATE_FUZZ_SECONDS", "10"))
+#: of libFuzzer's mutations: the same inputs each time, so that what fails was broken by a change; 0 tries others
+SEED = int(os.environ.get("JUMPGATE_FUZZ_SEED", "1"))
 BUILD_SECONDS_MAX = 580
 #: a program that replaces a process takes over its peak of memory: that of a shell is small, that of the tests is not
 _FORK = ("sh", "-c", '"$@"; exit $?', "sh")
@@ -32,7 +34,7 @@ def fuzz(
     clang = shutil.which("clang++") or shutil.which("clang++-14")
     if clang is not None:
         program = cpp.build(f"{name}_fuzz", sources, (*_FUZZER, *flags), clang)
-        command = [program, f"-max_total_time={SECONDS}", f"-artifact_prefix={corpus.parent}/", "-rss_limit_mb=4096",
+        command = [program, f"-max_total_time={SECONDS}", f"-seed={SEED}", f"-artifact_prefix={corpus.parent}/", "-rss_limit_mb=4096",
                    "-print_final_stats=1", *options, corpus]  # fmt: skip
     else:
         program = cpp.build(f"{name}_mutate", [*sources, driver], (*cpp.SANITIZED, *flags))
