@@ -178,7 +178,7 @@ class Lowering:
         )
 
     def drain(self, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
-        return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort")
+        return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort" and table.windows is None)
 
     def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
         return [
@@ -544,7 +544,7 @@ class Lowering:
         streams = self.lower(node.input)
         for s in streams:
             row = tuple(self.literal(s.resolve(e)) for e in self.sorted_by[table.id])
-            self.finish(s, [AppendSink(table.id, (), row)], label)
+            self.finish(s, [AppendSink(table.id, tuple(row[k.field] for k in table.order[: table.partition]), row)], label)
         return max(s.stage for s in streams)
 
     def _kept(self, node: Operator, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
