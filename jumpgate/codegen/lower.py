@@ -86,7 +86,6 @@ class Stream:
     steps: list[Step] = field(default_factory=list)
     after: tuple[int, ...] = ()
     pointers: int = 0
-    ordered: bool = False
 
     def resolve(self, expression: Expression) -> Expression:
         return expression.remap(lambda i: self.env[i])
@@ -178,7 +177,7 @@ class Lowering:
         )
 
     def drain(self, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
-        return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort" and table.windows is None)
+        return Stream(("drain", table.id), (), env, stage, label, pointers=1)
 
     def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
         return [

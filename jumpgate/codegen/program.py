@@ -219,6 +219,11 @@ class Table:
     is_skyline: bool = False
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether its rows are read in order."""
+        return self.kind == "sort" and self.windows is None
+
+    @property
     def partition(self) -> int:
         """Of window functions: how many fields of the order make a partition."""
         return self.windows.partition if self.windows else 0

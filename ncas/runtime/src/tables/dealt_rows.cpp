@@ -55,47 +55,36 @@ void DealtRows::append(size_t deal, std::vector<JgRow*>* rows) const {
   }
 }
 
+void DealtRows::clear() {
+  std::fill(places_.begin(), places_.end(), JgPlace{});
+  for (auto& pieces : pieces_) pieces.clear();
+  std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+// By words of a key and the row's number; what of the key they have no room for, rows tell.
 void DealSorter::sort(std::vector<JgRow*>* rows) {
   WordBounds bounds;
   for (const JgRow* row : *rows) bounds.add(info_, row);
-  const Packing packing(info_, bounds);
   const int index_bits = std::bit_width(rows->size());
-  sorted_.clear();
-  if (packing.bits() + index_bits <= 64)
-    sort_words(*rows, packing, index_bits);
-  else
-    sort_entries(*rows, packing);
-  rows->swap(sorted_);
-  if (info_.hash_offset >= 0) part_equal_hashes(rows);
-  account();
-}
-
-// A key and the row's number fit one word.
-void DealSorter::sort_words(const std::vector<JgRow*>& rows, const Packing& packing, int index_bits) {
+  const Packing packing(info_, bounds, 64 - index_bits);
   keys_.clear();
-  for (size_t i = 0; i < rows.size(); i++) keys_.push_back(packing.key<uint64_t>(rows[i]) << index_bits | i);
-  if (rows.size() < kRadixKeys)
+  for (size_t i = 0; i < rows->size(); i++) keys_.push_back(packing.key<uint64_t>((*rows)[i]) << index_bits | i);
+  if (rows->size() < kRadixKeys)
     std::sort(keys_.begin(), keys_.end());
   else
     radix_sort_words(&keys_, &other_, index_bits, packing.bits());
-  const uint64_t index = (uint64_t{1} << index_bits) - 1;
-  const auto row = [&](uint64_t key) { return rows[key & index]; };
+  const auto row = [&](uint64_t key) { return (*rows)[key & ((uint64_t{1} << index_bits) - 1)]; };
   if (!packing.exact())
     each_run(
         keys_, [&](uint64_t a, uint64_t b) { return a >> index_bits == b >> index_bits; },
         [&](auto begin, auto end) {
           std::sort(begin, end, [&](uint64_t a, uint64_t b) { return before(row(a), row(b)); });
         });
+  sorted_.clear();
   for (const uint64_t key : keys_) sorted_.push_back(row(key));
-}
-
-void DealSorter::sort_entries(const std::vector<JgRow*>& rows, const Packing& packing) {
-  entries_.clear();
-  for (JgRow* row : rows) entries_.push_back({packing.key<Wide>(row), row});
-  std::sort(entries_.begin(), entries_.end(), [&](const Entry& a, const Entry& b) {
-    return a.key != b.key ? a.key < b.key : !packing.exact() && before(a.row, b.row);
-  });
-  for (const Entry& entry : entries_) sorted_.push_back(entry.row);
+  rows->swap(sorted_);
+  if (info_.hash_offset >= 0) part_equal_hashes(rows);
+  account();
 }
 
 // Rows in order of a hash may have those of several partitions mixed up.
@@ -111,7 +100,7 @@ void DealSorter::part_equal_hashes(std::vector<JgRow*>* rows) const {
 
 void DealSorter::account() {
   const auto now = static_cast<int64_t>((keys_.capacity() + other_.capacity()) * sizeof(uint64_t) +
-                                        entries_.capacity() * sizeof(Entry) + sorted_.capacity() * sizeof(JgRow*));
+                                        sorted_.capacity() * sizeof(JgRow*));
   budget_->held += now - std::exchange(held_, now);
 }
 

@@ -17,7 +17,7 @@ class DealtRows {
  public:
   explicit DealtRows(uint32_t row_size) : row_size_(row_size), places_(kDeals), pieces_(kDeals), rows_(kDeals) {}
 
-  JgPlace* places() { return places_.data(); }
+  JgPlace* places() { return places_.data(); }  // they stay where they are
   // Makes room at a place that has none.
   void extend(JgPlace* place, Arena* arena);
   size_t count(size_t deal) const {
@@ -25,7 +25,7 @@ class DealtRows {
   }
   void append(size_t deal, std::vector<JgRow*>* rows) const;
   // Forgets all; the arena has their memory.
-  void clear() { *this = DealtRows(row_size_); }
+  void clear();
 
  private:
   struct Piece {
@@ -47,12 +47,6 @@ class DealSorter {
   void sort(std::vector<JgRow*>* rows);
 
  private:
-  struct Entry {
-    Wide key;
-    JgRow* row;
-  };
-  void sort_words(const std::vector<JgRow*>& rows, const Packing& packing, int index_bits);
-  void sort_entries(const std::vector<JgRow*>& rows, const Packing& packing);
   void part_equal_hashes(std::vector<JgRow*>* rows) const;
   void account();
   bool before(const JgRow* a, const JgRow* b) const { return info_.compare(a, b) < 0; }
@@ -63,7 +57,6 @@ class DealSorter {
   const JgTableInfo info_;
   Budget* budget_;
   std::vector<uint64_t> keys_, other_;
-  std::vector<Entry> entries_;
   std::vector<JgRow*> sorted_;
   int64_t held_ = 0;
 };

@@ -39,11 +39,11 @@ inline uint8_t byte_of(const Wide& key, int byte) { return byte < 8 ? byte_of(ke
 // How rows become keys: of each word, less the least of all rows', so many bits.
 class Packing {
  public:
-  static constexpr int kBits = 128;
-
-  Packing(const JgTableInfo& info, const WordBounds& bounds) : info_(info), exact_(bounds.common == info.sort_words) {
+  // At most so many bits: what comes after them is cut off.
+  Packing(const JgTableInfo& info, const WordBounds& bounds, int most = 128)
+      : info_(info), exact_(bounds.common == info.sort_words) {
     for (int w = 0; w < bounds.common; w++) {
-      const int bits = std::bit_width(bounds.high[w] - bounds.low[w]), kept = std::min(bits, kBits - bits_);
+      const int bits = std::bit_width(bounds.high[w] - bounds.low[w]), kept = std::min(bits, most - bits_);
       if (kept < bits) exact_ = false;
       if (kept > 0) words_.push_back({w, kept, bits - kept, bounds.low[w]});
       bits_ += kept;
