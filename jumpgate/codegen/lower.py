@@ -543,7 +543,9 @@ class Lowering:
         streams = self.lower(node.input)
         for s in streams:
             row = tuple(self.literal(s.resolve(e)) for e in self.sorted_by[table.id])
-            self.finish(s, [AppendSink(table.id, tuple(row[k.field] for k in table.order[: table.partition]), row)], label)
+            self.finish(
+                s, [AppendSink(table.id, tuple(row[k.field] for k in table.order[: table.partition]), row)], label
+            )
         return max(s.stage for s in streams)
 
     def _kept(self, node: Operator, table: Table, env: list[Expression], stage: int, label: str) -> Stream:

@@ -139,7 +139,8 @@ SPILLED = {
         name: QUERIES[name]
         for name in (
             "many groups", "groups by text", "groups by text and number", "ranks with ties", "rank by v DESC",
-            "rank by text DESC NULLS LAST, short", "sums over partitions", "windows by text", "windows by many, few, short",
+            "rank by text DESC NULLS LAST, short", "sums over partitions", "windows by text",
+            "windows by many, few, short",
         )
     },
     "whole rows in order": "SELECT * FROM facts ORDER BY text DESC NULLS LAST, id",

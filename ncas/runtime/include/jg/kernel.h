@@ -105,9 +105,9 @@ struct JgTask {
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
   JgPlace* const* places;  // of sort buffers whose rows are dealt out
-  int64_t* entered;  // rows that came to each step, and last to the sinks
-  int32_t failure;   // first failure of this thread
-  int32_t site;      // where: index into the program's expression texts
+  int64_t* entered;        // rows that came to each step, and last to the sinks
+  int32_t failure;         // first failure of this thread
+  int32_t site;            // where: index into the program's expression texts
   void* impl;
 };
 

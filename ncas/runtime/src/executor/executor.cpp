@@ -346,10 +346,7 @@ Status Executor::build() {
     emitters.push_back(std::move(emitter));
   }
   for (size_t i = 0; i < config.tables.size(); i++) {
-    TableConfig& t = config.tables[i];
-    t.readers = static_cast<int>(std::count_if(config.pipelines.begin(), config.pipelines.end(), [&](const auto& p) {
-      return p.source_kind == "drain" && p.source == static_cast<int>(i);
-    }));
+    const TableConfig& t = config.tables[i];
     const auto kind = t.kind == "join"     ? Table::Kind::kJoin
                       : t.kind == "groups" ? Table::Kind::kGroups
                                            : Table::Kind::kSort;

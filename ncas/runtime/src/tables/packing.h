@@ -34,7 +34,9 @@ inline void push(Wide* key, uint64_t value, int bits) {
   }
 }
 inline uint8_t byte_of(uint64_t key, int byte) { return static_cast<uint8_t>(key >> (8 * byte)); }
-inline uint8_t byte_of(const Wide& key, int byte) { return byte < 8 ? byte_of(key.low, byte) : byte_of(key.high, byte - 8); }
+inline uint8_t byte_of(const Wide& key, int byte) {
+  return byte < 8 ? byte_of(key.low, byte) : byte_of(key.high, byte - 8);
+}
 
 // How rows become keys: of each word, less the least of all rows', so many bits.
 class Packing {

@@ -286,7 +286,8 @@ std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget
 }
 
 int64_t unclaimed(const Table& table, size_t claimed) {
-  if (table.is_dealt()) return std::max<int64_t>(0, static_cast<int64_t>(deals_of(table)) - static_cast<int64_t>(claimed));
+  if (table.is_dealt())
+    return std::max<int64_t>(0, static_cast<int64_t>(deals_of(table)) - static_cast<int64_t>(claimed));
   const size_t all = !table.is_spilled()                    ? (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS
                      : table.kind() == Table::Kind::kGroups ? kSpillPartitions
                                                             : 1;

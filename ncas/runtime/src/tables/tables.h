@@ -21,7 +21,7 @@ struct TableConfig {
   bool has_keys = true;
   bool is_expanded = false;
   int64_t limit = -1, offset = 0;
-  int readers = 1;  // pipelines that its rows are the source of
+  int readers = 0;  // pipelines that its rows are the source of
 };
 
 // A longer chunk at the end of the list.
