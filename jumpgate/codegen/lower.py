@@ -86,7 +86,6 @@ class Stream:
     steps: list[Step] = field(default_factory=list)
     after: tuple[int, ...] = ()
     pointers: int = 0
-    ordered: bool = False
 
     def resolve(self, expression: Expression) -> Expression:
         return expression.remap(lambda i: self.env[i])
@@ -178,7 +177,7 @@ class Lowering:
         )
 
     def drain(self, table: Table, env: list[Expression], stage: int, label: str) -> Stream:
-        return Stream(("drain", table.id), (), env, stage, label, pointers=1, ordered=table.kind == "sort")
+        return Stream(("drain", table.id), (), env, stage, label, pointers=1)
 
     def fields(self, table: Table, pointer: int, optional: bool = False) -> list[RowField]:
         return [
@@ -544,7 +543,9 @@ class Lowering:
         streams = self.lower(node.input)
         for s in streams:
             row = tuple(self.literal(s.resolve(e)) for e in self.sorted_by[table.id])
-            self.finish(s, [AppendSink(table.id, (), row)], label)
+            self.finish(
+                s, [AppendSink(table.id, tuple(row[k.field] for k in table.order[: table.partition]), row)], label
+            )
         return max(s.stage for s in streams)
 
     def _kept(self, node: Operator, table: Table, env: list[Expression], stage: int, label: str) -> Stream:

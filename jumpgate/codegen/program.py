@@ -218,6 +218,16 @@ class Table:
     #: sort: only rows that none dominates by the fields of `order` stay
     is_skyline: bool = False
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its rows are read in order."""
+        return self.kind == "sort" and self.windows is None
+
+    @property
+    def partition(self) -> int:
+        """Of window functions: how many fields of the order make a partition."""
+        return self.windows.partition if self.windows else 0
+
 
 @dataclass(frozen=True)
 class FilterStep:
@@ -252,7 +262,7 @@ Step = FilterStep | ProbeStep | LimitStep
 
 @dataclass(frozen=True)
 class AppendSink:
-    """Rows for a join build (hashed by `keys`) or a sort buffer."""
+    """Rows for a join build (hashed by `keys`) or a sort buffer (dealt out by `keys`, if there are any)."""
 
     table: int
     keys: tuple[Expression, ...]

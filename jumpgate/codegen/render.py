@@ -301,11 +301,20 @@ class PipelineRenderer:
                 keys = [writer.write(k) for k in sink.keys]
                 null = any_null(*keys)
                 hash_ = hash_keys(keys, [k.type for k in sink.keys]) if sink.keys else "0"
+                if table.kind == "sort" and table.partition:
+                    place = f"(T{table.id}*)jg_deal(t, {table.id}, hash, sizeof(T{table.id}))"
+                    hash_ = hash_group(keys, [k.type for k in sink.keys])
+                    writer.lines.append(f"const uint64_t hash = {hash_}; T{table.id}* row = {place}; *row = {{}};")
+                    if _keeps_hash(table):
+                        writer.lines.append("row->hash = (uint32_t)hash;")
+                    for i, e in enumerate(sink.values):
+                        writer.lines.extend(_store(table, i, writer.write(e), e.type))
+                    return self._loop("rows", live, live, writer, key=None)
                 if table.kind == "sort":
                     writer.lines.append(f"T{table.id} copy{{}}, *row = &copy;")
                     for i, e in enumerate(sink.values):
                         writer.lines.extend(_store(table, i, writer.write(e), e.type, keep=False))
-                    writer.lines.append(f"jg_offer(t, {table.id}, &row->head);")
+                    writer.lines.append(f"jg_offer(t, {table.id}, (const JgRow*)row);")
                     return self._loop("rows", live, live, writer, key=None)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
                 row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
@@ -404,6 +413,13 @@ def _integer_key(table: Table) -> int | None:
     return table.key_fields[0] if is_word(table.fields[table.key_fields[0]]) else None
 
 
+def _keeps_hash(table: Table) -> bool:
+    """Whether rows that are dealt out keep the hash, and are in its order: their partitions' keys would take too many
+    words."""
+    types = [table.fields[k.field] for k in table.order[: table.partition]]
+    return len(types) > 2 or not all(is_word(t) for t in types)
+
+
 def _word(pipeline: Pipeline, sink: GroupSink, keys: list[Value]) -> Value | None:
     """64 bits from which a row's group follows: the joined row that all keys come from, or the only key."""
     if not pipeline.is_columnar:
@@ -437,6 +453,8 @@ def _table(table: Table, memos: set[int]) -> dict[str, Any]:
         "kind": table.kind,
         "tracks": table.tracks_matches,
         "order": _order(table.order, table.fields),
+        "dealt": table.partition > 0,
+        "hash": _keeps_hash(table),
         "sort_words": _sort_words(table),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
@@ -475,8 +493,11 @@ def _sort_words(table: Table) -> dict[str, Any]:
     """Numbers that order rows a as its keys do, as many as fit; of how many, and where they end for some rows."""
     words: list[str] = []
     cuts: list[dict[str, Any]] = []
-    wanted = 0
-    for s in table.order:
+    order = table.order
+    if _keeps_hash(table):
+        words, order = ["a->hash"], order[table.partition :]
+    wanted = len(words)
+    for s in order:
         type, null = table.fields[s.field], f"a->n{s.field}"
         numbers = [f"~{w}" if s.descending else w for w in ordered_words(f"a->f{s.field}", type)]
         if type.nullable:

@@ -208,7 +208,7 @@ def _program(program: Program) -> dict[str, Any]:
             "name": p.name,
             "source_kind": p.source[0],
             "source": p.source[1],
-            "ordered": p.source[0] == "drain" and program.tables[p.source[1]].kind == "sort",
+            "ordered": p.source[0] == "drain" and program.tables[p.source[1]].is_ordered,
             "feeds": p.feeds,
             "needs": p.needs,
             "after": p.after,

@@ -96,6 +96,17 @@ QUERIES = {
     " dense_rank() OVER (PARTITION BY few ORDER BY v) AS d FROM facts)",
     "one partition": "SELECT sum(r * (id % 77)) FROM"
     " (SELECT id, row_number() OVER (ORDER BY text, wide, id) AS r FROM facts)",
+    **{
+        f"windows by {by}": f"SELECT sum(r * (id % 1000)), sum(s), count(p), sum(p) FROM (SELECT id,"
+        f" row_number() OVER (PARTITION BY {by} ORDER BY v, id) AS r, sum(v) OVER (PARTITION BY {by}) AS s,"
+        f" lag(v) OVER (PARTITION BY {by} ORDER BY v, id) AS p FROM facts)"
+        for by in (
+            "float", "wide", "text", "many, few", "many, few, short", "text, day",
+            "CASE WHEN skewed = 7 THEN 'seven' ELSE text END",
+        )
+    },
+    "windows that are read twice": "WITH w AS (SELECT id, row_number() OVER (PARTITION BY many ORDER BY v, id) AS r"
+    " FROM facts) SELECT count(*), sum(a.r * b.r) FROM w AS a JOIN w AS b ON a.id = b.id + 1",
     "sums over partitions": "SELECT sum(s), min(m), max(m) FROM"
     " (SELECT sum(v) OVER (PARTITION BY many ORDER BY id) AS s, max(v) OVER (PARTITION BY text) AS m FROM facts)",
 }  # fmt: skip
@@ -128,7 +139,8 @@ SPILLED = {
         name: QUERIES[name]
         for name in (
             "many groups", "groups by text", "groups by text and number", "ranks with ties", "rank by v DESC",
-            "rank by text DESC NULLS LAST, short", "sums over partitions",
+            "rank by text DESC NULLS LAST, short", "sums over partitions", "windows by text",
+            "windows by many, few, short",
         )
     },
     "whole rows in order": "SELECT * FROM facts ORDER BY text DESC NULLS LAST, id",
@@ -166,6 +178,49 @@ def test_a_partition_beyond_the_limit_is_an_error(
         limited.register("facts", file)
         with pytest.raises(MemoryLimit, match="its limit is 6 MiB"):
             limited.sql(QUERIES["one partition"]).to_arrow()
+
+
+def _mixed(x: np.ndarray) -> np.ndarray:
+    """jg_mix of jg/kernel.h."""
+    x = x * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ x >> np.uint64(32)) * np.uint64(0xD6E8FEB86659FD93)
+    return x ^ x >> np.uint64(32)
+
+
+def _hash(keys: list[np.ndarray]) -> np.ndarray:
+    """jg_hash_int of each key, combined."""
+    first, *others = (_mixed(k.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)) for k in keys)
+    for other in others:
+        first = _mixed(first ^ (other + np.uint64(0x9E3779B97F4A7C15) + (first << np.uint64(6))))
+    return first
+
+
+def test_partitions_whose_hashes_are_equal_stay_apart(tmp_path: Path, one_host: str) -> None:
+    """Of three keys rows keep 32 bits of the hash; its first 8 bits say where they are dealt."""
+    c = np.arange(6_000_000)
+    hashes = _hash([np.full(len(c), 1), np.full(len(c), 2), c])
+    kept = (hashes >> np.uint64(56) << np.uint64(32)) | (hashes & np.uint64(0xFFFFFFFF))
+    order = np.argsort(kept)
+    alike = np.flatnonzero(kept[order][1:] == kept[order][:-1])
+    pairs = np.stack([order[alike], order[alike + 1]])
+    assert pairs.shape[1] > 2
+    keys = np.concatenate([np.tile(pairs.ravel(), 50), np.arange(100_000) + 10**7])
+    random = np.random.default_rng(3)
+    table = pa.table(
+        {"a": np.full(len(keys), 1), "b": np.full(len(keys), 2), "c": keys, "v": random.integers(0, 10**6, len(keys))}
+    )
+    file = tmp_path / "alike.parquet"
+    pq.write_table(table, file, row_group_size=20_000)
+    text = (
+        "SELECT c, count(*) AS n, max(r) AS r, max(s) AS s FROM (SELECT c, row_number() OVER w AS r,"
+        " sum(v) OVER (PARTITION BY a, b, c) AS s FROM alike WINDOW w AS (PARTITION BY a, b, c ORDER BY v))"
+        " GROUP BY c HAVING count(*) > 1 ORDER BY c"
+    )
+    with jumpgate.connect(one_host, offload="always") as connection, duckdb.connect() as duck:
+        connection.register("alike", file)
+        duck.execute(f"CREATE VIEW alike AS FROM '{file}'")
+        found = connection.sql(text).to_arrow()
+        assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()
 
 
 def test_groups_beyond_the_cache(tmp_path: Path, one_host: str) -> None:

@@ -8,7 +8,6 @@ enum { N = JG_BATCH_ROWS, BLOCK = 64, PAIRS = 1 << 20 };
 
 // ---- table 0: sort ----
 struct T0 {
-  JgRow head;
   jg_i128 f0;  // decimal(38, 2)?
   int64_t f1;  // int64?
   uint8_t n0;
@@ -301,7 +300,7 @@ int p2_0(JgTask* t, P2* w, int n) {
     if (!n2) { e1 = ((const T1*)r0[i])->f1; if (JG_UNLIKELY(!jg_fits(e1, 38))) jg_fail(t, JG_OVERFLOW, 0); }
     if (n2) row->n0 = 1; else row->f0 = (jg_i128)(e1);
     if (((const T1*)r0[i])->n0) row->n1 = 1; else row->f1 = (int64_t)(((const T1*)r0[i])->f0);
-    jg_offer(t, 0, &row->head);
+    jg_offer(t, 0, (const JgRow*)row);
   }
 
   }
@@ -353,10 +352,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, true},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, key2, false},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, true},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, key2, false},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

@@ -66,6 +66,13 @@ struct JgGroups {
   int64_t asked, missed;  // how often they were
 };
 
+// Where a thread's next row of a sort buffer goes, by the first bits of a hash: to the one of its deals that has all
+// rows of that hash.
+struct JgPlace {
+  char *at, *end;
+};
+enum { JG_DEAL_BITS = 8 };
+
 // Values of a group side by side: chunks of elements, each behind its header.
 struct alignas(16) JgChunk {
   JgChunk* next;
@@ -97,9 +104,10 @@ struct JgTask {
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  int64_t* entered;  // rows that came to each step, and last to the sinks
-  int32_t failure;   // first failure of this thread
-  int32_t site;      // where: index into the program's expression texts
+  JgPlace* const* places;  // of sort buffers whose rows are dealt out
+  int64_t* entered;        // rows that came to each step, and last to the sinks
+  int32_t failure;         // first failure of this thread
+  int32_t site;            // where: index into the program's expression texts
   void* impl;
 };
 
@@ -113,6 +121,8 @@ JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
 void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
 void jg_offer(JgTask* task, int table, const JgRow* row);
+// Makes room for a row at a place of sort buffer `table` that has none.
+void jg_extend(JgTask* task, int table, JgPlace* place);
 // A zeroed group linked into this thread's groups. Never null.
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
 // A copy of the bytes that lives as long as this thread's part of `table`.
@@ -236,6 +246,15 @@ JG_INLINE void jg_fail(JgTask* t, int failure, int site) {
     t->failure = failure;
     t->site = site;
   }
+}
+
+// Memory for a row of a sort buffer whose rows are dealt out.
+JG_INLINE void* jg_deal(JgTask* t, int table, uint64_t hash, int size) {
+  JgPlace* place = &t->places[table][hash >> (64 - JG_DEAL_BITS)];
+  if (JG_UNLIKELY(place->at == place->end)) jg_extend(t, table, place);
+  char* row = place->at;
+  place->at += size;
+  return row;
 }
 
 // ---- hashing ----
@@ -507,6 +526,10 @@ struct JgTableInfo {
   // has fewer than sort_words, rows whose numbers are equal may yet differ.
   int (*words)(const JgRow*, uint64_t*);
   int32_t sort_words;
+  // sort buffers with windows over partitions, whose rows are dealt out by the partitions' hash; and where rows keep 32
+  // bits of it, which order them before all else, so that the partitions' keys need no words. -1: nowhere
+  bool is_dealt;
+  int32_t hash_offset;
   const uint32_t* texts;  // groups, sort buffers: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
@@ -535,4 +558,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 10
+#define JG_ABI 11

@@ -204,7 +204,7 @@ void parse(element e, Config* c) {
   element program = member(e, "program");
   for (element t : list(program, "tables"))
     c->tables.push_back({text(t, "kind"), flag(t, "has_keys", true), flag(t, "is_expanded", false),
-                         number_or(t, "limit", -1), number_or(t, "offset", 0)});
+                         number_or(t, "limit", -1), number_or(t, "offset", 0), 0});
   for (element p : list(program, "pipelines")) {
     PipelineConfig pipeline;
     pipeline.stage = static_cast<int>(number(p, "stage"));
@@ -216,6 +216,8 @@ void parse(element e, Config* c) {
     pipeline.needs = ints(p, "needs");
     pipeline.after = ints(p, "after");
     pipeline.sinks = ints(p, "sinks");
+    const auto table = static_cast<size_t>(pipeline.source);
+    if (pipeline.source_kind == "drain" && table < c->tables.size()) c->tables[table].readers++;
     c->pipelines.push_back(std::move(pipeline));
   }
   for (element l : list(program, "limits")) c->limits.push_back({number(l, "count"), number(l, "offset")});

@@ -204,12 +204,15 @@ Status PipelineWork::process(int thread) {
   task.params = executor->config.params.data();
   task.joins = executor->joins.data();
   std::vector<JgGroups*> groups(executor->tables.size());
+  std::vector<JgPlace*> places(executor->tables.size());
   w.parts.resize(executor->tables.size());
   for (int t : c.feeds) {
     w.parts[t] = executor->tables[t]->part(thread);
     groups[t] = &w.parts[t]->groups;
+    if (w.parts[t]->dealt) places[t] = w.parts[t]->dealt->places();
   }
   task.groups = groups.data();
+  task.places = places.data();
   std::vector<int64_t> entered(counters.entered.size());
   task.entered = entered.data();
   task.impl = &w;
@@ -599,6 +602,11 @@ void jg_key_range(JgTask* task, int table, int64_t low, int64_t high) {
 void jg_offer(JgTask* task, int table, const JgRow* row) {
   auto* w = worker_of(task);
   w->executor->tables[table]->offer(w->parts[table], row);
+}
+
+void jg_extend(JgTask* task, int table, JgPlace* place) {
+  jg::Part* part = worker_of(task)->parts[table];
+  part->dealt->extend(place, &part->arena);
 }
 
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {

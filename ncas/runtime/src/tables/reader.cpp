@@ -11,6 +11,9 @@ namespace {
 constexpr size_t kWindowsAtOnce = 16384;  // of window functions, at least, at a time
 constexpr int64_t kRunBuffer = 1 << 20, kRunBufferLeast = 16 << 10;
 
+// What readers of dealt rows claim, one after the other.
+size_t deals_of(const Table& table) { return table.is_spilled() ? kDeals : table.deals().size(); }
+
 class MemoryReader : public TableReader {
  public:
   MemoryReader(const Table& table, Which which, std::atomic<size_t>* claimed)
@@ -124,6 +127,44 @@ class PartitionReader : public SpilledReader {
   Slots slots_;
 };
 
+// Rows that were dealt out: a deal at a time, put in order, from memory or from disk.
+class DealReader : public SpilledReader {
+ public:
+  DealReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
+      : SpilledReader(table, budget), sorter_(table.info(), budget), claimed_(claimed) {}
+
+ private:
+  Status fill(JgTask* task) override {
+    const size_t all = deals_of(table_);
+    for (size_t at; rows_.empty() && (at = claimed_->fetch_add(1)) < all;)
+      JG_RETURN_IF_ERROR(load(table_.is_spilled() ? at : table_.deals()[at]));
+    if (rows_.empty()) return {};
+    sorter_.sort(&rows_);
+    table_.info().windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+    return in_bounds();
+  }
+
+  Status load(size_t deal) {
+    for (const auto& part : table_.parts()) {
+      if (!table_.is_spilled()) part->dealt->append(deal, &rows_);
+      for (size_t r = 0; table_.is_spilled() && r < part->runs[deal].size(); r++) {
+        const Run& run = part->runs[deal][r];
+        char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
+        JG_RETURN_IF_ERROR(in_bounds());
+        JG_RETURN_IF_ERROR(part->file->read(run.at, run.bytes, at));
+        for (int64_t i = 0; i < run.rows; i++) {
+          rows_.push_back(revived(table_.info(), at));
+          at += record_size(table_.info(), rows_.back());
+        }
+      }
+    }
+    return {};
+  }
+
+  DealSorter sorter_;
+  std::atomic<size_t>* claimed_;
+};
+
 // The rows of a sorted run, one after the other.
 class RunReader {
  public:
@@ -175,8 +216,8 @@ class RunReader {
 // Sort buffers: all runs merged; by one thread.
 class MergeReader : public SpilledReader {
  public:
-  MergeReader(const Table& table, Budget* budget)
-      : SpilledReader(table, budget), info_(table.info()), buffers_(budget) {
+  MergeReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
+      : SpilledReader(table, budget), info_(table.info()), buffers_(budget), is_open_(claimed->fetch_add(1) > 0) {
     skip_ = table.offset();
     left_ = table.limit() < 0 ? INT64_MAX : table.limit();
   }
@@ -231,19 +272,22 @@ class MergeReader : public SpilledReader {
   Arena buffers_;
   std::vector<Reader> heap_;  // the first has the least row
   int64_t skip_, left_;
-  bool is_open_ = false;
+  bool is_open_;  // of all but the first thread: there is nothing left
 };
 
 }  // namespace
 
 std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget* budget,
                                          std::atomic<size_t>* claimed) {
+  if (table.is_dealt()) return std::make_unique<DealReader>(table, budget, claimed);
   if (!table.is_spilled()) return std::make_unique<MemoryReader>(table, which, claimed);
   if (table.kind() == Table::Kind::kGroups) return std::make_unique<PartitionReader>(table, budget, claimed);
-  return std::make_unique<MergeReader>(table, budget);
+  return std::make_unique<MergeReader>(table, budget, claimed);
 }
 
 int64_t unclaimed(const Table& table, size_t claimed) {
+  if (table.is_dealt())
+    return std::max<int64_t>(0, static_cast<int64_t>(deals_of(table)) - static_cast<int64_t>(claimed));
   const size_t all = !table.is_spilled()                    ? (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS
                      : table.kind() == Table::Kind::kGroups ? kSpillPartitions
                                                             : 1;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <compare>
 #include <mutex>
 #include <utility>
 
@@ -13,60 +12,6 @@ namespace {
 constexpr int64_t kRangeRows = 32768;  // that are worth a task
 constexpr size_t kSamples = 32;        // for each range
 constexpr size_t kRadixRows = 512;     // fewer are sorted by comparison
-
-// The words of a row side by side, each with only as many bits as the rows at hand need.
-struct Wide {
-  uint64_t high, low;
-  auto operator<=>(const Wide&) const = default;
-};
-
-void push(uint64_t* key, uint64_t value, int bits) { *key = bits == 64 ? value : *key << bits | value; }
-void push(Wide* key, uint64_t value, int bits) {
-  if (bits == 64) {
-    *key = {key->low, value};
-  } else {
-    *key = {key->high << bits | key->low >> (64 - bits), key->low << bits | value};
-  }
-}
-uint8_t byte_of(uint64_t key, int byte) { return static_cast<uint8_t>(key >> (8 * byte)); }
-uint8_t byte_of(const Wide& key, int byte) { return byte < 8 ? byte_of(key.low, byte) : byte_of(key.high, byte - 8); }
-
-// How rows become keys: of each word, less the least of all rows', so many bits.
-class Packing {
- public:
-  static constexpr int kBits = 128;
-
-  Packing(const JgTableInfo& info, const WordBounds& bounds) : info_(info), exact_(bounds.common == info.sort_words) {
-    for (int w = 0; w < bounds.common; w++) {
-      const int bits = std::bit_width(bounds.high[w] - bounds.low[w]), kept = std::min(bits, kBits - bits_);
-      if (kept < bits) exact_ = false;
-      if (kept > 0) words_.push_back({w, kept, bits - kept, bounds.low[w]});
-      bits_ += kept;
-      if (kept < bits) break;
-    }
-  }
-
-  int bits() const { return bits_; }
-  bool exact() const { return exact_; }  // equal keys are equal rows, as far as the order tells
-  template <class Key>
-  Key key(const JgRow* row) const {
-    uint64_t words[JG_SORT_WORDS];
-    info_.words(row, words);
-    Key key{};
-    for (const Word& w : words_) push(&key, (words[w.number] - w.low) >> w.cut, w.bits);
-    return key;
-  }
-
- private:
-  struct Word {
-    int number, bits, cut;
-    uint64_t low;
-  };
-  const JgTableInfo info_;
-  std::vector<Word> words_;
-  int bits_ = 0;
-  bool exact_;
-};
 
 template <class Key>
 class KeySorter : public Sorter {
@@ -202,35 +147,6 @@ class KeySorter : public Sorter {
 };
 
 }  // namespace
-
-void WordBounds::add(const JgTableInfo& info, const JgRow* row) {
-  uint64_t words[JG_SORT_WORDS];
-  const int n = info.words(row, words);
-  if (common < 0) {
-    std::copy_n(words, n, low);
-    std::copy_n(words, n, high);
-    common = n;
-    return;
-  }
-  common = std::min(common, n);
-  for (int w = 0; w < common; w++) {
-    low[w] = std::min(low[w], words[w]);
-    high[w] = std::max(high[w], words[w]);
-  }
-}
-
-void WordBounds::add(const WordBounds& other) {
-  if (other.common < 0) return;
-  if (common < 0) {
-    *this = other;
-    return;
-  }
-  common = std::min(common, other.common);
-  for (int w = 0; w < common; w++) {
-    low[w] = std::min(low[w], other.low[w]);
-    high[w] = std::max(high[w], other.high[w]);
-  }
-}
 
 std::unique_ptr<Sorter> make_sorter(const JgTableInfo& info, Budget* budget, std::vector<SortPart> parts, int most) {
   WordBounds bounds;

@@ -7,17 +7,9 @@
 
 #include "base/memory.h"
 #include "jg/kernel.h"
+#include "tables/packing.h"
 
 namespace jg {
-
-// What the numbers of a part's rows are within (JgTableInfo::words).
-struct WordBounds {
-  uint64_t low[JG_SORT_WORDS], high[JG_SORT_WORDS];
-  int common = -1;  // numbers that all rows have; -1: no row
-
-  void add(const JgTableInfo& info, const JgRow* row);
-  void add(const WordBounds& other);
-};
 
 struct SortPart {
   const std::vector<JgRow*>* rows;

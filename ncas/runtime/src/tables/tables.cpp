@@ -1,6 +1,7 @@
 #include "tables/tables.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -14,6 +15,7 @@ constexpr int kSortRanges = 512;               // tasks of a sort at most: what 
 constexpr size_t kSortedBytes = 32;            // that a sorter holds of a row
 constexpr int kWindowRanges = 64;              // of window functions, so that threads end together
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
+constexpr size_t kDealtRows = 65536;           // fewer are put in order at once
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 
 template <class SlotOf>
@@ -51,6 +53,7 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
+      readers_(config.readers),
       gathered_(budget) {}
 
 Part* Table::part(int thread) {
@@ -59,6 +62,7 @@ Part* Table::part(int thread) {
   auto& part = parts_[thread];
   if (!part) {
     part = std::make_unique<Part>(budget_, can_spill_);
+    if (info_.is_dealt) part->dealt = std::make_unique<DealtRows>(info_.row_size);
     if (kind_ == Kind::kGroups) {
       begin_groups(part.get());
       if (!has_keys_) part->groups.single = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
@@ -144,12 +148,14 @@ void Table::shrink_to_limit(Part* part) {
 Status Table::relieve(Part* part) { return can_spill_ && budget_->should_spill(part->held()) ? spill(part) : Status(); }
 
 Status Table::spill(Part* part) {
-  if (part->rows.empty()) return {};
+  if (part->rows.empty() && !part->dealt) return {};
   if (!part->file) {
     part->file = std::make_unique<SpillFile>(info_, budget_);
-    part->runs.resize(kind_ == Kind::kGroups ? kSpillPartitions : 1);
+    part->runs.resize(is_parted() ? kSpillPartitions : 1);
   }
-  JG_RETURN_IF_ERROR(kind_ == Kind::kGroups ? spill_groups(part) : spill_sorted(part));
+  JG_RETURN_IF_ERROR(kind_ == Kind::kGroups ? spill_groups(part)
+                     : part->dealt          ? spill_dealt(part)
+                                            : spill_sorted(part));
   part->rows.clear();
   part->arena.reset();
   return {};
@@ -171,6 +177,19 @@ Status Table::spill_groups(Part* part) {
   const size_t slots = part->slots.size();
   begin_groups(part);
   budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
+  return {};
+}
+
+Status Table::spill_dealt(Part* part) {
+  std::vector<JgRow*> rows;
+  for (size_t d = 0; d < kDeals; d++) {
+    rows.clear();
+    part->dealt->append(d, &rows);
+    if (rows.empty()) continue;
+    part->runs[d].emplace_back();
+    JG_RETURN_IF_ERROR(part->file->write(rows.data(), rows.size(), &part->runs[d].back()));
+  }
+  part->dealt->clear();
   return {};
 }
 
@@ -226,13 +245,44 @@ void Table::prepare() {
       merged_.resize(tasks_);
       break;
     }
-    case Kind::kSort: {
-      std::vector<SortPart> parts;
-      for (auto& p : parts_) parts.push_back({&p->rows, p->bounds});
-      sorter_ = make_sorter(info_, budget_, std::move(parts), kSortRanges);
-      tasks_ = static_cast<int>(parts_.size());
+    case Kind::kSort:
+      prepare_sort();
       break;
-    }
+  }
+}
+
+void Table::prepare_sort() {
+  tasks_ = 0;
+  if (info_.is_dealt && choose_deals()) return;
+  JgTableInfo info = info_;
+  if (info_.is_dealt) gather_deals();
+  if (info_.hash_offset >= 0) info.sort_words = 0;  // the hash alone is no order
+  std::vector<SortPart> parts;
+  for (auto& p : parts_) parts.push_back({&p->rows, p->bounds});
+  sorter_ = make_sorter(info, budget_, std::move(parts), kSortRanges);
+  tasks_ = static_cast<int>(parts_.size());
+}
+
+// Whether readers shall put deals in order: there are many rows, no thread would wait long for another one's deal, and
+// nobody else reads the same.
+bool Table::choose_deals() {
+  std::array<size_t, kDeals> rows{};
+  size_t all = 0;
+  for (auto& p : parts_)
+    for (size_t d = 0; d < kDeals; d++) rows[d] += p->dealt->count(d), all += p->dealt->count(d);
+  if (readers_ > 1 || all < kDealtRows || *std::max_element(rows.begin(), rows.end()) > all / parts_.size())
+    return false;
+  for (size_t d = 0; d < kDeals; d++)
+    if (rows[d]) deals_.push_back(d);
+  std::sort(deals_.begin(), deals_.end(), [&](size_t a, size_t b) { return rows[a] > rows[b]; });
+  return true;
+}
+
+void Table::gather_deals() {
+  for (auto& p : parts_) {
+    for (size_t d = 0; d < kDeals; d++) p->dealt->append(d, &p->rows);
+    for (const JgRow* row : p->rows) p->bounds.add(info_, row);
+    if (info_.hash_offset >= 0) p->bounds.common = std::min(p->bounds.common, 1);
   }
 }
 
@@ -254,7 +304,7 @@ Status Table::task(int i, JgTask* task) {
   if (is_spilled_) {
     Part* part = parts_[i].get();
     JG_RETURN_IF_ERROR(spill(part));  // what came last
-    part->runs.resize(kind_ == Kind::kGroups ? kSpillPartitions : 1);
+    part->runs.resize(is_parted() ? kSpillPartitions : 1);
     return {};
   }
   switch (kind_) {
@@ -404,7 +454,7 @@ void Table::gather_chains() {
 }
 
 void Table::finish(JgTask* task) {
-  if (is_spilled_) {
+  if (is_spilled_ || !deals_.empty()) {
     tasks_ = 0;
     return;
   }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "jg/kernel.h"
 #include "jg/status.h"
+#include "tables/dealt_rows.h"
 #include "tables/directory.h"
 #include "tables/sorter.h"
 #include "tables/spill.h"
@@ -20,6 +21,7 @@ struct TableConfig {
   bool has_keys = true;
   bool is_expanded = false;
   int64_t limit = -1, offset = 0;
+  int readers = 0;  // pipelines that its rows are the source of
 };
 
 // A longer chunk at the end of the list.
@@ -40,8 +42,9 @@ struct Part {
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;               // rows in the arena, also those dropped since
   WordBounds bounds;                          // of sort buffers: of all rows that were kept at some time
+  std::unique_ptr<DealtRows> dealt;           // of sort buffers whose rows are dealt out: all of them
   std::unique_ptr<SpillFile> file;            // rows that went to disk
-  std::vector<std::vector<Run>> runs;         // groups: by partition; sort buffers: one list, of sorted ones
+  std::vector<std::vector<Run>> runs;         // groups and deals: by partition; else one list, of sorted ones
 
   int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
@@ -78,6 +81,9 @@ class Table {
   }
   // A complete table is either all on disk or not at all; reader.h reads both.
   bool is_spilled() const { return is_spilled_; }
+  // Readers put deals in order, one after the other: the rows that were dealt out need not be so before.
+  bool is_dealt() const { return info_.is_dealt && (is_spilled_ || !deals_.empty()); }
+  const std::vector<size_t>& deals() const { return deals_; }  // in memory: by size, the largest first
   const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
   const JgTableInfo& info() const { return info_; }
   int64_t limit() const { return limit_; }
@@ -92,9 +98,14 @@ class Table {
     return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
                       : row->hash >> join_.directory.shift;
   }
+  bool is_parted() const { return kind_ == Kind::kGroups || info_.is_dealt; }  // on disk: by a hash
   Status spill(Part* part);
   Status spill_groups(Part* part);
   Status spill_sorted(Part* part);
+  Status spill_dealt(Part* part);
+  void prepare_sort();
+  bool choose_deals();
+  void gather_deals();
   void grow(Part* part);
   void shrink_to_limit(Part* part);
   void merge_partition(int p, JgTask* task);
@@ -111,6 +122,7 @@ class Table {
   const int64_t limit_, offset_;  // sort; limit_ < 0: none
   const int64_t kept_;            // rows of a top-n that may still matter
   Budget* budget_;
+  const int readers_;
   std::mutex mutex_;  // guards parts_ growing
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
@@ -118,6 +130,7 @@ class Table {
   Slots slots_;
   std::unique_ptr<Sorter> sorter_;
   enum class Round { kDeal, kSort, kWindows } round_ = Round::kDeal;
+  std::vector<size_t> deals_;
   std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
   Arena gathered_;                                    // join: rows in the order of their chains

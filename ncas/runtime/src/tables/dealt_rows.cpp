@@ -1,0 +1,107 @@
+#include "tables/dealt_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+namespace jg {
+namespace {
+
+constexpr size_t kFirstRows = 8, kPieceBytes = 64 << 10;  // of a place: it doubles until then
+constexpr size_t kRadixKeys = 512;                        // fewer are sorted by comparison
+constexpr int kDigitBits = 10;                            // of a pass at most
+
+// By bits [from, from + bits), the least digit first.
+void radix_sort_words(std::vector<uint64_t>* keys, std::vector<uint64_t>* other, int from, int bits) {
+  const int passes = (bits + kDigitBits - 1) / kDigitBits, digit = passes ? (bits + passes - 1) / passes : 0;
+  const uint64_t mask = (uint64_t{1} << digit) - 1;
+  other->resize(keys->size());
+  for (int pass = 0; pass < passes; pass++, from += digit) {
+    std::array<uint64_t, 1 << kDigitBits> at{};
+    for (const uint64_t key : *keys) at[key >> from & mask]++;
+    uint64_t sum = 0;
+    for (uint64_t& n : at) sum += std::exchange(n, sum);
+    for (const uint64_t key : *keys) (*other)[at[key >> from & mask]++] = key;
+    keys->swap(*other);
+  }
+}
+
+// Calls `each` with the ends of every run of two or more elements for which `together`.
+template <class T, class Together, class Each>
+void each_run(std::vector<T>& all, Together together, Each each) {
+  for (size_t begin = 0, end; begin < all.size(); begin = end) {
+    for (end = begin + 1; end < all.size() && together(all[begin], all[end]);) end++;
+    if (end - begin > 1) each(all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end));
+  }
+}
+
+}  // namespace
+
+void DealtRows::extend(JgPlace* place, Arena* arena) {
+  const auto deal = static_cast<size_t>(place - places_.data());
+  const size_t rows = std::clamp<size_t>(rows_[deal], kFirstRows, std::max(kPieceBytes / row_size_, kFirstRows));
+  const size_t bytes = rows * row_size_;
+  place->at = arena->bytes(bytes);
+  place->end = place->at + bytes;
+  pieces_[deal].push_back({place->at, place->end});
+  rows_[deal] += rows;
+}
+
+void DealtRows::append(size_t deal, std::vector<JgRow*>* rows) const {
+  for (const Piece& piece : pieces_[deal]) {
+    char* const end = piece.end == places_[deal].end ? places_[deal].at : piece.end;
+    for (char* row = piece.begin; row < end; row += row_size_) rows->push_back(reinterpret_cast<JgRow*>(row));
+  }
+}
+
+void DealtRows::clear() {
+  std::fill(places_.begin(), places_.end(), JgPlace{});
+  for (auto& pieces : pieces_) pieces.clear();
+  std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+// By words of a key and the row's number; what of the key they have no room for, rows tell.
+void DealSorter::sort(std::vector<JgRow*>* rows) {
+  WordBounds bounds;
+  for (const JgRow* row : *rows) bounds.add(info_, row);
+  const int index_bits = std::bit_width(rows->size());
+  const Packing packing(info_, bounds, 64 - index_bits);
+  keys_.clear();
+  for (size_t i = 0; i < rows->size(); i++) keys_.push_back(packing.key<uint64_t>((*rows)[i]) << index_bits | i);
+  if (rows->size() < kRadixKeys)
+    std::sort(keys_.begin(), keys_.end());
+  else
+    radix_sort_words(&keys_, &other_, index_bits, packing.bits());
+  const auto row = [&](uint64_t key) { return (*rows)[key & ((uint64_t{1} << index_bits) - 1)]; };
+  if (!packing.exact())
+    each_run(
+        keys_, [&](uint64_t a, uint64_t b) { return a >> index_bits == b >> index_bits; },
+        [&](auto begin, auto end) {
+          std::sort(begin, end, [&](uint64_t a, uint64_t b) { return before(row(a), row(b)); });
+        });
+  sorted_.clear();
+  for (const uint64_t key : keys_) sorted_.push_back(row(key));
+  rows->swap(sorted_);
+  if (info_.hash_offset >= 0) part_equal_hashes(rows);
+  account();
+}
+
+// Rows in order of a hash may have those of several partitions mixed up.
+void DealSorter::part_equal_hashes(std::vector<JgRow*>* rows) const {
+  each_run(
+      *rows, [&](const JgRow* a, const JgRow* b) { return hash(a) == hash(b); },
+      [&](auto begin, auto end) {
+        const auto apart = [&](const JgRow* a, const JgRow* b) { return !info_.together(a, b); };
+        if (std::adjacent_find(begin, end, apart) == end) return;
+        std::sort(begin, end, [&](const JgRow* a, const JgRow* b) { return before(a, b); });
+      });
+}
+
+void DealSorter::account() {
+  const auto now = static_cast<int64_t>((keys_.capacity() + other_.capacity()) * sizeof(uint64_t) +
+                                        sorted_.capacity() * sizeof(JgRow*));
+  budget_->held += now - std::exchange(held_, now);
+}
+
+}  // namespace jg

@@ -1,0 +1,64 @@
+// Rows of a window's sort buffer, dealt out by the hash of what partitions them: each deal has whole partitions of the
+// window, and is small enough to be put in order, and looked at by window functions, within the cache.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/memory.h"
+#include "jg/kernel.h"
+#include "tables/packing.h"
+
+namespace jg {
+
+inline constexpr size_t kDeals = size_t{1} << JG_DEAL_BITS;
+
+// What one thread has dealt. Rows lie side by side in pieces of the part's arena.
+class DealtRows {
+ public:
+  explicit DealtRows(uint32_t row_size) : row_size_(row_size), places_(kDeals), pieces_(kDeals), rows_(kDeals) {}
+
+  JgPlace* places() { return places_.data(); }  // they stay where they are
+  // Makes room at a place that has none.
+  void extend(JgPlace* place, Arena* arena);
+  size_t count(size_t deal) const {
+    return rows_[deal] - static_cast<size_t>(places_[deal].end - places_[deal].at) / row_size_;
+  }
+  void append(size_t deal, std::vector<JgRow*>* rows) const;
+  // Forgets all; the arena has their memory.
+  void clear();
+
+ private:
+  struct Piece {
+    char *begin, *end;
+  };
+  uint32_t row_size_;
+  std::vector<JgPlace> places_;
+  std::vector<std::vector<Piece>> pieces_;
+  std::vector<size_t> rows_;  // that there is room for
+};
+
+// Puts the rows of one deal in order, in memory that it keeps for the next one.
+class DealSorter {
+ public:
+  DealSorter(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
+  DealSorter(const DealSorter&) = delete;
+  DealSorter& operator=(const DealSorter&) = delete;
+  ~DealSorter() { budget_->held -= held_; }
+  void sort(std::vector<JgRow*>* rows);
+
+ private:
+  void part_equal_hashes(std::vector<JgRow*>* rows) const;
+  void account();
+  bool before(const JgRow* a, const JgRow* b) const { return info_.compare(a, b) < 0; }
+  uint32_t hash(const JgRow* row) const {
+    return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(row) + info_.hash_offset);
+  }
+
+  const JgTableInfo info_;
+  Budget* budget_;
+  std::vector<uint64_t> keys_, other_;
+  std::vector<JgRow*> sorted_;
+  int64_t held_ = 0;
+};
+
+}  // namespace jg
