@@ -67,7 +67,7 @@ def ddr3_probe_per_s() -> Figure:
 
 
 def ddr3_two_controllers() -> list[Figure]:
-    """Three tables of the whole card, spread over one or two controllers: the less of building's and probing's ratio."""
+    """Three tables of the whole card, spread over one or two controllers: the less of both ratios."""
     command = [build("card_bench"), "rates", str(CARD_ROWS)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     remark(f"card: {done.stdout.strip()}")
