@@ -271,7 +271,8 @@ struct Bench {
     size_t rested = 0;
     model.rested = [&] {
       if (rested == left.size()) wrong("a row for the host", rested);
-      if (std::memcmp(&model.card.rest_row, left[rested].data(), PROBE_STRIDE) != 0) wrong("a row for the host", rested);
+      if (std::memcmp(&model.card.rest_row, left[rested].data(), PROBE_STRIDE) != 0)
+        wrong("a row for the host", rested);
       rested++;
     };
     if (!model.run(frames_of(TABLES, rows, random), 1'000'000)) wrong("stands still while probing", 0);
@@ -293,7 +294,7 @@ struct Bench {
 
   // The tables as the frames fill them, in their order.
   static void fill(const std::vector<Bytes>& frames, const std::vector<Kind>& kinds, uint32_t mask,
-                      std::vector<std::map<uint32_t, List>>* tables, std::vector<std::vector<Entry>>* overflow) {
+                   std::vector<std::map<uint32_t, List>>* tables, std::vector<std::vector<Entry>>* overflow) {
     for (const Bytes& frame : frames) {
       const size_t t = frame[45], stride = 1 + KEY + COLUMN, size = number(&frame[38], 2) - 24;
       if (number(&frame[50], 8) != SECRET || kinds[t] == UNUSED) continue;
@@ -439,7 +440,8 @@ int check(uint64_t seed, int episodes, bool forgetful) {
   }
   const auto n = [](uint64_t x) { return static_cast<unsigned long long>(x); };
   std::printf(
-      "{\"built\": %llu, \"probed\": %llu, \"joined\": %llu, \"rested\": %llu, \"overflowed\": %llu, \"dropped\": %llu, "
+      "{\"built\": %llu, \"probed\": %llu, \"joined\": %llu, \"rested\": %llu, \"overflowed\": %llu, \"dropped\": "
+      "%llu, "
       "\"frames\": %llu, \"aggregated\": %llu, \"forwards\": %llu, \"several\": %llu, \"least_kind\": %llu}\n",
       n(c.built), n(c.probed), n(c.joined), n(c.rested), n(c.overflowed), n(c.dropped), n(c.frames), n(c.aggregated),
       n(c.forwards), n(c.several), n(*std::min_element(c.kinds, c.kinds + 5)));
