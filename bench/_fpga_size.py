@@ -12,7 +12,7 @@ from bench._measure import Figure, remark
 from jumpgate.client import col, count
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.ncas.fpga_join.build import TOP, rtl_sources
+from jumpgate.ncas.fpga_join.build import TABLE, rtl_sources
 from jumpgate.ncas.fpga_join.kind import FPGA
 from jumpgate.service import embedded
 from jumpgate.testing.lab import Lab
@@ -54,8 +54,8 @@ def synthesised(value_bytes: int) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         stat = Path(folder) / "stat.json"
         script = (
-            f"read_verilog -sv {sources}; chparam -set VALUE_BITS {8 * value_bytes} {TOP}; "
-            f"synth_xilinx -family xc7 -flatten -top {TOP}; tee -o {stat} stat -json"
+            f"read_verilog -sv {sources}; chparam -set VALUE_BITS {8 * value_bytes} {TABLE}; "
+            f"synth_xilinx -family xc7 -flatten -top {TABLE}; tee -o {stat} stat -json"
         )
         subprocess.run(["yosys", "-q", "-DSYNTHESIS", "-p", script], check=True, capture_output=True)
         cells: dict[str, int] = json.loads(stat.read_text())["design"]["num_cells_by_type"]

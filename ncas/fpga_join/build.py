@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from jumpgate.codegen import cache, toolchain
@@ -23,26 +24,53 @@ PROGRAMS = {
     "verilated": ("main.cpp", "card.cpp", "join.cpp", "verilated.cpp"),
     "table_bench": ("table_bench.cpp", "emulated.cpp"),
     "rtl_bench": ("rtl_bench.cpp",),
+    "card_bench": ("card_bench.cpp",),
 }
-#: those that hold the RTL's model, and for values of how many bytes
-MODELLED = {"verilated": SIGNATURES, "rtl_bench": (8, 23)}
-TOP = "join_table"
+TABLE, CARD_TOP = "join_table", "join_card"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A module of the RTL with these parameters, which is class `prefix` of C++."""
+
+    prefix: str
+    top: str
+    parameters: tuple[tuple[str, int], ...]
+
+
+def _table(value_bytes: int) -> Variant:
+    return Variant(f"Vtable_{value_bytes}", TABLE, (("VALUE_BITS", 8 * value_bytes),))
+
+
+def _card(tables: int, banks: int, key_bytes: int, value_bytes: int) -> Variant:
+    parameters = {"TABLES": tables, "BANKS": banks, "KEY_BITS": 8 * key_bytes, "VALUE_BITS": 8 * value_bytes}
+    return Variant("Vcard_" + "_".join(map(str, (tables, banks, key_bytes, value_bytes))), CARD_TOP,
+                   tuple(parameters.items()))  # fmt: skip
+
+
+#: those that hold the RTL's model, and of what
+MODELLED = {
+    "verilated": tuple(map(_table, SIGNATURES)),
+    "rtl_bench": (_table(8), _table(23)),
+    "card_bench": (_card(3, 1, 8, 8), _card(3, 2, 8, 8), _card(4, 4, 4, 23)),
+}
 FLAGS = ("-std=gnu++20", "-march=native", "-pipe", "-pthread")
-VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "--top-module", TOP)
+#: no module uses all of a package
+VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "-Wno-UNUSEDPARAM")
 PROGRAMS_BYTES_MAX = 64 << 20
 
 
 def build(name: str) -> Path:
     """One of PROGRAMS. Raises BuildError, or NotInstalled where Verilator is missing."""
     sources = [CARD / source for source in PROGRAMS[name]]
-    if name != "rtl_bench":
+    if not name.endswith("_bench") or name == "table_bench":
         sources += [RUNTIME / "src" / source for source in SHARED]
     variant = toolchain.default_variant()
     flags = (*FLAGS, *toolchain.VARIANTS[variant])
     headers = [*CARD.glob("*.h"), *(RUNTIME / "include").rglob("*.h"), *(RUNTIME / "src").rglob("*.h")]
     digest = hashlib.sha256("\0".join((*flags, *VERILATOR_FLAGS, toolchain.compiler_version())).encode())
     if name in MODELLED:
-        digest.update(str(verilator()).encode())
+        digest.update(f"{verilator()} {MODELLED[name]}".encode())
         headers += rtl_sources()
     for path in (*sources, *sorted(headers)):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -84,18 +112,18 @@ def _verilator_include() -> Path:
     return next(path.parent for path in sorted(root.rglob("verilated.cpp")))
 
 
-def _verilate(work: Path, signatures: tuple[int, ...]) -> list[Path]:
-    """C++ of the table for each signature; returns the sources beside the headers in `work`."""
+def _verilate(work: Path, variants: tuple[Variant, ...]) -> list[Path]:
+    """C++ of each; returns the sources beside the headers in `work`."""
     if shutil.which("perl") is None:
         raise BuildError("verilator needs perl, which is not on the PATH. Install it (`apt-get install perl`).")
-    for bytes in signatures:
+    for variant in variants:
         command = [
-            str(verilator()), *VERILATOR_FLAGS, f"-GVALUE_BITS={8 * bytes}", "--prefix", f"Vtable_{bytes}",
-            "--Mdir", str(work), *map(str, rtl_sources()),
+            str(verilator()), *VERILATOR_FLAGS, "--top-module", variant.top, "--prefix", variant.prefix,
+            *(f"-G{name}={value}" for name, value in variant.parameters), "--Mdir", str(work), *map(str, rtl_sources()),
         ]  # fmt: skip
-        _run(f"the RTL for values of {bytes} bytes", command, work)
+        _run(f"the RTL of {variant.prefix}", command, work)
     library = [_verilator_include() / name for name in ("verilated.cpp", "verilated_threads.cpp")]
-    return [*sorted(work.glob("Vtable_*.cpp")), *library]
+    return [*sorted(work.glob("V*.cpp")), *library]
 
 
 def _run(what: str, command: list[str], work: Path) -> None:

@@ -28,7 +28,7 @@ class Ddr3Memory : public Memory {
   static constexpr int CLOCKS = 4, T_RCD = 11, T_RP = 11, T_CL = 11, T_CWL = 8, T_BURST = 4, T_RAS = 28, T_RRD = 5,
                        T_FAW = 24, T_WTR = 6, T_WR = 12, T_RTP = 6, T_REFI = 6240, T_RFC = 208;
   static constexpr int BANKS = 8, CONTROLLER = 8;  // clocks that the controller itself takes, both ways together
-  static constexpr size_t QUEUE = 32, DONE = 4096, WRITES_HIGH = 24, WRITES_LOW = 8;
+  static constexpr size_t QUEUE = 64, DONE = 4096, WRITES_HIGH = 48, WRITES_LOW = 8;
   static constexpr uint64_t NEVER = ~uint64_t{0};
   static constexpr uint32_t ROW_BUCKETS = 128;  // a row of 8 chips has 8 KB
 

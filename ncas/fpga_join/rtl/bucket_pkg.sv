@@ -1,15 +1,23 @@
 // Buckets of one memory word: byte 0 holds the number of entries (bits 2 to 0) and whether one had no room (bit 7),
-// behind it are entries of a key and a value. The same as card/bucket.h, bit for bit.
+// behind it are entries of a key and a value: the row without its key. The same as card/bucket.h, bit for bit.
 package bucket_pkg;
   localparam int BUCKET_BITS = 512;
   localparam int FLAG_BITS = 8;
   localparam int OVERFLOWN = 7;
+
+  // What a table is to a chain of joins.
+  localparam logic [2:0] UNUSED = 0, INNER = 1, LEFT = 2, SEMI = 3, ANTI = 4;
 
   // Entries that fit behind the flags; the count has three bits.
   function automatic [31:0] slots_of(input [31:0] key_bits, input [31:0] value_bits);
     logic [31:0] slots;
     slots = (BUCKET_BITS - FLAG_BITS) / (key_bits + value_bits);
     slots_of = slots < 7 ? slots : 7;
+  endfunction
+
+  // Bytes of the longest vector of NULL bits that a value begins with; that of the key comes first.
+  function automatic [31:0] nulls_of(input [31:0] value_bytes);
+    nulls_of = (value_bytes + 9) / 9;
   endfunction
 
   // CRC-32C: each of its bits is an exclusive or of some of the key's.

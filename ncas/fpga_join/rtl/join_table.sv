@@ -44,8 +44,7 @@ module join_table
     output logic        idle,
     output logic [63:0] built,
     output logic [63:0] overflowed,
-    output logic [63:0] forwards,
-    output logic [63:0] probed
+    output logic [63:0] forwards
 );
   logic build_ready, build_read, build_answer, build_idle, forwarded;
   logic probe_ready, probe_read, probe_answer, probe_idle;
@@ -80,10 +79,8 @@ module join_table
       built      <= '0;
       overflowed <= '0;
       forwards   <= '0;
-      probed     <= '0;
     end else begin
       if (in_valid && in_ready && !probing) built <= built + 1;
-      if (in_valid && in_ready && probing) probed <= probed + 1;
       if (overflow_valid && overflow_ready) overflowed <= overflowed + 1;
       if (forwarded) forwards <= forwards + 1;
     end
