@@ -34,8 +34,8 @@ def fuzz(
     clang = shutil.which("clang++") or shutil.which("clang++-14")
     if clang is not None:
         program = cpp.build(f"{name}_fuzz", sources, (*_FUZZER, *flags), clang)
-        command = [program, f"-max_total_time={SECONDS}", f"-seed={SEED}", f"-artifact_prefix={corpus.parent}/", "-rss_limit_mb=4096",
-                   "-print_final_stats=1", *options, corpus]  # fmt: skip
+        command = [program, f"-max_total_time={SECONDS}", f"-seed={SEED}", f"-artifact_prefix={corpus.parent}/",
+                   "-rss_limit_mb=4096", "-print_final_stats=1", *options, corpus]  # fmt: skip
     else:
         program = cpp.build(f"{name}_mutate", [*sources, driver], (*cpp.SANITIZED, *flags))
         command = [program, corpus, SECONDS]
