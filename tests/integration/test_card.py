@@ -142,7 +142,7 @@ def test_that_a_card_was_full_is_known_the_next_time(card: Callable[..., Any]) -
         for one in (flow, flow, other, other):
             assert oracle.difference(session.run(one).to_arrow(), one.root) == ""
             states.append([job.state for job in session.jobs()])
-        said = session.explain_job()
+        said = session.explain_job(session.jobs()[0].id)
         full.FULL_S = -1.0
         third = other.filter(col("rows") > 0)
         session.run(third).to_arrow(), session.run(third).to_arrow()

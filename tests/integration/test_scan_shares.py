@@ -84,7 +84,7 @@ def test_who_has_none_left_takes_of_the_other(
         if taken:
             break
     assert taken
-    assert "of them taken over" in pair.explain_job()
+    assert "of them taken over" in pair.explain_job(pair.jobs()[0].id)
 
 
 def test_one_instance_asks_nobody(four_hosts: str, tmp_path: Path) -> None:
