@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from jumpgate.dataflow.types import DataType
@@ -72,6 +73,32 @@ def hash_of(value: str, type: DataType) -> str:
     if type.width == 16:
         return f"jg_hash_wide({value})"
     return f"jg_hash_int((uint64_t)(int64_t)({value}))"
+
+
+def hash_keys(keys: list[Value], types: list[DataType]) -> str:
+    """Hash of non-NULL keys."""
+    hashes = [hash_of(k.text, t) for k, t in zip(keys, types, strict=True)]
+    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes) if hashes else "0"
+
+
+def hash_group(keys: list[Value], types: list[DataType]) -> str:
+    """Hash of keys of which each may be NULL."""
+    hashes = [
+        f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
+        for k, t in zip(keys, types, strict=True)
+    ]
+    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
+
+
+def hashes_added(keys: list[Value], types: list[DataType]) -> list[list[str]]:
+    """Statements that add a key each to the hash of row i."""
+    at = "hashes[i - from]"
+    return [[f"{at} = jg_hash_combine({at}, {hash_group([k], [t])});"] for k, t in zip(keys, types, strict=True)]
+
+
+def blank(v: Value, type: DataType) -> str:
+    """The value, or zero bits where it is NULL: what lies under NULL is the same everywhere."""
+    return f"({v.null}) ? {cpp_type(type)}{{}} : {v.text}" if v.null else v.text
 
 
 def equal(a: str, b: str, type: DataType) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,20 @@ import jinja2
 
 import jumpgate.templates
 from jumpgate import __version__
-from jumpgate.codegen.cpp import TEXT_BYTES, Value, any_null, compare, cpp_type, equal, hash_of, is_word, ordered_words
+from jumpgate.codegen.cpp import (
+    TEXT_BYTES,
+    Value,
+    any_null,
+    blank,
+    compare,
+    cpp_type,
+    equal,
+    hash_group,
+    hash_keys,
+    hashes_added,
+    is_word,
+    ordered_words,
+)
 from jumpgate.codegen.expressions import ExpressionWriter
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -39,6 +52,7 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
+from jumpgate.codegen.runs import RUN_MIN, Run, Scope, condition, fold
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
@@ -57,7 +71,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     env.filters.update(cpp_type=cpp_type)
-    env.globals.update(unknown=_unknown)
+    env.globals.update(unknown=_unknown, RUN_MIN=RUN_MIN)
     return env
 
 
@@ -104,6 +118,7 @@ class Loop:
     late: list[int] = field(default_factory=list)
     later: list[int] = field(default_factory=list)
     body: list[str] = field(default_factory=list)
+    runs: list[Run] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
 
 
@@ -126,7 +141,7 @@ def render(program: Program, dialect: Dialect) -> Rendered:
         .render(
             version=__version__,
             installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
-            tables=[_table(t, memos) for t in program.tables],
+            tables=[_table(program, t, memos) for t in program.tables],
             pipelines=pipelines,
         )
     )
@@ -166,6 +181,7 @@ class PipelineRenderer:
             "sinks": sinks,
             "lives": lives,
             "arrays": list({v.version: v for v in lives}.values()),
+            "wide": max((len(s.values) for s in p.sinks if isinstance(s, EmitSink)), default=0),
             "last": live,
             "filters": [
                 {
@@ -221,7 +237,9 @@ class PipelineRenderer:
         self.fallible.append(str(e))
         return len(self.fallible) - 1
 
-    def _loop(self, kind: str, live: Live, after: Live, writer: ExpressionWriter, **data: Any) -> Loop:
+    def _loop(
+        self, kind: str, live: Live, after: Live, writer: ExpressionWriter, runs: Sequence[Run] = (), **data: Any
+    ) -> Loop:
         """Late columns that this loop is the first to need are loaded before it, for the rows that are left."""
         late = sorted(set(writer.columns) - self.loaded)
         later = sorted(set(range(len(self.pipeline.columns))) - self.loaded) if self.early else []
@@ -229,7 +247,8 @@ class PipelineRenderer:
         columns = [(i, cpp_type(t)) for i, t in sorted(writer.columns.items())]
         data["pointers_read"] = sorted(writer.pointers)
         data["marks_read"] = sorted(writer.marks)
-        return Loop(kind, live, after, columns, late, [c for c in later if c not in late], list(writer.lines), data)
+        later = [c for c in later if c not in late]
+        return Loop(kind, live, after, columns, late, later, list(writer.lines), list(runs), data)
 
     def _step(self, step: Step, live: Live, after: Live) -> Loop:
         writer = self._writer()
@@ -307,25 +326,22 @@ class PipelineRenderer:
                     writer.lines.append(f"const uint64_t hash = {hash_}; T{table.id}* row = {place}; *row = {{}};")
                     if _keeps_hash(table):
                         writer.lines.append("row->hash = (uint32_t)hash;")
-                    for i, e in enumerate(sink.values):
-                        writer.lines.extend(_store(table, i, writer.write(e), e.type))
-                    return self._loop("rows", live, live, writer, key=None)
+                    runs = self._stores(table, sink.values, writer)
+                    return self._loop("rows", live, live, writer, runs, key=None, tail=[])
                 if table.kind == "sort":
                     writer.lines.append(f"T{table.id} copy{{}}, *row = &copy;")
-                    for i, e in enumerate(sink.values):
-                        writer.lines.extend(_store(table, i, writer.write(e), e.type, keep=False))
-                    writer.lines.append(f"jg_offer(t, {table.id}, (const JgRow*)row);")
-                    return self._loop("rows", live, live, writer, key=None)
+                    runs = self._stores(table, sink.values, writer, keep=False)
+                    tail = [f"jg_offer(t, {table.id}, (const JgRow*)row);"]
+                    return self._loop("rows", live, live, writer, runs, key=None, tail=tail)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
                 row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
-                for i, e in enumerate(sink.values):
-                    writer.lines.extend(_store(table, i, writer.write(e), e.type))
+                runs = self._stores(table, sink.values, writer)
                 key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
                 if key:
                     noted = f"if ({key} < low) low = {key}; if ({key} > high) high = {key};"
                     writer.lines.append(f"if (!({null})) {{ {noted} }}" if null else noted)
-                return self._loop("rows", live, live, writer, table=table.id, key=key)
+                return self._loop("rows", live, live, writer, runs, table=table.id, key=key, tail=[])
             case GroupSink():
                 return self._group(sink, live, writer)
             case EmitSink():
@@ -334,69 +350,92 @@ class PipelineRenderer:
     def _group(self, sink: GroupSink, live: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[sink.table]
         keys = [writer.write(k) for k in sink.keys]
-        stores = [s for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)) for s in _store(table, i, k, e.type)]
-        same = [_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))]
-        head, writer.lines = writer.lines, []
+        types = [k.type for k in sink.keys]
+        head, units = writer.lines, []
         for index, merging, arguments in sink.updates:
+            writer.lines = []
             held = table.measures[index]
             state = STATES[held.function]
             values = [writer.write(a) for a in arguments]
             update = state.merge_columns if merging else state.update
-            writer.lines.append("{ " + " ".join(update(held, values, table.id)) + " }")
-        updates, writer.lines = writer.lines, head
+            units.append([*writer.lines, "{ " + " ".join(update(held, values, table.id)) + " }"])
+        writer.lines = head
+        scope = self._scope(writer, table.id)
+        store_runs, stores = fold(
+            (_store(table, i, k, t) for i, (k, t) in enumerate(zip(keys, types, strict=True))), scope
+        )
+        same = [_same_key(k, i, t, table) for i, (k, t) in enumerate(zip(keys, types, strict=True))]
+        same_runs, same_rest = condition(same, scope)
         ahead = bool(keys) and not head
+        hash_runs, hash_rest = fold(hashes_added(keys, types), scope) if ahead else ([], [])
+        runs, updates = fold(units, scope)
         return self._loop(
             "groups",
             live,
             live,
             writer,
+            runs,
             table=table.id,
             keyed=bool(keys),
-            hash=hash_group(keys, [k.type for k in sink.keys]) if keys else "",
-            same=" && ".join(same),
+            hash=hash_group(keys, types) if keys else "",
+            hash_runs=hash_runs,
+            hash_rest=hash_rest,
+            same=same_rest,
+            same_runs=same_runs,
             stores=stores,
+            store_runs=store_runs,
             updates=updates,
             ahead=ahead,
-            word=_word(self.pipeline, sink, keys) if ahead else None,
+            word=_word(self.pipeline, sink, keys) if ahead and not hash_runs else None,
         )
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
-        columns = []
+        columns: list[dict[str, Any]] = []
+        units = []
         for i, e in enumerate(sink.values):
             v = writer.write(e)
-            writer.lines.append(f"w->o{i}[i] = {_blank(v, e.type)};")
+            writer.lines.append(f"w->o{i}[i] = {blank(v, e.type)};")
             if v.null:
                 writer.lines.append(f"w->ov{i}[i] = !({v.null});")
             columns.append({"type": cpp_type(e.type), "nullable": v.null is not None})
+            units.append(writer.lines)
+            writer.lines = []
+        runs, writer.lines = fold(units, self._scope(writer, outputs=[c["type"] for c in columns]))
         hashes = bool(sink.hash_keys)
         if hashes:
             keys = [Value(f"w->o{k}[i]", f"!w->ov{k}[i]" if columns[k]["nullable"] else None) for k in sink.hash_keys]
             types = [sink.values[k].type for k in sink.hash_keys]
             writer.lines.append(f"w->hashes[i] = {hash_group(keys, types)};")
-        return self._loop("emit", live, live, writer, sink=sink.sink, outputs=columns, hashes=hashes)
+        return self._loop("emit", live, live, writer, runs, sink=sink.sink, outputs=columns, hashes=hashes)
+
+    def _stores(
+        self, table: Table, values: Sequence[Expression], writer: ExpressionWriter, keep: bool = True
+    ) -> list[Run]:
+        """Fills the fields of `row`, by statements of the writer's and by runs after them."""
+        head, units = writer.lines, []
+        for i, e in enumerate(values):
+            writer.lines = []
+            v = writer.write(e)
+            units.append([*writer.lines, *_store(table, i, v, e.type, keep)])
+        runs, rest = fold(units, self._scope(writer, table.id))
+        writer.lines = [*head, *rest]
+        return runs
+
+    def _scope(self, writer: ExpressionWriter, table: int = -1, outputs: Sequence[str] = ()) -> Scope:
+        return Scope(
+            lambda i: cpp_type(writer.columns[i]),
+            table,
+            self.pipeline.id,
+            _field_types(self.program),
+            outputs.__getitem__,
+        )
 
 
 # ---- pieces of C++ ----
 
 
-def hash_keys(keys: list[Value], types: list[DataType]) -> str:
-    """Hash of non-NULL keys."""
-    hashes = [hash_of(k.text, t) for k, t in zip(keys, types, strict=True)]
-    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes) if hashes else "0"
-
-
-def hash_group(keys: list[Value], types: list[DataType]) -> str:
-    """Hash of keys of which each may be NULL."""
-    hashes = [
-        f"({k.null} ? JG_HASH_NULL : {hash_of(k.text, t)})" if k.null else hash_of(k.text, t)
-        for k, t in zip(keys, types, strict=True)
-    ]
-    return functools.reduce(lambda a, b: f"jg_hash_combine({a}, {b})", hashes)
-
-
-def _blank(v: Value, type: DataType) -> str:
-    """The value, or zero bits where it is NULL: what lies under NULL is the same everywhere."""
-    return f"({v.null}) ? {cpp_type(type)}{{}} : {v.text}" if v.null else v.text
+def _field_types(program: Program) -> Callable[[int, int], str]:
+    return lambda table, field: cpp_type(program.tables[table].fields[field])
 
 
 def _same_key(k: Value, i: int, type: DataType, table: Table) -> str:
@@ -442,12 +481,15 @@ def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) ->
     return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
 
 
-def _table(table: Table, memos: set[int]) -> dict[str, Any]:
+def _table(program: Program, table: Table, memos: set[int]) -> dict[str, Any]:
     fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
     keys = []
     for i in range(table.keys):
         same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
         keys.append(f"a->n{i} == b->n{i} && (a->n{i} || {same})" if table.fields[i].nullable else same)
+    scope = Scope(table=table.id, field=_field_types(program))
+    equal_runs, equal_rest = condition(keys, scope)
+    merge_runs, merge = fold(([STATES[h.function].merge_rows(h)] for h in table.measures), scope)
     return {
         "id": table.id,
         "kind": table.kind,
@@ -459,8 +501,10 @@ def _table(table: Table, memos: set[int]) -> dict[str, Any]:
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],
-        "equal": " && ".join(keys) or "true",
-        "merge": [STATES[h.function].merge_rows(h) for h in table.measures],
+        "equal": equal_rest,
+        "equal_runs": equal_runs,
+        "merge": merge,
+        "merge_runs": merge_runs,
         "lists": [_list(table, i) for i in range(len(table.lists))],
         "key": _integer_key(table),
         "memos": table.id in memos,

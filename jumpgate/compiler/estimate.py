@@ -55,6 +55,9 @@ from jumpgate.nca.matching import pruned_leaf
 
 UNKNOWN = Statistics()
 STRING_BYTES = 16  #: average length where nothing is known
+KEYS_ASKED = (
+    16  #: of more keys the first ones alone are looked at: they tell nearly all rows apart, and each takes time
+)
 UNIQUE = 0.8  #: a column with so many distinct values a row is a key
 
 PRUNED = 0.1  #: of the rows that do not matter, how many a pruning accelerator lets pass
@@ -454,7 +457,7 @@ class Estimator:
         """How many values the keys have together: of columns of one table no more than it has rows."""
         rows = self.rows(node)
         groups = 1.0
-        for table, of_table in self.by_table(node, keys):
+        for table, of_table in self.by_table(node, keys[:KEYS_ASKED]):
             groups *= self._together(node, table, of_table, rows)
         if groups <= 0 or rows <= 0:
             return max(min(groups, rows), 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jumpgate.compiler.estimate import Estimator, whole
+from jumpgate.compiler.estimate import KEYS_ASKED, Estimator, whole
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, unique
 from jumpgate.dataflow.expressions import ColumnRef, Expression
@@ -74,8 +74,8 @@ def _keys(node: Operator) -> Iterator[tuple[Operator, tuple[Expression, ...]]]:
                 yield node.left, (left,)
                 yield node.right, (right,)
         case Aggregate():
-            yield node.input, node.keys
+            yield node.input, node.keys[:KEYS_ASKED]
         case Distinct():
-            yield node.input, references(node.input.schema)
+            yield node.input, references(node.input.schema)[:KEYS_ASKED]
         case Window():
             yield node.input, node.partition_by

@@ -19,10 +19,12 @@ using net::WaitTimer;
 
 namespace {
 
-constexpr int64_t FRAME_ROWS = 65536;       // a frame leaves when it has so many rows
-constexpr size_t FRAME_BYTES = 256u << 10;  // or so many bytes: the next one is encoded while this one is received
-constexpr size_t VALUE_BYTES_MAX = 20;      // of a fixed-width value or an offset, with its share of bitmaps
-constexpr size_t APPEND_BYTES = 1u << 20;   // most that is added to a frame at once, if it is more than one row
+constexpr int64_t FRAME_ROWS = 65536;        // a frame leaves when it has so many rows
+constexpr size_t FRAME_BYTES = 256u << 10;   // or so many bytes: the next one is encoded while this one is received
+constexpr size_t COLUMN_BYTES = 8u << 10;    // more for wide rows: who receives has work with each column of a frame
+constexpr size_t WIDE_BYTES_MAX = 4u << 20;  // but all frames that a worker fills take no more than this for it
+constexpr size_t VALUE_BYTES_MAX = 20;       // of a fixed-width value or an offset, with its share of bitmaps
+constexpr size_t APPEND_FRAMES = 4;          // most that is added at once, if it is more than one row
 constexpr size_t ROW_BYTES_MAX = ntf::FRAME_BYTES_MAX / 2;
 
 using ntf::FrameEncoder;
@@ -152,6 +154,8 @@ class EdgeWorker : public EmitterWorker {
   explicit EdgeWorker(EdgeEmitter* emitter) : emitter_(emitter), next_peer_(emitter->workers_++) {
     const size_t encoders = emitter->partitioning_ == Partitioning::BROADCAST ? 1 : emitter->connections_.size();
     for (size_t i = 0; i < encoders; i++) encoders_.push_back(ntf::make_encoder(emitter->descriptor_));
+    const size_t wide = std::min(COLUMN_BYTES * emitter->descriptor_.columns.size(), WIDE_BYTES_MAX / encoders);
+    frame_bytes_ = std::max(FRAME_BYTES, wide);
   }
 
   Status write(const JgBatch& batch, const uint64_t* hashes) override {
@@ -208,7 +212,7 @@ class EdgeWorker : public EmitterWorker {
       const JgType type = emitter_->descriptor_.columns[c].type;
       if (type == JG_STRING || type == JG_BINARY) size += ntf::text_bytes(batch.cols[c], rows);
     }
-    if (size > APPEND_BYTES && rows.n > 1) {
+    if (size > APPEND_FRAMES * frame_bytes_ && rows.n > 1) {
       const int32_t half = rows.n / 2;
       const ntf::Rows first{rows.sel, rows.from, half};
       const ntf::Rows second{rows.sel ? rows.sel + half : nullptr, rows.sel ? 0 : rows.from + half, rows.n - half};
@@ -223,7 +227,7 @@ class EdgeWorker : public EmitterWorker {
     }
     FrameEncoder& encoder = *encoders_[peer];
     encoder.append(batch, rows);
-    return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= FRAME_BYTES ? leave(peer) : Status();
+    return encoder.rows() >= FRAME_ROWS || encoder.bytes() >= frame_bytes_ ? leave(peer) : Status();
   }
 
   // Sends what was collected for the peer (for all of them when broadcasting).
@@ -249,6 +253,7 @@ class EdgeWorker : public EmitterWorker {
 
   EdgeEmitter* const emitter_;
   uint32_t next_peer_;
+  size_t frame_bytes_;
   std::vector<std::unique_ptr<FrameEncoder>> encoders_;  // one a peer; broadcast: one for all
   Payload payload_;
   std::vector<int32_t> starts_, fill_, order_;
