@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jumpgate.codegen import toolchain
+from jumpgate.study.paper.network import Network, ending_on_sigterm
 from tests.cluster.lab import Lab
-from tests.cluster.network import Network, ending_on_sigterm
 
 
 @contextlib.contextmanager

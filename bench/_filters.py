@@ -11,7 +11,7 @@ from typing import NamedTuple
 from bench._cluster import lab
 from bench._measure import Figure, geometric_mean, remark
 from jumpgate.codegen import cache
-from tests.cluster.lab import line
+from jumpgate.study.paper.network import line
 
 WORKERS = 4
 RATE = "1gbit"

@@ -11,8 +11,8 @@ import numpy as np
 
 from bench._fpga_links import HOSTS, PLAIN, link, machines_with_card, megabytes, write
 from bench._measure import Figure, geometric_mean, remark
-from tests.cluster.lab import Lab, line
-from tests.cluster.network import Machine
+from jumpgate.study.paper.network import Machine, line
+from tests.cluster.lab import Lab
 
 #: at scale 0.1
 LINES, CUSTOMERS, SUPPLIERS, PARTS, DAYS = 600_000, 3_000, 200, 20_000, 2_556

@@ -25,7 +25,7 @@ from jumpgate.nca.registry import default_registry
 from jumpgate.nca.speeds import assumed
 from jumpgate.simulate.model import Cluster, simulate
 from jumpgate.simulate.plans import hosts, planned
-from tests.cluster.lab import line
+from jumpgate.study.paper.network import line
 
 ROWS, KEYS, SMALL = 3_000_000, 1_000_000, 1_000_000
 RATE, LINK_BYTES_S = "50mbit", 6.25e6

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from bench._cluster import lab
 from bench._measure import Figure, remark
-from tests.cluster.lab import QUERIES, Lab, line
-from tests.cluster.network import Machine
+from jumpgate.study.paper.network import Machine, line
+from tests.cluster.lab import QUERIES, Lab
 
 #: files of so many row groups of so many rows
 FILES, GROUPS, GROUP_ROWS = 60, 16, 65_536

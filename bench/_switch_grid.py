@@ -27,8 +27,8 @@ from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.hosts.config import load
 from jumpgate.service import embedded
-from tests.cluster.lab import Lab, line
-from tests.cluster.network import Machine
+from jumpgate.study.paper.network import Machine, line
+from tests.cluster.lab import Lab
 
 #: as tc has it, and in bits; the last one is not limited
 LINKS = (("50mbit", 50_000_000), ("200mbit", 200_000_000), ("1gbit", 1_000_000_000), ("", 0))

@@ -33,10 +33,11 @@ from jumpgate.client.session import Session
 from jumpgate.codegen import cache
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.errors import JumpgateError
+from jumpgate.study.paper.network import line
 from jumpgate.tpcds.data import generate
 from jumpgate.tpcds.suite import TPCDS
 from tests.cluster.faults import Faults
-from tests.cluster.lab import QUERIES, Lab, Service, line
+from tests.cluster.lab import QUERIES, Lab, Service
 
 WARM_RUNS = 60
 ROWS = 200_000

@@ -42,8 +42,8 @@ from jumpgate.p4.switch import library
 from jumpgate.p4.switch.build import build
 from jumpgate.p4.switch.switch import Entry, Switch
 from jumpgate.service import embedded
+from jumpgate.study.paper.network import permitted
 from jumpgate.tpcds.data import generate, path
-from tests.cluster.network import permitted
 from tests.support import cpp, switch_by_hand, vendor_cases
 from tests.support.switch_programs import SECRET
 

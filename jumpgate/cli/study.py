@@ -1,8 +1,9 @@
-"""`jumpgate study`: all queries of a suite in every mode, beside DuckDB and DataFusion."""
+"""`jumpgate study`: all queries of a suite in every mode, beside DuckDB and DataFusion; the paper's evaluation."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,37 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.errors import ConfigError, FileUnreadable
 
 
-@click.command("study")
-@click.argument("suite", type=click.Choice(("tpcds", "tpch")))
-@click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
-@click.option("--format", type=click.Choice(tuple(formats())), default="parquet", show_default=True)
-@click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
-@click.option("--queries", help="Numbers with commas. [default: all]")
-@click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Of each query in each mode.")
-@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="The HTML file.")
-@job_options
-@json_option
-def command(
+@click.group("study")
+def command() -> None:
+    """Run all queries of TPC-DS or TPC-H in every mode, or the evaluation of Jumpgate's paper, and write a report."""
+
+
+def _suite_command(suite: str, title: str) -> click.Command:
+    text = f"""Run every query of {title} with offload = always, auto and never, and in DuckDB, and write a report.
+
+    Answers are compared with DuckDB's. Missing data is generated first.
+    """
+
+    @click.command(suite, help=text)
+    @click.option("--scale", type=float, default=1.0, show_default=True, help="1 ≈ 1 GB.")
+    @click.option("--format", type=click.Choice(tuple(formats())), default="parquet", show_default=True)
+    @click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
+    @click.option("--queries", help="Numbers with commas. [default: all]")
+    @click.option("--runs", type=click.IntRange(1), default=3, show_default=True, help="Of each query in each mode.")
+    @click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="The HTML file.")
+    @job_options
+    @json_option
+    def run(**options: Any) -> None:
+        _study(suite, **options)
+
+    return run
+
+
+command.add_command(_suite_command("tpcds", "TPC-DS"))
+command.add_command(_suite_command("tpch", "TPC-H"))
+
+
+def _study(
     suite: str,
     scale: float,
     format: str,
@@ -35,10 +56,6 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run every query of SUITE with offload = always, auto and never, and in DuckDB, and write an HTML report.
-
-    Answers are compared with DuckDB's. Missing data is generated first.
-    """
     import jumpgate
     from jumpgate.codegen import cache
     from jumpgate.study import report, suites
@@ -61,10 +78,7 @@ def command(
     oracle.close()
     study = report.Study(chosen.title, scale, format, runs, len(os.sched_getaffinity(0)), tuple(found))
     target = target or Path(f"{suite}-{format}.html")
-    try:
-        target.write_text(report.html(study), encoding="utf-8")
-    except OSError as error:
-        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
+    _write(target, report.html(study))
     if as_json:
         output.print_json({**report.data(study), "file": str(target)})
         return
@@ -82,6 +96,54 @@ def command(
         if ratio is not None:
             print(f"speed of always over {other}: {ratio:.2f}× (geometric mean)")
     print(f"wrote {target}; open it in any browser")
+
+
+@command.command("paper")
+@click.option("--scale", type=float, default=0.1, show_default=True, help="Of TPC-DS; 1 ≈ 1 GB.")
+@click.option("--workers", type=click.IntRange(2, 16), default=2, show_default=True, help="Hosts, of a core each.")
+@click.option("--links", default="100mbit,1gbit", show_default=True, help="Speeds with commas, as tc has them.")
+@click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
+@click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="Of each query in each place.")
+@click.option(
+    "--output", "-o", "target", type=click.Path(path_type=Path), default=Path("paper.html"), show_default=True
+)
+@json_option
+def paper(scale: float, workers: int, links: str, data: Path | None, runs: int, target: Path, as_json: bool) -> None:
+    """Repeat the evaluation of Jumpgate's paper: hosts and a software switch in network namespaces (as root, with
+    iproute2), and write an HTML page."""
+    from jumpgate.codegen import cache
+    from jumpgate.study.paper import experiments, page
+    from jumpgate.study.paper.cluster import cluster
+    from jumpgate.study.paper.network import check_permitted
+    from jumpgate.study.paper.runner import FORMATS
+    from jumpgate.tpcds.data import generate
+
+    speeds = [speed.strip() for speed in links.split(",")]
+    if wrong := [speed for speed in speeds if not re.fullmatch(r"\d+(\.\d+)?[kmg]bit", speed)]:
+        raise ConfigError(
+            f"--links: '{wrong[0]}' is no speed; write numbers with kbit, mbit or gbit, as in 100mbit,1gbit"
+        )
+    check_permitted()
+    directory = (data or cache.root() / "tpcds" / f"sf{scale:g}").absolute()
+    with output.progress() as progress:
+        generate(directory, scale, FORMATS, ["store_sales", "item"], progress=progress)
+    with output.progress() as progress, cluster(directory, workers) as machines:
+        found = experiments.measure(machines, scale, speeds, runs, progress)
+    _write(target, page.html(found))
+    if as_json:
+        output.print_json({**page.data(found), "file": str(target)})
+        return
+    rows = [(c.text, c.published or "not at hand", c.measured, "holds" if c.holds else "does not hold")
+            for c in page.claims(found)]  # fmt: skip
+    output.print_table("The paper's claims", ("claim", "published", "here", ""), rows)
+    print(f"wrote {target}; open it in any browser")
+
+
+def _write(target: Path, page: str) -> None:
+    try:
+        target.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise FileUnreadable(f"cannot write {target}: {error.strerror}", file=target) from error
 
 
 def _chosen(queries: dict[int, str], wanted: str | None) -> dict[int, str]:

@@ -84,6 +84,7 @@ def connect(database: str = ":memory:", suite: Suite = TPCDS) -> duckdb.DuckDBPy
     package = Path(str(module.__file__)).parent
     extension = next(package.glob("extensions/*/*.duckdb_extension"))
     connection.execute(f"LOAD {quoted(extension)}")
+    connection.execute("SET enable_progress_bar = false")  # it would go to stdout, which is the command's
     return connection
 
 

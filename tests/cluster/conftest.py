@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from jumpgate.codegen import toolchain
+from jumpgate.study.paper.network import Network
 from tests.cluster.lab import Lab
-from tests.cluster.network import Network
 
 
 @pytest.fixture

@@ -20,8 +20,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jumpgate.study.paper.network import line
 from jumpgate.testing.leaks import wait_until
-from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of, line
+from tests.cluster.lab import QUERIES, RIGHT, Lab, agents_of
 from tests.cluster.sshd import Server
 
 #: from a fault to the error, and what a busy machine adds

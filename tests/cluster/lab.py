@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jumpgate.codegen import cache
-from tests.cluster.network import Machine, Network
+from jumpgate.study.paper.network import Machine, Network, line
 from tests.cluster.sshd import Client, Server
 
 QUERIES = Path(__file__).with_name("queries.py")
@@ -84,19 +83,6 @@ class Service:
     def end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(30) == 0
-
-
-def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
-    """What it says next; one that says nothing for so long is killed."""
-    assert process.stdout is not None
-    impatience = threading.Timer(seconds, process.kill)
-    impatience.start()
-    try:
-        found = process.stdout.readline()
-    finally:
-        impatience.cancel()
-    assert found, f"{process.args} said nothing"
-    return found
 
 
 def agents_of(machine: Machine) -> list[int]:

@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from jumpgate.study.paper.network import Machine
 from jumpgate.testing.leaks import wait_until
 from jumpgate.trust import state
-from tests.cluster.network import Machine
 
 PORT = 2222
 

@@ -18,9 +18,8 @@ from jumpgate.client import col, read
 from jumpgate.codegen import toolchain
 from jumpgate.dataflow import proto
 from jumpgate.dataflow.operators import Send
+from jumpgate.study.paper.network import Machine, Network, line, permitted
 from jumpgate.trust import certificates, tokens
-from tests.cluster.network import Machine, Network, permitted
-from tests.cluster.test_lost_hosts import line
 from tests.support import jvm
 
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+from jumpgate.study.paper.network import permitted
 from tests.cluster.faults import Faults
 from tests.cluster.lab import Lab
-from tests.cluster.network import permitted
 from tests.cluster.sshd import installed
 
 pytestmark = [

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cluster.lab import Lab, Service, line
-from tests.cluster.network import permitted
+from jumpgate.study.paper.network import line, permitted
+from tests.cluster.lab import Lab, Service
 from tests.cluster.sshd import installed
 
 pytestmark = [

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jumpgate.codegen import toolchain
+from jumpgate.study.paper.network import Machine, Network, line, permitted
 from jumpgate.testing.leaks import wait_until
-from tests.cluster.network import Machine, Network, permitted
 
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
 QUERIES = Path(__file__).with_name("queries.py")
@@ -63,13 +63,6 @@ class Cluster:
             capture_output=True, text=True, check=False,
         ).stdout  # fmt: skip
         return sum(text.startswith("jg ") for text in shown.splitlines())
-
-
-def line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    found = process.stdout.readline()
-    assert found, f"{process.args} said nothing"
-    return found
 
 
 @pytest.fixture

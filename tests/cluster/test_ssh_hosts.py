@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from jumpgate.codegen import cache, toolchain
+from jumpgate.study.paper.network import line, permitted
 from jumpgate.testing.leaks import wait_until
 from jumpgate.trust import certificates, tokens
-from tests.cluster.lab import RIGHT, Lab, agents_of, line
-from tests.cluster.network import permitted
+from tests.cluster.lab import RIGHT, Lab, agents_of
 from tests.cluster.sshd import Client, Server, installed
 
 pytestmark = [

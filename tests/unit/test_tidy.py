@@ -40,7 +40,8 @@ MAY_KNOW = {
     "observe": {"dataflow", "ntf", "templates"},
     "tpcds": {"dataflow"},
     "tpch": {"dataflow", "tpcds"},
-    "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates"},
+    # a runtime and a switch's program for the paper's evaluation
+    "study": {"dataflow", "tpcds", "tpch", "client", "observe", "templates", "codegen", "p4"},
     "simulate": {"dataflow", "nca", "compiler", "converters", "study"},  # of study: its pages
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},

@@ -9,9 +9,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from jumpgate.errors import ConfigError, InstanceFailed, JumpgateError, NotInstalled
 
 PREFIX = "10.77.0"
 #: for what runs on all machines to end by itself
@@ -21,14 +24,24 @@ _serial = itertools.count()
 
 def permitted() -> bool:
     """Whether namespaces can be made here: it takes root, and iproute2."""
+    try:
+        check_permitted()
+    except ConfigError:
+        return False
+    return True
+
+
+def check_permitted() -> None:
+    """Raises ConfigError where namespaces cannot be made here, NotInstalled without iproute2."""
     name = f"jgt{os.getpid()}"
     try:
-        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
+        made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        return False
-    if made:
-        subprocess.run(["ip", "netns", "del", name], check=True)
-    return made
+        raise NotInstalled("networks of this machine's own need `ip` and `tc`: apt-get install iproute2") from None
+    if made.returncode != 0:
+        message = f"network namespaces cannot be made here ({made.stderr.strip()}): they take root; run it with sudo"
+        raise ConfigError(message)
+    _ip("netns", "del", name)
 
 
 class Machine:
@@ -65,7 +78,20 @@ class Machine:
     def limit(self, rate: str) -> None:
         """The speed of its link, either way, as tc has it (`1gbit`)."""
         for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
-            words = ("qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+            words = (
+                "qdisc",
+                "replace",
+                "dev",
+                device,
+                "root",
+                "tbf",
+                "rate",
+                rate,
+                "burst",
+                "256kb",
+                "latency",
+                "50ms",
+            )
             _run("tc", "-n", namespace, *words)
 
     def cut_off(self) -> None:
@@ -123,11 +149,26 @@ class Network:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            assert process.stdout is not None
-            process.stdout.close()
+            if process.stdout is not None:
+                process.stdout.close()
         for machine in self.machines:
             _remove(machine.namespace)
         _remove(self.bridge)
+
+
+def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
+    """What it says next; one that says nothing for so long is killed. Raises InstanceFailed if it has ended."""
+    assert process.stdout is not None
+    impatience = threading.Timer(seconds, process.kill)
+    impatience.start()
+    try:
+        found = process.stdout.readline()
+    finally:
+        impatience.cancel()
+    if not found:
+        command = " ".join(map(str, process.args)) if isinstance(process.args, list) else str(process.args)
+        raise InstanceFailed(f"it ended with status {process.wait()} before it said more: {command}")
+    return found
 
 
 @contextlib.contextmanager
@@ -150,7 +191,7 @@ def _sweep() -> None:
     for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.splitlines():
         found = re.match(r"jg(\d+)-\d+", line)
         if found and not Path(f"/proc/{found[1]}").exists():
-            with contextlib.suppress(AssertionError, subprocess.CalledProcessError):  # somebody else does so, too
+            with contextlib.suppress(JumpgateError, subprocess.CalledProcessError):  # somebody else does so, too
                 _remove(line.split()[0])
 
 
@@ -177,4 +218,5 @@ def _ip(*arguments: str) -> None:
 
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+    if done.returncode != 0:
+        raise ConfigError(f"{' '.join(command)}: {done.stderr.strip()}", command=command[0])

@@ -1,0 +1,62 @@
+"""The paper's evaluation at a tiny scale, from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jumpgate.codegen import toolchain
+from jumpgate.study.paper.network import permitted
+
+pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
+
+
+def study(folder: Path, *words: str) -> tuple[int, str, str]:
+    """The exit status, and what it wrote; none of its namespaces is left."""
+    text = "from jumpgate.cli.main import main; main()"
+    command = [sys.executable, "-c", text, "study", "paper", "--json", *words]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    output, errors = process.communicate(timeout=300)
+    names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    assert f"jg{process.pid}-" not in names
+    return process.returncode, output, errors
+
+
+def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
+    toolchain.runtime()
+    data = str(tmp_path / "data")
+    status, said, errors = study(tmp_path, "--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", data)
+    assert status == 0, errors
+    found = json.loads(said)
+    assert [(p["query"], p["run"]) for p in found["phases"]] == [
+        (query, run) for query in ("sales by item", "sales by ticket", "join") for run in ("first", "warm")
+    ]
+    first, warm = found["phases"][:2]
+    assert first["seconds"]["compile"] > 0.05 and warm["seconds"]["compile"] < 0.01
+    scans = [f"scan of {format}" for format in ("parquet", "orc", "csv", "json")]
+    assert [t["what"] for t in found["throughputs"]] == [
+        *scans,
+        "join",
+        "group",
+        "shuffle",
+        "aggregation in the switch",
+    ]
+    assert all(t["bytes_s"] > 0 and t["rows_s"] > 0 for t in found["throughputs"])
+    assert 0 < found["left"]["1gbit"] < 1
+    (placed,) = found["placed"]
+    assert list(placed["seconds"]) == ["client", "hosts", "switch"]
+    assert placed["moved"]["hosts"] < placed["moved"]["client"]
+    assert len(found["claims"]) == 6
+    page = (tmp_path / "paper.html").read_text()
+    assert "Overhead by phase" in page and "2.29%" in page and "<script" not in page
+
+
+def test_a_speed_that_is_none_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    status, said, _ = study(tmp_path, "--links", "100mbit,fast")
+    assert status == 1
+    assert "--links: 'fast' is no speed" in json.loads(said)["error"]["message"]
+    assert not [*tmp_path.iterdir()]
