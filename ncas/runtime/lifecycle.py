@@ -25,6 +25,8 @@ from jumpgate.ntf.descriptor import type_text
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
+#: siblings that an instance asks for shares of a scan, before it leaves the rest to them
+ASKED_MAX = 16
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ def _files(scan: str, source: FileSource, instance: InstancePlan, context: JobCo
         files = by_host.get(instance.device.name, [])
         known = [()] * len(files)
     siblings = _readers_of(source, instance, context)
+    index = siblings.index(instance)
     return {
         "kind": "files",
         "name": source.name,
@@ -247,18 +250,19 @@ def _files(scan: str, source: FileSource, instance: InstancePlan, context: JobCo
         "positions": source.positions,
         "early": source.early,
         "options": dict(source.options),
-        "share_index": siblings.index(instance),
+        "share_index": index,
         "share_count": len(siblings),
-        **({"shares": _shared(scan, siblings, context)} if len(siblings) > 1 else {}),
+        **({"shares": _shared(scan, siblings, index, context)} if len(siblings) > 1 else {}),
         "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
     }
 
 
-def _shared(scan: str, siblings: Sequence[InstancePlan], context: JobContext) -> dict[str, Any]:
-    """Where siblings ask each other for shares of a scan, and in how many parts each thread finds two."""
+def _shared(scan: str, siblings: Sequence[InstancePlan], index: int, context: JobContext) -> dict[str, Any]:
+    """Whom an instance asks for shares of a scan, and in how many parts each thread finds two."""
+    ring = (*siblings[index + 1 :], *siblings[:index])
     return {
         "scan": scan,
-        "peers": [context.addresses[i.id] for i in siblings],
+        "peers": [context.addresses[i.id] for i in ring[:ASKED_MAX]],
         "parts": 2 * sum(i.threads for i in siblings),
         "timeout_ms": context.timeout_ms,
     }

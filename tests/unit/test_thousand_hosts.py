@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 
 from bench.scale import devices, job, planned
-from jumpgate.nca.interface import InstancePlan
+from jumpgate.nca.interface import InstancePlan, JobContext
+from jumpgate.ncas.runtime.lifecycle import ASKED_MAX, _shared
 from jumpgate.orchestrator.failures import on_all
 from tests.support.plans import query3
 
@@ -62,3 +63,15 @@ def test_a_job_over_two_hundred_hosts_is_run_to_its_end() -> None:
     spent = asyncio.run(job(query3(), 200))
     assert spent.instances == 801 and spent.start > 0
     assert spent.messages >= 4 * spent.instances
+
+
+def test_an_instance_is_told_of_the_siblings_that_it_may_ask_for_shares_alone() -> None:
+    """The runtime takes them for those after it, in a ring (edges/scan_shares.cpp)."""
+    plan = planned(query3(), devices(40))
+    siblings = max(plan.siblings.values(), key=len)
+    assert len(siblings) == 40
+    context = JobContext("job", "secret", plan, {}, addresses={i.id: f"address of {i.id}" for i in siblings})
+    for index in (0, 30, 39):
+        asked = [siblings[(index + 1 + n) % 40] for n in range(ASKED_MAX)]
+        assert _shared("scan0", siblings, index, context)["peers"] == [f"address of {i.id}" for i in asked]
+    assert _shared("scan0", siblings[:2], 1, context)["peers"] == [f"address of {siblings[0].id}"]

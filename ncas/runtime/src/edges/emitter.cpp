@@ -38,7 +38,7 @@ struct Payload {
 class Connection {
  public:
   Connection(const EdgeOptions& options, size_t peer, Counters* counters)
-      : options_(options), counters_(counters), peer_(options, peer, &counters->wait_ns) {}
+      : options_(options), counters_(counters), peer_(options, options.peers[peer], peer, &counters->wait_ns) {}
 
   Status connect(Deadline deadline, const std::atomic<bool>& cancelled) {
     return peer_.connect(options_.ntf, deadline, cancelled);

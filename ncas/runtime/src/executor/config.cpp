@@ -128,6 +128,7 @@ EdgeOptions shared(element e, const Config& config, const std::string& token, co
   o.token = token;
   o.edge = text(e, "scan");
   o.index = files.share_index;
+  o.producers = files.share_count;
   o.peers = texts(e, "peers");
   o.timeout_ms = static_cast<int>(number(e, "timeout_ms"));
   return o;
