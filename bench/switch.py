@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.compiler import report as model
+from jumpgate.p4.compiler.allocation.resources import Resources
 from jumpgate.p4.compiler.judge import VARIABLE, Verdict, find, judge
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch import library
@@ -252,12 +254,13 @@ def _accepted(text: str, compiler: Path) -> bool:
         return judge(source, compiler).accepts
 
 
-def _judged() -> dict[str, tuple[Verdict, int]]:
-    """By program: the verdict of the compiler in JUMPGATE_P4C, and the stages that the model claims."""
+@cache
+def _judged() -> dict[str, tuple[Verdict, Resources]]:
+    """By program: the verdict of the compiler in JUMPGATE_P4C, and what the model claims."""
     compiler = find(None)
     folder = AGGREGATE.parent
     return {
-        name: (judge(folder / f"{name}.p4", compiler), len(model((folder / f"{name}.p4").read_text(), name).stages))
+        name: (judge(folder / f"{name}.p4", compiler), model((folder / f"{name}.p4").read_text(), name))
         for name in render.PROGRAMS
     }
 
@@ -266,14 +269,22 @@ def tofino_compiles() -> Figure:
     judged = _judged()
     for name, (verdict, claimed) in judged.items():
         said = "; ".join(p.message for p in verdict.problems) or "accepted"
-        remark(f"{name}: {said}, {verdict.stages} stages, {claimed} claimed")
+        remark(
+            f"{name}: {said}, {verdict.stages} stages, {len(claimed.stages)} claimed; {verdict.sram_blocks} blocks of "
+            f"SRAM, {claimed.totals['sram_blocks']} claimed"
+        )
     share = sum(verdict.accepts for verdict, _ in judged.values()) / len(judged)
     return Figure("tofino_compiles", share, 1.0, "higher", "share of the programs that a Tofino 1's compiler takes")
 
 
 def tofino_stages_error() -> Figure:
-    errors = [verdict.stages - claimed for verdict, claimed in _judged().values() if verdict.stages is not None]
+    errors = [verdict.stages - len(claimed.stages) for verdict, claimed in _judged().values() if verdict.stages]
     return Figure("tofino_stages_error", max(errors), 0, "lower", "real stages less claimed ones, the most")
+
+
+def tofino_sram_error() -> Figure:
+    errors = [v.sram_blocks - claimed.totals["sram_blocks"] for v, claimed in _judged().values() if v.sram_blocks]
+    return Figure("tofino_sram_error", max(errors), 0, "lower", "real blocks of SRAM less claimed ones, the most")
 
 
 def switch_chosen_right() -> Figure:
@@ -303,7 +314,7 @@ FIGURES = (
 #: where network namespaces can be made
 NETWORKED = (switch_chosen_right,)
 #: with a compiler in JUMPGATE_P4C
-JUDGED = (tofino_compiles, tofino_stages_error)
+JUDGED = (tofino_compiles, tofino_stages_error, tofino_sram_error)
 
 
 def main() -> None:

@@ -538,6 +538,8 @@ def _windows(table: Table, windows: Windows) -> dict[str, Any]:
     set_at_once = {f for _, f, _ in windows.ranks} | {look.field for look in windows.looks}
     states = sorted(set(range(len(table.fields))) - set_at_once)
     first_state = min((held.first for held, _ in windows.states), default=len(table.fields))
+    # rows that nothing tells apart need no order
+    is_whole = 0 < split == len(table.order) and windows.seen == "whole" and not windows.ranks and not windows.looks
     ties_count = windows.seen == "range" or any(f in ("rank", "dense_rank") for f, _, _ in windows.ranks)
     return {
         "partition": _same_fields(table, [s.field for s in table.order[:split]]),
@@ -547,7 +549,18 @@ def _windows(table: Table, windows: Windows) -> dict[str, Any]:
         "states": [f for f in states if f >= first_state],
         "ranks": [(field, RANKS[function].format(count)) for function, field, count in windows.ranks],
         "looks": [_look(table, look, windows.seen) for look in windows.looks],
+        "whole": _partition_hash(table) if is_whole else None,
     }
+
+
+def _partition_hash(table: Table) -> str:
+    """The hash of what partitions row cur."""
+    if _keeps_hash(table):
+        return "jg_mix(cur->hash)"
+    fields = [k.field for k in table.order[: table.partition]]
+    types = [table.fields[f] for f in fields]
+    keys = [Value(f"cur->f{f}", f"cur->n{f}" if t.nullable else None) for f, t in zip(fields, types, strict=True)]
+    return hash_group(keys, types)
 
 
 #: row i, of the rows from first on that tie, of a partition from begin to end

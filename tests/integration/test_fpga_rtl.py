@@ -31,7 +31,7 @@ def missing() -> str:
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
 SEEDS = 1, 2, 3
-EPISODES = 24
+EPISODES = 32
 
 
 @pytest.fixture(scope="module")

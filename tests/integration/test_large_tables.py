@@ -16,7 +16,7 @@ import pytest
 
 import jumpgate
 from jumpgate.client.sql.connection import Connection
-from jumpgate.errors import MemoryLimit
+from jumpgate.errors import MemoryLimit, Overflow
 
 ROWS = 300_000
 
@@ -105,6 +105,16 @@ QUERIES = {
             "CASE WHEN skewed = 7 THEN 'seven' ELSE text END",
         )
     },
+    **{
+        f"whole partitions by {by}": f"SELECT sum(s * (id % 1000)), sum(n * (id % 77)), sum(c * (id % 7)), count(b),"
+        f" count(*) FILTER (WHERE v > a), sum(least * (id % 10)), max(last), min(w), sum(w % 1000) FROM (SELECT id, v,"
+        f" sum(v) OVER p AS s, count(*) OVER p AS n, count(few) OVER p AS c, avg(v) OVER p AS a, min(few) OVER p AS b,"
+        f" min(v) OVER p AS least, max(day) OVER p AS last, max(wide) OVER p AS w FROM facts"
+        f" WINDOW p AS (PARTITION BY {by}))"
+        for by in ("id", "many", "few", "float", "wide", "text", "skewed", "many, few, short", "text, day")
+    },
+    "whole partitions that are read twice": "WITH w AS (SELECT id, sum(v) OVER (PARTITION BY many) AS s FROM facts)"
+    " SELECT count(*), sum(a.s * b.s) FROM w AS a JOIN w AS b ON a.id = b.id + 1",
     "windows that are read twice": "WITH w AS (SELECT id, row_number() OVER (PARTITION BY many ORDER BY v, id) AS r"
     " FROM facts) SELECT count(*), sum(a.r * b.r) FROM w AS a JOIN w AS b ON a.id = b.id + 1",
     "sums over partitions": "SELECT sum(s), min(m), max(m) FROM"
@@ -140,7 +150,8 @@ SPILLED = {
         for name in (
             "many groups", "groups by text", "groups by text and number", "ranks with ties", "rank by v DESC",
             "rank by text DESC NULLS LAST, short", "sums over partitions", "windows by text",
-            "windows by many, few, short",
+            "windows by many, few, short", "whole partitions by many", "whole partitions by text",
+            "whole partitions by many, few, short",
         )
     },
     "whole rows in order": "SELECT * FROM facts ORDER BY text DESC NULLS LAST, id",
@@ -178,6 +189,14 @@ def test_a_partition_beyond_the_limit_is_an_error(
         limited.register("facts", file)
         with pytest.raises(MemoryLimit, match="its limit is 6 MiB"):
             limited.sql(QUERIES["one partition"]).to_arrow()
+
+
+def test_a_partition_s_sum_that_does_not_fit_is_an_error(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection],
+) -> None:
+    text = "SELECT max(s) FROM (SELECT sum(v + 4611686018427387904) OVER (PARTITION BY many) AS s FROM facts)"
+    with pytest.raises(Overflow):
+        engines[0].sql(text).to_arrow()
 
 
 def _mixed(x: np.ndarray) -> np.ndarray:

@@ -48,6 +48,21 @@ def test_the_report_is_consistent(name: str) -> None:
     assert "does not fit" not in made.text()
 
 
+#: what p4c-barefoot 9.13.4 placed: stages, stateful ALUs, blocks of SRAM
+PLACED = {
+    "prune_topn": (10, 11, 40), "prune_join": (11, 7, 218), "prune_groupby": (11, 8, 39), "prune": (10, 20, 88),
+    "prune_distinct": (10, 17, 53), "prune_skyline": (11, 13, 105), "aggregate": (12, 37, 376),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_less_is_claimed_than_a_tofinos_compiler_takes(name: str) -> None:
+    made = report(render(PROGRAMS[name]), "x.p4")
+    stages, alus, blocks = PLACED[name]
+    assert (len(made.stages), made.totals["stateful_alus"]) == (stages, alus)
+    assert blocks <= made.totals["sram_blocks"] <= blocks + 8
+
+
 # ---- the packet header vector ----
 
 BY_TURNS = """

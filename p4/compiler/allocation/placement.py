@@ -16,6 +16,7 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.allocation.units import Unit, units_of
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Position
 from jumpgate.p4.compiler.profile import Profile
+from jumpgate.p4.compiler.walk import every
 
 STAGES_MAX = 256
 
@@ -90,18 +91,41 @@ def register_blocks(register: ir.Register, profile: Profile) -> int:
 
 def table_memory(table: ir.Table, profile: Profile) -> tuple[int, int]:
     """SRAM and TCAM blocks. A ternary entry's action data lie in SRAM; a range key takes two bits for each of its."""
-    if not table.keys:
-        return 0, 0
     memory = profile.memory
+    parameters = [sum(p.type.width for p in a.parameters) for a in table.actions]
+    data = max((n + _constants(a, profile) for n, a in zip(parameters, table.actions, strict=True)), default=0)
+    if not table.keys:
+        return int(data > memory["immediate_bits"]), 0
     key = sum(k.value.type.width * (2 if k.match == "range" else 1) for k in table.keys)
-    data = max((sum(p.type.width for p in a.parameters) for a in table.actions), default=0)
     head = 8  # which action, and the entry's version
     if all(k.match == "exact" for k in table.keys):
-        wide = data > memory["immediate_bits"]  # then the data lie in a block of their own
-        least = memory["ways"] + wide
-        return max(least, _rows(table.size, key + data + head, profile)), 0
+        if data <= memory["immediate_bits"]:
+            return max(memory["ways"], _rows(table.size, key + data + head, profile)), 0
+        blocks = max(memory["ways"], _rows(table.size, key + head, profile))
+        return blocks + _action_data(table.size, blocks, data, profile), 0
     tcam = -(-key // memory["tcam_bits"]) * -(-table.size // memory["tcam_rows"])
-    return _rows(table.size, data + head, profile), tcam
+    return _rows(table.size, max(parameters, default=0) + head, profile), tcam
+
+
+def _action_data(entries: int, blocks: int, bits: int, profile: Profile) -> int:
+    """Blocks of action data beside a table with exact keys: a place for each of an entry's in each of its ways, as wide
+    as a power of two."""
+    rows = blocks * profile.memory["sram_rows"]
+    places = rows * -(-entries // rows)
+    return _blocks(places * (1 << (bits - 1).bit_length()), profile)
+
+
+def _constants(action: ir.TableAction, profile: Profile) -> int:
+    """Bits of the constants that the instructions of ALUs have no room for: they are action data, too."""
+    low, high = -profile.memory["constant_max"] - 1, profile.memory["constant_max"]
+    found = 0
+    for s in action.body:
+        if isinstance(s, ir.Set):
+            for e in every(s.value):
+                if isinstance(e, ir.Const) and e.type.width > 0:
+                    signed = e.value - (1 << e.type.width) if e.value >> (e.type.width - 1) else e.value
+                    found += 0 if low <= signed <= high else e.type.width
+    return found
 
 
 def _rows(entries: int, bits: int, profile: Profile) -> int:

@@ -352,10 +352,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, true},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, key2, false},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, true},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, key2, false},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, false},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

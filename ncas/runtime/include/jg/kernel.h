@@ -534,10 +534,13 @@ struct JgTableInfo {
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition
-  int64_t (*skyline)(JgRow** rows, int64_t n);              // sort buffers: moves the rows that stay to the front
-  void (*complete)(JgTask*, JgMemory*, JgRow*);             // groups that hold values: what is made of them
-  int64_t (*key)(const JgRow*);                             // join builds: the only key, an integer
-  bool has_memos;                                           // groups
+  // sort buffers that are dealt out, where functions see whole partitions: what `windows` does, for rows of one deal in
+  // any order. `slots` are empty, more than there are rows, and 2 ^ (64 - shift); `firsts` has room for each row.
+  void (*whole)(JgTask*, JgRow* const* rows, int64_t n, JgRow** slots, int shift, JgRow** firsts);
+  int64_t (*skyline)(JgRow** rows, int64_t n);   // sort buffers: moves the rows that stay to the front
+  void (*complete)(JgTask*, JgMemory*, JgRow*);  // groups that hold values: what is made of them
+  int64_t (*key)(const JgRow*);                  // join builds: the only key, an integer
+  bool has_memos;                                // groups
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
@@ -558,4 +561,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 11
+#define JG_ABI 12

@@ -104,4 +104,13 @@ void DealSorter::account() {
   budget_->held += now - std::exchange(held_, now);
 }
 
+void WholePartitions::compute(JgTask* task, const std::vector<JgRow*>& rows) {
+  slots_.assign(std::bit_ceil(rows.size() + rows.size() / 2 + 1), nullptr);
+  firsts_.resize(rows.size());
+  const auto now = static_cast<int64_t>((slots_.capacity() + firsts_.capacity()) * sizeof(JgRow*));
+  budget_->held += now - std::exchange(held_, now);
+  info_.whole(task, rows.data(), static_cast<int64_t>(rows.size()), slots_.data(), 64 - std::countr_zero(slots_.size()),
+              firsts_.data());
+}
+
 }  // namespace jg

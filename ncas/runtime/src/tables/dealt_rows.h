@@ -61,4 +61,21 @@ class DealSorter {
   int64_t held_ = 0;
 };
 
+// Window functions that see whole partitions, over the rows of one deal, which they leave in the order they are in.
+class WholePartitions {
+ public:
+  WholePartitions(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
+  WholePartitions(const WholePartitions&) = delete;
+  WholePartitions& operator=(const WholePartitions&) = delete;
+  ~WholePartitions() { budget_->held -= held_; }
+  void compute(JgTask* task, const std::vector<JgRow*>& rows);
+
+ private:
+  const JgTableInfo info_;
+  Budget* budget_;
+  std::vector<JgRow*, RandomAccess<JgRow*>> slots_;
+  std::vector<JgRow*> firsts_;  // of each row's partition
+  int64_t held_ = 0;
+};
+
 }  // namespace jg

@@ -127,11 +127,11 @@ class PartitionReader : public SpilledReader {
   Slots slots_;
 };
 
-// Rows that were dealt out: a deal at a time, put in order, from memory or from disk.
+// Rows that were dealt out: a deal at a time, put in order where functions need it, from memory or from disk.
 class DealReader : public SpilledReader {
  public:
   DealReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
-      : SpilledReader(table, budget), sorter_(table.info(), budget), claimed_(claimed) {}
+      : SpilledReader(table, budget), sorter_(table.info(), budget), whole_(table.info(), budget), claimed_(claimed) {}
 
  private:
   Status fill(JgTask* task) override {
@@ -139,8 +139,12 @@ class DealReader : public SpilledReader {
     for (size_t at; rows_.empty() && (at = claimed_->fetch_add(1)) < all;)
       JG_RETURN_IF_ERROR(load(table_.is_spilled() ? at : table_.deals()[at]));
     if (rows_.empty()) return {};
-    sorter_.sort(&rows_);
-    table_.info().windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+    if (table_.info().whole) {
+      whole_.compute(task, rows_);
+    } else {
+      sorter_.sort(&rows_);
+      table_.info().windows(task, rows_.data(), static_cast<int64_t>(rows_.size()));
+    }
     return in_bounds();
   }
 
@@ -162,6 +166,7 @@ class DealReader : public SpilledReader {
   }
 
   DealSorter sorter_;
+  WholePartitions whole_;
   std::atomic<size_t>* claimed_;
 };
 
