@@ -116,8 +116,8 @@ def control_plane_s(hosts: int, count: int) -> Figure:
         asyncio.run(jobs(flow(), 2, 1))  # lowered and imported
         for which, spent in zip(("first", "second"), asyncio.run(jobs(flow(), hosts, 2)), strict=True):
             remark(
-                f"{name}, the {which} job over {hosts} hosts, {spent.instances} instances: {1000 * spent.plan:.0f} ms to "
-                f"plan, {1000 * spent.start:.0f} ms to start, {1000 * spent.rest:.0f} ms until it is taken down; "
+                f"{name}, the {which} job over {hosts} hosts, {spent.instances} instances: {1000 * spent.plan:.0f} ms "
+                f"to plan, {1000 * spent.start:.0f} ms to start, {1000 * spent.rest:.0f} ms until it is taken down; "
                 f"{spent.messages} messages, {spent.sent_bytes / 1e6:.1f} MB"
             )
     total = sum(spent.until_started for spent in asyncio.run(jobs(query3(), hosts, count)))

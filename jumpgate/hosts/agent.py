@@ -45,10 +45,10 @@ from jumpgate.errors import (
     NotFound,
     ProtocolError,
 )
-from jumpgate.hosts.shared import filled
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import LOST, End, Zygote
 from jumpgate.machine import memory_bytes
+from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
 from jumpgate.trust.tls import Identity

@@ -13,10 +13,10 @@ import jumpgate
 from jumpgate.codegen import toolchain
 from jumpgate.errors import InstanceFailed, JumpgateError, NotFound, ProtocolError, Unreachable, from_dict
 from jumpgate.hosts.agent import died
-from jumpgate.hosts.shared import Shared
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
+from jumpgate.nca.shared import Shared
 from jumpgate.trust import proof
 
 #: for an agent to greet us

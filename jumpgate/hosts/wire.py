@@ -124,11 +124,12 @@ class Caller:
         return await self.ask(verb, arguments)
 
     async def ask(self, verb: str, arguments: Mapping[str, Any], shared: bytes = b"") -> dict[str, Any]:
-        """A call whose arguments refer to `shared`, an object (jumpgate/hosts/shared.py)."""
+        """A call whose arguments refer to `shared`, an object (jumpgate/nca/shared.py)."""
         if self.closed.done():
             raise self._lost()
         id = next(self._ids)
-        self._pending[id] = answer = self._loop.create_future()
+        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
+        self._pending[id] = answer
         self.lines.send({"id": id, "verb": verb, "arguments": arguments}, shared)
         try:
             return await answer

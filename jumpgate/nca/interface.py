@@ -15,7 +15,7 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
-from jumpgate.hosts.shared import Shared
+from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
@@ -477,7 +477,8 @@ class StartsTogether(Protocol):
     def compiled(self, instance: InstancePlan, host: Groups) -> Any | None:
         """What compile returns, if that needs to ask nobody."""
 
-    async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Any]: ...
+    async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Any]:
+        """The handle of each."""
 
     async def configure_all(
         self,
@@ -486,7 +487,8 @@ class StartsTogether(Protocol):
         artifacts: Sequence[Any],
         host: Groups,
         context: JobContext,
-    ) -> None: ...
+    ) -> None:
+        """All have been allocated, on every host."""
 
     def execute_all(self, handles: Sequence[Any], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
         """They are told to run at once; the counters of each, when its stage has ended."""

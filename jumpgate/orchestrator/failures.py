@@ -50,9 +50,7 @@ def _say(error: JumpgateError, message: str) -> None:
     error.args = (message,)
 
 
-async def on_all(
-    verbs: Iterable[tuple[InstancePlan, Awaitable[None]]], phase: str, *watchers: Awaitable[None]
-) -> None:
+async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[None]]], phase: str, *watchers: Awaitable[None]) -> None:
     """Awaits a verb on all instances at once, beside watchers that only end by failing.
 
     Raises the likeliest cause of a failure: at once where it is one, else after CAUSE_WAIT_S. What still runs then is
@@ -69,9 +67,7 @@ async def on_all(
             task.cancel()
 
 
-async def _until_failure(
-    running: Mapping[asyncio.Future[None], InstancePlan | None], count: int, phase: str
-) -> None:
+async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | None], count: int, phase: str) -> None:
     """Until `count` have ended that are of instances. Each end costs the same, however many there are."""
     if not count:
         return

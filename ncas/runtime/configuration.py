@@ -1,7 +1,7 @@
 """What an instance is told before it runs: the configuration of ARCHITECTURE.md.
 
 Most of it is the same for all instances of a fragment, or for all ends of an edge. `Shared` has that encoded once, and
-what is sent for each instance refers to it (jumpgate/hosts/shared.py).
+what is sent for each instance refers to it (jumpgate/nca/shared.py).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def configuration(
     for number, source in enumerate(program.sources):
         if isinstance(source, FileSource):
             reader = artifact.readers.get(source.format, "")
-            sources.append(_files(f"{fragment} scan{number}", f"scan{number}", source, instance, context, reader, share))
+            sources.append(
+                _files(f"{fragment} scan{number}", f"scan{number}", source, instance, context, reader, share)
+            )
         else:
             sources.append(_incoming(source, instance, context, share))
     return share(
@@ -114,7 +116,9 @@ def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext)
 def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
     """Its number among them."""
     index = instance.index
-    if index < len(siblings) and siblings[index].id == instance.id:  # among all of its fragment, of which there are many
+    if (
+        index < len(siblings) and siblings[index].id == instance.id
+    ):  # among all of its fragment, of which there are many
         return index
     return next(number for number, sibling in enumerate(siblings) if sibling.id == instance.id)
 
@@ -171,7 +175,9 @@ def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext, s
     producers = 1 if paired else len(edge.producers)
     index = 0 if paired else instance.index
     common = {"kind": "edge", "producers": producers}
-    return share(f"{edge.id} arrives", lambda: {**common, **_edge(edge, context)}, **_end(edge, index, instance, context))
+    return share(
+        f"{edge.id} arrives", lambda: {**common, **_edge(edge, context)}, **_end(edge, index, instance, context)
+    )
 
 
 def _outgoing(id: str, instance: InstancePlan, context: JobContext, share: Share) -> dict[str, Any]:

@@ -140,6 +140,7 @@ class Emitter {
   virtual std::unique_ptr<EmitterWorker> worker() = 0;
   virtual Status finish() = 0;
   virtual void cancel() {}
+  virtual std::vector<int64_t> peer_bytes() const { return {}; }  // that were sent to each consumer, if that is counted
   Counters counters;
 };
 

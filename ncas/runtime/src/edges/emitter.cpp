@@ -66,6 +66,7 @@ class Connection {
     counters_->batches.fetch_add(1, std::memory_order_relaxed);
     counters_->rows.fetch_add(payload.rows, std::memory_order_relaxed);
     counters_->bytes.fetch_add(sizeof header + payload.length, std::memory_order_relaxed);
+    bytes_.fetch_add(static_cast<int64_t>(sizeof header + payload.length), std::memory_order_relaxed);
     return {};
   }
 
@@ -82,6 +83,8 @@ class Connection {
   // After finish: until the consumer has room for what was sent last.
   Status drain() { return peer_.sent(net::drain(peer_.wire().fd(), &counters_->wait_ns)); }
 
+  int64_t bytes() const { return bytes_; }
+
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
     const int fd = peer_.socket();
@@ -97,7 +100,8 @@ class Connection {
   const EdgeOptions& options_;
   Counters* const counters_;
   Peer peer_;
-  std::mutex mutex_;  // of everything below
+  std::atomic<int64_t> bytes_{0};  // that were sent
+  std::mutex mutex_;               // of everything below
   StreamTotals totals_;
   bool broken_ = false;  // in the midst of a frame, or ended
 };
@@ -127,6 +131,12 @@ class EdgeEmitter : public Emitter {
     for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->finish()));
     for (auto& c : connections_) JG_RETURN_IF_ERROR(unless_cancelled(c->drain()));
     return {};
+  }
+
+  std::vector<int64_t> peer_bytes() const override {
+    std::vector<int64_t> found;
+    for (const auto& c : connections_) found.push_back(c->bytes());
+    return found;
   }
 
   void cancel() override {
