@@ -95,13 +95,15 @@ class Match:
 @dataclass(frozen=True)
 class ColumnStatistics:
     """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
-    is that of a condition."""
+    is that of a condition. `heavy` are the fingerprints of values that many rows have, most first, each with the share
+    of rows."""
 
     distinct: float | None = None
     low: float | None = None
     high: float | None = None
     null_fraction: float | None = None
     true_fraction: float | None = None
+    heavy: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)

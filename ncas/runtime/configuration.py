@@ -194,7 +194,10 @@ def _outgoing(id: str, instance: InstancePlan, context: JobContext, share: Share
 
     def make() -> dict[str, Any]:
         to = {"peers": context.peers(edge)} if edge.transport.channel == TCP.channel else {}
-        return {**_edge(edge, context), **to, "partitioning": edge.partitioning.kind}
+        heavy = (
+            {"heavy": edge.partitioning.heavy, "copied": edge.partitioning.copied} if edge.partitioning.heavy else {}
+        )
+        return {**_edge(edge, context), **to, "partitioning": edge.partitioning.kind, **heavy}
 
     return share(f"{id} leaves", make, **_end(edge, index, instance, context))
 
