@@ -159,12 +159,21 @@ class Connection:
             self._greet(request)
             return
         if request.get("verb") == "each":
-            asked, id = request["arguments"], int(request["id"])
-            call = {"verb": asked["verb"], "arguments": asked["arguments"]}
-            for number, name in enumerate(asked["instances"]):
-                self._work(self._answer({"id": id + number, "verb": "call", "arguments": {**call, "instance": name}}))
+            self._each(request)
         else:
             self._work(self._answer(request))
+
+    def _each(self, request: dict[str, Any]) -> None:
+        """The same call to several instances, which answer one by one."""
+        try:
+            first, asked = int(request["id"]), dict(request["arguments"])
+            call = {"verb": asked["verb"], "arguments": asked["arguments"]}
+            calls = [{"verb": "call", "arguments": {**call, "instance": name}} for name in asked["instances"]]
+        except (KeyError, TypeError, ValueError) as error:
+            self.lines.send({"id": request.get("id", 0), "error": failure(error)})
+            return
+        for id, each in enumerate(calls, first):
+            self._work(self._answer({"id": id, **each}))
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
