@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import deque
 from typing import Any
 
@@ -12,13 +13,8 @@ from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device
 
-#: what an agent answers, by verb; `call` is for an instance
-_ANSWERS: dict[str, Any] = {
-    "has_artifact": {"path": "/cache/artifact.so"},
-    "spawn": {"pid": 1},
-    "call": {"port": 7000, "ends": {}, "sources": [], "sinks": [], "pipelines": []},
-    "release": {},
-}
+#: of an instance that was told to run
+_COUNTERS: dict[str, Any] = {"sources": [], "sinks": [], "pipelines": []}
 
 
 class Network:
@@ -28,6 +24,7 @@ class Network:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Lines, bytes]] = deque()
         self.messages = self.sent_bytes = 0
+        self.told_s = 0.0  #: this process's CPU time when the last host was told to run
 
     def host(self, device: Device) -> AgentHost:
         """One that is connected."""
@@ -53,21 +50,35 @@ class _Agent(asyncio.Transport):
     def __init__(self, lines: Lines, network: Network) -> None:
         super().__init__()
         self._lines, self._network = lines, network
+        self._instances: list[str] = []
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return default
 
     def write(self, data: Any) -> None:
-        """One message; of what is in it only the head is looked at."""
-        self._network.messages += 1
-        self._network.sent_bytes += len(data)
-        id, _, rest = data.partition(b'"verb":"')
-        number = int(id[6:-1])
-        verb = rest[: rest.index(b'"')].decode()
-        self._network.answer(self._lines, {"id": number, "ok": _ANSWERS[verb]})
-        if verb == "call" and b'"verb":"destroy"' in rest[-256:]:
-            name = json.loads(data)["arguments"]["instance"]
-            self._network.answer(self._lines, {"event": "ended", "instance": name, "status": 0, "signal": 0})
+        """One message; of what is shared in it nothing is looked at."""
+        network = self._network
+        network.messages += 1
+        network.sent_bytes += len(data)
+        head, shared, _ = data.partition(b',"shared":')
+        message = json.loads(head + b"}" if shared else head)
+        id, verb, arguments = message["id"], message["verb"], message["arguments"]
+        match verb:
+            case "start":
+                self._instances = [f"{arguments['job']}/{id}" for id in arguments["instances"]]
+                started = [{"pid": 1, "allocated": {"port": 7000, "ends": {}}} for _ in self._instances]
+                network.answer(self._lines, {"id": id, "ok": {"started": started}})
+            case "each":
+                if arguments["arguments"]["stage"] == 1:
+                    network.told_s = time.process_time()
+                for number in range(len(arguments["instances"])):
+                    network.answer(self._lines, {"id": id + number, "ok": _COUNTERS})
+            case "release":
+                for name in self._instances:
+                    network.answer(self._lines, {"event": "ended", "instance": name, "status": 0, "signal": 0})
+                network.answer(self._lines, {"id": id, "ok": {}})
+            case _:
+                network.answer(self._lines, {"id": id, "ok": {"path": "/cache/artifact.so"}})
 
     def abort(self) -> None:
         self.close()

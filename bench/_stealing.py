@@ -29,9 +29,9 @@ QUERIES_EACH, SERVICES = 4, 2
 PERIOD_S, SPEED = 0.08, 0.25
 #: what a service does first that leaves every instance its own share
 STATIC = """
-from jumpgate.ncas.runtime import lifecycle
-shared = lifecycle._files
-lifecycle._files = lambda *given: {name: x for name, x in shared(*given).items() if name != "shares"}
+from jumpgate.ncas.runtime import configuration
+shared = configuration._files
+configuration._files = lambda *given: {name: x for name, x in shared(*given).items() if name != "shares"}
 """
 
 

@@ -32,7 +32,7 @@ from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.operators import Send
 from jumpgate.nca.interface import JobContext
 from jumpgate.nca.registry import default_registry
-from jumpgate.ncas.runtime.lifecycle import Artifact, configuration
+from jumpgate.ncas.runtime.configuration import Artifact, configuration
 from jumpgate.testing.live import agents
 from tests.support import cpp, plans
 

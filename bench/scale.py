@@ -15,7 +15,7 @@ from jumpgate.compiler import CompileOptions, compile_dataflow
 from jumpgate.dataflow.operators import Operator
 from jumpgate.nca.interface import Device, JobContext, JobPlan
 from jumpgate.nca.registry import default_registry
-from jumpgate.orchestrator.job import Event, Job
+from jumpgate.orchestrator.job import Job
 from jumpgate.service.admission import demand_of
 from jumpgate.service.engine import _record
 from tests.support.plans import ROWS, query3, query65, statistics
@@ -32,6 +32,7 @@ class Spent:
     """Seconds of a core of the service, for one job."""
 
     instances: int
+    stages: int
     plan: float = 0.0
     start: float = 0.0
     rest: float = 0.0
@@ -53,30 +54,43 @@ def planned(flow: Operator, hosts: tuple[Device, ...]) -> JobPlan:
     return compile_dataflow(flow, hosts, default_registry(), CompileOptions(endpoints=(ENDPOINT,), statistics=known))
 
 
-async def job(flow: Operator, count: int) -> Spent:
-    """Plans a job, starts it on hosts that answer at once, and takes it down."""
-    hosts = devices(count)
-    network = Network()
-    lent = {device.name: network.host(device) for device in hosts}
-    began = time.process_time()
-    plan = planned(flow, hosts)
-    record = _record("job", plan, time.time_ns(), "")
-    demand_of(plan)
-    spent = Spent(len(plan.instances), plan=time.process_time() - began)
-    context = JobContext("job", "secret", plan, {i.device.name: lent[i.device.name] for i in plan.instances})
-    running = Job(context, default_registry().lifecycle, record)
+class Service:
+    """What a service does for jobs over hosts that answer at once, and stay connected."""
 
-    def heard(event: Event) -> None:
-        if not spent.start and (event.stage > 1 or event.state == "done"):  # the first stage is over at once
-            spent.start = time.process_time() - began - spent.plan
+    def __init__(self, count: int) -> None:
+        self._hosts = devices(count)
+        self._network = Network()
+        self._lent = {device.name: self._network.host(device) for device in self._hosts}
 
-    await running.compile()
-    await running.run(heard)
-    spent.rest = time.process_time() - began - spent.until_started
-    spent.messages, spent.sent_bytes = network.messages, network.sent_bytes
-    for agent in lent.values():
-        await agent.close()
-    return spent
+    async def job(self, flow: Operator) -> Spent:
+        """Plans a job, starts it, and takes it down."""
+        network = self._network
+        messages, sent_bytes = network.messages, network.sent_bytes
+        began = time.process_time()
+        plan = planned(flow, self._hosts)
+        record = _record("job", plan, time.time_ns(), "")
+        demand_of(plan)
+        spent = Spent(len(plan.instances), plan.stages, plan=time.process_time() - began)
+        context = JobContext("job", "secret", plan, {i.device.name: self._lent[i.device.name] for i in plan.instances})
+        running = Job(context, default_registry().lifecycle, record)
+        await running.compile()
+        await running.run(lambda _: None)
+        spent.start = network.told_s - began - spent.plan
+        spent.rest = time.process_time() - began - spent.until_started
+        spent.messages, spent.sent_bytes = network.messages - messages, network.sent_bytes - sent_bytes
+        return spent
+
+    async def close(self) -> None:
+        for agent in self._lent.values():
+            await agent.close()
+
+
+async def jobs(flow: Operator, hosts: int, count: int) -> list[Spent]:
+    """One after the other, by one service."""
+    service = Service(hosts)
+    found = [await service.job(flow) for _ in counted(range(count), "jobs")]
+    await service.close()
+    return found
 
 
 FLOWS: dict[str, Callable[[], Operator]] = {"Q3": query3, "Q65": query65}
@@ -96,20 +110,18 @@ def planner_linear() -> Figure:
     return Figure("planner_linear", seconds[1000] / (10 * seconds[100]), 1.2, "lower", "per host, beside 100 hosts")
 
 
-def control_plane_s(hosts: int, jobs: int) -> Figure:
+def control_plane_s(hosts: int, count: int) -> Figure:
     """CPU seconds until so many jobs are planned and all their instances are told to run."""
-    total = 0.0
     for name, flow in FLOWS.items():
-        asyncio.run(job(flow(), 2))  # lowered and imported
-        spent = asyncio.run(job(flow(), hosts))
-        remark(
-            f"{name} over {hosts} hosts, {spent.instances} instances: {1000 * spent.plan:.0f} ms to plan, "
-            f"{1000 * spent.start:.0f} ms to start, {1000 * spent.rest:.0f} ms until it is taken down; "
-            f"{spent.messages} messages, {spent.sent_bytes / 1e6:.1f} MB"
-        )
-    for _ in counted(range(jobs), "jobs"):
-        total += asyncio.run(job(query3(), hosts)).until_started
-    return Figure("control_plane_s", total, 10.0, "lower", f"{jobs} jobs over {hosts} hosts planned and started")
+        asyncio.run(jobs(flow(), 2, 1))  # lowered and imported
+        for which, spent in zip(("first", "second"), asyncio.run(jobs(flow(), hosts, 2)), strict=True):
+            remark(
+                f"{name}, the {which} job over {hosts} hosts, {spent.instances} instances: {1000 * spent.plan:.0f} ms "
+                f"to plan, {1000 * spent.start:.0f} ms to start, {1000 * spent.rest:.0f} ms until it is taken down; "
+                f"{spent.messages} messages, {spent.sent_bytes / 1e6:.1f} MB"
+            )
+    total = sum(spent.until_started for spent in asyncio.run(jobs(query3(), hosts, count)))
+    return Figure("control_plane_s", total, 10.0, "lower", f"{count} jobs over {hosts} hosts planned and started")
 
 
 def main() -> None:

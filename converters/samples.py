@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jumpgate.dataflow.casts import cast_value, of_day
+from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.partitions import from_option, values_of
 from jumpgate.dataflow.types import DataType, string
@@ -24,6 +25,11 @@ _DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1)
 #: kinds of times, moments and durations, which have a place by their count of units
 _COUNTED = ("time", "timestamp_ns", "timestamptz", "timestamptz_ns", "duration")
+
+#: of a sample's rows, and how many of them: a value that so many have is known by name
+HEAVY, HEAVY_ROWS_MIN, HEAVY_RUNS_MIN = 1 / 1024, 32, 3
+#: values of a column that are known by name
+HEAVY_MAX = 32
 
 Options = tuple[tuple[str, str], ...]
 
@@ -69,7 +75,20 @@ def statistics_of(
     distinct = distinct_of(present, rows * len(present) / len(values))
     if places is not None:
         distinct = min(distinct, places)
-    return ColumnStatistics(max(1.0, distinct), low, high, 1 - len(present) / len(values))
+    nulls = 1 - len(present) / len(values)
+    return ColumnStatistics(max(1.0, distinct), low, high, nulls, heavy=_heavy(values, type))
+
+
+def _heavy(values: Sequence[Any], type: DataType) -> tuple[tuple[int, float], ...]:
+    """Values of integers and texts, and NULL, that many of a sample have. One in a run or two is not among them: rows
+    that lie together are not a random sample."""
+    if not (type.is_integer or type.kind == "string"):
+        return ()
+    often = [(v, n) for v, n in Counter(values).most_common(HEAVY_MAX) if n >= max(HEAVY_ROWS_MIN, len(values) * HEAVY)]
+    if not often:
+        return ()
+    runs = Counter(v for i, v in enumerate(values) if not i or v != values[i - 1])
+    return tuple((fingerprint((v,), (type,)), n / len(values)) for v, n in often if runs[v] >= HEAVY_RUNS_MIN)
 
 
 def _partition(files: Sequence[str], name: str, type: DataType) -> ColumnStatistics:

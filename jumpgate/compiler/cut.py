@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 from jumpgate.compiler.plan import DeviceFull, Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import unique
@@ -58,7 +60,7 @@ def cut(plan: Plan) -> Plan:
         )
     )
     load = _load(fragments)
-    instances = tuple(_instance(plan, f, i, stages, load) for f in fragments for i in range(f.site.count))
+    instances = tuple(instance for f in fragments for instance in _instances(plan, f, stages, load))
     _check_ports(instances, edges)
     return replace(plan, instances=instances, edges=edges, stages=count)
 
@@ -239,25 +241,24 @@ def _load(fragments: list[Fragment]) -> dict[Device, int]:
     return load
 
 
-def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load: dict[Device, int]) -> InstancePlan:
+def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[Device, int]) -> Iterator[InstancePlan]:
     site = fragment.site
-    device = site.devices[index % len(site.devices)]
-    return InstancePlan(
-        id=fragment.instances[index],
-        fragment=f"f{fragment.index}",
-        nca=site.nca,
-        device=device,
-        root=fragment.root,
-        index=index,
-        count=site.count,
-        threads=plan.options.threads or max(1, device.cores // load[device]),
-        inputs=tuple(fragment.inputs),
-        input_stages=tuple(stages.of_edge[e] for e in fragment.inputs),
-        output=fragment.root.edge,
-        stage=stages.of_fragment[fragment.index],
-        options=_dialect(plan.options.dialect),
-        filters=_key_filters(fragment, stages),
-    )
+    common: dict[str, Any] = {
+        "fragment": f"f{fragment.index}",
+        "nca": site.nca,
+        "root": fragment.root,
+        "count": site.count,
+        "inputs": tuple(fragment.inputs),
+        "input_stages": tuple(stages.of_edge[e] for e in fragment.inputs),
+        "output": fragment.root.edge,
+        "stage": stages.of_fragment[fragment.index],
+        "options": _dialect(plan.options.dialect),
+        "filters": _key_filters(fragment, stages),
+    }
+    for index, id in enumerate(fragment.instances):
+        device = site.devices[index % len(site.devices)]
+        threads = plan.options.threads or max(1, device.cores // load[device])
+        yield InstancePlan(id, device=device, index=index, threads=threads, **common)
 
 
 def _key_filters(fragment: Fragment, stages: _Stages) -> tuple[KeyFilter, ...]:

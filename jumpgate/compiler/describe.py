@@ -9,6 +9,7 @@ from jumpgate.compiler.plan import Exchange, Mapped
 from jumpgate.compiler.tree import uses
 from jumpgate.dataflow.operators import Join, Operator, Partitioning, Prune, Read, Receive
 from jumpgate.dataflow.tree import line
+from jumpgate.words import counted
 
 TEXT_MAX = 200  #: characters of one operator before it is cut
 
@@ -45,9 +46,10 @@ def origin(node: Operator) -> str:
 
 
 def partitioning(p: Partitioning) -> str:
-    """`hash(#0) × 4`, `broadcast × 2`, `single`."""
+    """`hash(#0) × 4`, `hash(#0) × 4, 2 heavy keys to all`, `broadcast × 2`, `single`."""
     keys = f"({', '.join(f'#{k}' for k in p.keys)})" if p.keys else ""
-    return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "")
+    heavy = f", {counted(len(p.heavy), 'heavy key')} {'to all' if p.copied else 'in turn'}" if p.heavy else ""
+    return f"{p.kind}{keys}" + (f" × {p.count}" if p.count > 1 else "") + heavy
 
 
 def tree(root: Operator, note: Callable[[Operator], str] = lambda _: "") -> list[str]:

@@ -12,12 +12,15 @@ from jumpgate.compiler.plan import Candidate, Mapped, Plan
 from jumpgate.compiler.tree import unique
 from jumpgate.dataflow.operators import Read, numbered
 from jumpgate.nca.interface import Figures, InstancePlan, JobFigures
+from jumpgate.ntf.crossed import Crossed, crossed
 from jumpgate.words import counted
 
 #: a line of a plan that stands for an operator that was printed before
 AGAIN = re.compile(r" *@[0-9]+ again")
 #: how many times the mean an instance receives before explain says so
 SKEWED = 1.5
+#: links that explain lists
+LINKS_SHOWN = 12
 
 
 def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> dict[str, Any]:
@@ -153,6 +156,32 @@ def _travelled(edge: dict[str, Any], counters: Mapping[str, Any]) -> str:
     return text + (f", {skew:.3g} times the mean to {most}" if skew >= SKEWED else "")
 
 
+def links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> Crossed:
+    """What crossed links while the job ran that `explain_data` is of."""
+    host_of = {i["id"]: i["device"] for f in data["fragments"].values() for i in f["instances"]}
+    edges = (
+        (e["id"], e["from"], [i for i in e["to"] if i in host_of], e["partitioning"].startswith("paired"))
+        for e in data["edges"]
+    )
+    return crossed(edges, host_of, counters)
+
+
+def _links(data: Mapping[str, Any], counters: Mapping[str, Any]) -> list[str]:
+    """`host a: sent 12 MB, received 34 MB`, and the links with most bytes; nothing of one host."""
+    found = links(data, counters)
+    if len(found.hosts) < 2:
+        return []
+    lines = [f"host {h.host}: sent {size(h.sent)}, received {size(h.received)}" for h in found.hosts]
+    shown = [*found.links.items()][:LINKS_SHOWN]
+    more = f"; {counted(len(found.links) - len(shown), 'more link')}" if len(shown) < len(found.links) else ""
+    if shown:
+        lines.append("links: " + ", ".join(f"{a} → {b} {size(bytes)}" for (a, b), bytes in shown) + more)
+    if found.skew >= SKEWED:
+        most = max(found.hosts, key=lambda h: h.received)
+        lines.append(f"skew: {most.host} received {found.skew:.3g} times the mean of the hosts")
+    return lines
+
+
 def _shares(fragment: dict[str, Any], counters: Mapping[str, Any]) -> list[str]:
     """`parts of sales.parquet: f0.0 read 14, 4 of them taken over; f0.1 read 10`: of each scan that siblings shared."""
     read: dict[int, list[tuple[str, dict[str, Any]]]] = {}
@@ -229,6 +258,8 @@ def explain_text(data: dict[str, Any], verbose: bool = False, counters: Mapping[
             + (f"; ~{size(e['crossing'])} over links" if e.get("crossing") else "")
             + ("" if counters is None else _travelled(e, counters))
         )
+    if counters is not None:
+        lines += _links(data, counters)
     cost = data["cost"]
     estimate = (
         "no statistics: fewest fragments" if cost["seconds"] is None else f"estimated {_seconds(cost['seconds'])}"

@@ -43,6 +43,8 @@ class Spread:
 
 
 SINGLE = Spread()
+#: of the rows that an instance gets on average: a key with so many is dealt out
+HEAVY_SHARE = 0.25
 
 
 def parallelise(plan: Plan) -> Plan:
@@ -113,11 +115,19 @@ class _Parallel:
     def gather(self, node: Operator, spread: Spread, site: Site) -> Operator:
         return node if spread.single else self.move(node, spread, Partitioning(), site)
 
-    def scatter(self, node: Operator, spread: Spread, keys: tuple[int, ...], site: Site) -> Operator:
-        """`node` with equal values of `keys` on one instance."""
+    def scatter(
+        self,
+        node: Operator,
+        spread: Spread,
+        keys: tuple[int, ...],
+        site: Site,
+        heavy: tuple[int, ...] = (),
+        copied: bool = False,
+    ) -> Operator:
+        """`node` with equal values of `keys` on one instance, but for those that are `heavy` (Partitioning)."""
         if spread.count == site.count and spread.keys == keys:
             return node
-        return self.move(node, spread, Partitioning("hash", keys, site.count), site)
+        return self.move(node, spread, Partitioning("hash", keys, site.count, heavy, copied and bool(heavy)), site)
 
     def _enter(self, node: Exchange, site: Site) -> tuple[Operator, Spread]:
         """Rows from another accelerator."""
@@ -172,6 +182,7 @@ class _Parallel:
         width, right_width = len(left.schema), len(right.schema)
         left, left_keys = _with_columns(left, node.left_keys)
         right, right_keys = _with_columns(right, node.right_keys)
+        heavy = self._heavy(node, left_spread, left_keys, right_spread, right_keys, site)
         shift = len(left.schema) - width
         residual = node.residual
         if residual is not None and shift:
@@ -179,14 +190,14 @@ class _Parallel:
             residual = residual.remap(lambda i: refs[i if i < width else i + shift])
         joined = replace(
             node,
-            left=self.scatter(left, left_spread, left_keys, site),
-            right=self.scatter(right, right_spread, right_keys, site),
+            left=self.scatter(left, left_spread, left_keys, site, heavy),
+            right=self.scatter(right, right_spread, right_keys, site, heavy, copied=True),
             left_keys=references(left.schema, left_keys),
             right_keys=references(right.schema, right_keys),
             residual=residual,
         )
-        keys: tuple[int, ...] | None = left_keys
-        if node.type.extends_left:  # NULL, not the hashed value, stands in the left keys
+        keys: tuple[int, ...] | None = None if heavy else left_keys
+        if node.type.extends_left and not heavy:  # NULL, not the hashed value, stands in the left keys
             keys = None if node.type.extends_right else tuple(k + len(left.schema) for k in right_keys)
         wanted = [*range(width)]
         if len(node.schema) > width:
@@ -195,6 +206,24 @@ class _Parallel:
         if keys is not None and result is not joined:
             keys = tuple(wanted.index(k) for k in keys) if all(k in wanted for k in keys) else None
         return result, Spread(site.count, keys)
+
+    def _heavy(
+        self,
+        node: Join,
+        left: Spread,
+        left_keys: tuple[int, ...],
+        right: Spread,
+        right_keys: tuple[int, ...],
+        site: Site,
+    ) -> tuple[int, ...]:
+        """The keys of the left side that so many of its rows have that the instance that got them would hold up the
+        others: their rows are dealt out, and the right side's rows of these keys go to all. Not where a row of the
+        right side must know whether it matched, nor where a side need not move."""
+        lies = left.keys == left_keys, right.keys == right_keys
+        if site.count == 1 or len(left_keys) != 1 or node.type.unmatched_right or node.builds_left or any(lies):
+            return ()
+        _, known = self.estimator.base(node.left, node.left_keys[0])
+        return tuple(value for value, share in known.heavy if share * site.count >= HEAVY_SHARE)
 
     def _aggregate(self, node: Aggregate, site: Site) -> tuple[Operator, Spread]:
         input, spread = self.visit(node.input, site)

@@ -403,12 +403,16 @@ class Partitioning:
     """How rows of an edge are spread over its consumers. kind: single | hash | round_robin | broadcast | murmur3, or
     paired, which only the compiler uses: each producer sends to the consumer of its own index.
 
-    `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42.
+    `keys` are positions in the edge's schema (hash, murmur3). murmur3 is Spark's hash, seed 42. `heavy` are the
+    fingerprints (jumpgate/dataflow/fingerprints.py) of keys that too many rows have: by hash, rows with these go to the
+    consumers in turn, or, if they are `copied`, to all. Only the compiler uses them, on the two sides of a join.
     """
 
     kind: str = "single"
     keys: tuple[int, ...] = ()
     count: int = 1
+    heavy: tuple[int, ...] = ()
+    copied: bool = False
 
 
 @dataclass(frozen=True)

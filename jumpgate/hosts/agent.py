@@ -9,8 +9,9 @@ late behind a partition. The first line of its output is {"port": N}, or {"error
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
 without saying it (jumpgate/trust/proof.py), then ping, building (how far its runtime is), look and estimate (files of
-this host), has_artifact, keep_artifact, compile, spawn, call, release. A connection owns the instances that it
-started: when it closes, they are killed.
+this host), has_artifact, keep_artifact, compile, spawn, call, release. start, configure and each are spawn and call for
+several instances of a job; each answers for every instance by itself, under its own number and those after it. A
+connection owns the instances that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import signal
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +48,7 @@ from jumpgate.errors import (
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import LOST, End, Zygote
 from jumpgate.machine import memory_bytes
+from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.trust import proof, tokens
 from jumpgate.trust.tls import Identity
@@ -54,6 +56,8 @@ from jumpgate.trust.tls import Identity
 T = TypeVar("T")
 
 HELLO_TIMEOUT_S = 10.0
+#: for a released instance to end by itself; then it is killed
+DESTROY_TIMEOUT_S = 1.0
 
 
 class Agent:
@@ -154,7 +158,25 @@ class Connection:
         if not self._trusted:
             self._greet(request)
             return
-        task = asyncio.create_task(self._answer(request))
+        if request.get("verb") == "each":
+            self._each(request)
+        else:
+            self._work(self._answer(request))
+
+    def _each(self, request: dict[str, Any]) -> None:
+        """The same call to several instances, which answer one by one."""
+        try:
+            first, asked = int(request["id"]), dict(request["arguments"])
+            call = {"verb": asked["verb"], "arguments": asked["arguments"]}
+            calls = [{"verb": "call", "arguments": {**call, "instance": name}} for name in asked["instances"]]
+        except (KeyError, TypeError, ValueError) as error:
+            self.lines.send({"id": request.get("id", 0), "error": failure(error)})
+            return
+        for id, each in enumerate(calls, first):
+            self._work(self._answer({"id": id, **each}))
+
+    def _work(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -194,12 +216,12 @@ class Connection:
     async def _answer(self, request: dict[str, Any]) -> None:
         id = request.get("id", 0)
         try:
-            ok = await self._do(str(request["verb"]), request.get("arguments", {}))
+            ok = await self._do(str(request["verb"]), request.get("arguments", {}), request.get("shared", {}))
             self.lines.send({"id": id, "ok": ok})
         except Exception as error:  # every failure is the controller's to see; the agent keeps serving
             self.lines.send({"id": id, "error": failure(error)})
 
-    async def _do(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def _do(self, verb: str, arguments: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
         match verb:
             case "ping":
                 return {}
@@ -231,10 +253,18 @@ class Connection:
             case "spawn":
                 instance = Instance(str(arguments["job"]), str(arguments["instance"]))
                 return await self._spawn(instance, str(arguments.get("module", "")))
+            case "start":
+                job, wanted = str(arguments["job"]), dict(arguments["instances"])
+                started = (_of(id, self._start(Instance(job, id), allocation)) for id, allocation in wanted.items())
+                return {"started": await asyncio.gather(*started)}
+            case "configure":
+                job, told = str(arguments["job"]), dict(arguments["configurations"])
+                await asyncio.gather(*(_of(id, self._configure(job, id, filled(c, shared))) for id, c in told.items()))
+                return {}
             case "call":
                 return await self._find(arguments).call(str(arguments["verb"]), **arguments.get("arguments", {}))
             case "release":
-                await self._release(str(arguments["job"]))
+                await self._release(str(arguments["job"]), DESTROY_TIMEOUT_S)
                 return {}
         raise InternalError(f"the agent knows no verb {verb!r}")
 
@@ -244,6 +274,16 @@ class Connection:
         if found is None or found.caller is None:
             raise NotFound(f"no instance {name} of this connection runs", instance=name)
         return found.caller
+
+    async def _start(self, instance: Instance, allocation: dict[str, Any] | None) -> dict[str, Any]:
+        """Spawns an instance of the runtime; one that is to listen allocates."""
+        await self._spawn(instance, "")
+        assert instance.caller is not None
+        allocated = {} if allocation is None else await instance.caller.call("allocate", **allocation)
+        return {"pid": instance.pid, "allocated": allocated}
+
+    async def _configure(self, job: str, id: str, configuration: dict[str, Any]) -> None:
+        await self._find({"instance": f"{job}/{id}"}).call("configure", **configuration)
 
     async def _spawn(self, instance: Instance, module: str) -> dict[str, Any]:
         """Starts an instance of the runtime, or of the Python module."""
@@ -284,15 +324,22 @@ class Connection:
         if not instance.gone.done():
             instance.gone.set_result(None)
 
-    async def _release(self, job: str) -> None:
-        """Kills what is left of the job, also what is just being started; returns once it is gone."""
+    async def _release(self, job: str, patience_s: float = 0.0) -> None:
+        """Ends what is left of the job, also what is just being started; returns once it is gone. What does not end by
+        itself within so long is killed."""
         left = [i for i in self._instances.values() if i.job == job]
         for instance in left:
             instance.unwanted = True
-            if instance.pid:
-                self._agent.kill(instance.pid)
-            elif not instance.forking:
+            if instance.caller is not None:
+                instance.caller.send("destroy")
+            elif not instance.pid and not instance.forking:
                 self._forget(instance)
+        gone = [i.gone for i in left if i.caller is not None]
+        if gone and patience_s:
+            await asyncio.wait(gone, timeout=patience_s)
+        for instance in left:
+            if instance.pid and not instance.gone.done():
+                self._agent.kill(instance.pid)
         await asyncio.gather(*(i.gone for i in left))
 
     def _lost(self) -> None:
@@ -302,13 +349,20 @@ class Connection:
         self._impatience.cancel()
         for job in {i.job for i in self._instances.values()}:
             # a task of the agent's own: it may have to wait for what is just being started
-            task = asyncio.create_task(self._release_quietly(job))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._work(self._release_quietly(job))
 
     async def _release_quietly(self, job: str) -> None:
         with contextlib.suppress(JumpgateError):  # no zygote, no instances
             await self._release(job)
+
+
+async def _of(instance: str, work: Awaitable[T]) -> T:
+    """What comes of it; its error says which instance it is of."""
+    try:
+        return await work
+    except JumpgateError as error:
+        error.fields.setdefault("instance", instance)
+        raise
 
 
 def released(instance: Instance) -> Cancelled:

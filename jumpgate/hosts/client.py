@@ -6,7 +6,7 @@ import asyncio
 import base64
 import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import jumpgate
@@ -16,6 +16,7 @@ from jumpgate.hosts.agent import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
+from jumpgate.nca.shared import Shared
 from jumpgate.trust import proof
 
 #: for an agent to greet us
@@ -42,8 +43,12 @@ class Instance:
             return await self._destroy()
         if self.ended.done():
             raise died(self.id, self.ended.result())
+        return await self.answered(self._caller.call("call", instance=self.name, verb=verb, arguments=arguments))
+
+    async def answered(self, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
+        """What it answered to a request. Raises InstanceFailed once it is gone."""
         try:
-            return await self._caller.call("call", instance=self.name, verb=verb, arguments=arguments)
+            return await answer
         except NotFound:
             if self.ended.done():  # the agent had forgotten it already when our question came
                 raise died(self.id, self.ended.result()) from None
@@ -148,6 +153,10 @@ class AgentHost:
         self._is_built = not steps
         return steps
 
+    def known(self, key: str) -> str | None:
+        """The path of an artifact that it has said before that it has."""
+        return self._artifacts.get(key)
+
     async def has_artifact(self, key: str) -> str | None:
         if key not in self._artifacts:
             path = (await self._ask("has_artifact", key=key))["path"]
@@ -195,7 +204,30 @@ class AgentHost:
             raise
         return handle
 
+    async def start(
+        self, job: str, instances: Mapping[str, Mapping[str, Any] | None]
+    ) -> list[tuple[Instance, dict[str, Any]]]:
+        """Spawns instances, and asks those with arguments to allocate; what each answered."""
+        handles = [Instance(self._caller, job, id) for id in instances]
+        self._instances.update((handle.name, handle) for handle in handles)
+        answers = (await self._caller.call("start", job=job, instances=instances))["started"]
+        for handle, answer in zip(handles, answers, strict=True):
+            handle.pid = int(answer["pid"])
+        return [(handle, answer["allocated"]) for handle, answer in zip(handles, answers, strict=True)]
+
+    async def configure(self, job: str, configurations: Mapping[str, Mapping[str, Any]], shared: Shared) -> None:
+        """Configures instances of a job, which may refer to what is shared."""
+        arguments = {"job": job, "configurations": configurations}
+        await self._caller.ask("configure", arguments, shared.used())
+
+    def each(self, instances: Sequence[Instance], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
+        """The same request to each instance, in one message; their answers to come."""
+        names = [i.name for i in instances]
+        answers = self._caller.each("each", len(names), {"instances": names, "verb": verb, "arguments": arguments})
+        return [i.answered(answer) for i, answer in zip(instances, answers, strict=True)]
+
     async def release(self, job: str) -> None:
+        """Ends what is left of the job."""
         left = [name for name, instance in self._instances.items() if instance.job == job]
         if left and self.alive:  # else the agent has ended them, or has ended itself
             await self._ask("release", job=job)

@@ -7,7 +7,7 @@ import itertools
 import json
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jumpgate import errors
@@ -20,6 +20,7 @@ LINE_BYTES_MAX = 256 << 20
 HELLO_BYTES_MAX = 4096
 #: how long a caller waits, after its peer is gone, for the reason
 EXPLANATION_WAIT_S = 1.0
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
 class Lines(asyncio.Protocol):
@@ -73,10 +74,13 @@ class Lines(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Queues the message; nothing happens once the connection has ended."""
-        if self._transport is not None:
-            self._transport.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+    def send(self, message: dict[str, Any], shared: bytes = b"") -> None:
+        """Queues the message, with `shared`, JSON, as its member of that name; nothing happens once the connection has
+        ended."""
+        if self._transport is None:
+            return
+        data = _ENCODER.encode(message).encode()
+        self._transport.write(b'%b,"shared":%b}\n' % (data[:-1], shared) if shared else data + b"\n")
 
     def close(self) -> None:
         """Ends the connection once what was sent is out."""
@@ -117,23 +121,39 @@ class Caller:
 
     async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
         """One request and its answer. Raises the typed error that was answered, or the one that `lost` makes."""
+        return await self.ask(verb, arguments)
+
+    async def ask(self, verb: str, arguments: Mapping[str, Any], shared: bytes = b"") -> dict[str, Any]:
+        """A call whose arguments refer to `shared`, an object (jumpgate/nca/shared.py)."""
         if self.closed.done():
             raise self._lost()
         id = next(self._ids)
         answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
         self._pending[id] = answer
-        self.lines.send({"id": id, "verb": verb, "arguments": arguments})
+        self.lines.send({"id": id, "verb": verb, "arguments": arguments}, shared)
         try:
             return await answer
         finally:
             self._pending.pop(id, None)
+
+    def each(self, verb: str, count: int, arguments: Mapping[str, Any]) -> list[asyncio.Future[dict[str, Any]]]:
+        """One request that is answered `count` times, under its own number and those after it, in any order."""
+        ids = [next(self._ids) for _ in range(count)]
+        answers: list[asyncio.Future[dict[str, Any]]] = [self._loop.create_future() for _ in ids]
+        if self.closed.done():
+            for answer in answers:
+                _refuse(answer, self._lost())
+            return answers
+        self._pending.update(zip(ids, answers, strict=True))
+        self.lines.send({"id": ids[0], "verb": verb, "arguments": arguments})
+        return answers
 
     def _receive(self, message: dict[str, Any]) -> None:
         self.heard += 1
         if "event" in message:
             self._on_event(message)
             return
-        answer = self._pending.get(message.get("id", 0))
+        answer = self._pending.pop(message.get("id", 0), None)
         if answer is None or answer.done():
             return
         if "error" in message:
@@ -154,11 +174,15 @@ class Caller:
         self.closed.set_result(None)
         for answer in self._pending.values():
             if not answer.done():
-                answer.set_exception(self._lost())
-                answer.exception()  # its caller may be gone
+                _refuse(answer, self._lost())
 
     def close(self) -> None:
         self.lines.close()
+
+
+def _refuse(answer: asyncio.Future[dict[str, Any]], error: JumpgateError) -> None:
+    answer.set_exception(error)
+    answer.exception()  # its caller may be gone
 
 
 def failure(error: BaseException) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +15,7 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.file_state import FileStates
 from jumpgate.dataflow.operators import Operator, Partitioning
 from jumpgate.dataflow.types import DataType, Schema
+from jumpgate.nca.shared import Shared
 from jumpgate.nca.speeds import Speeds, Work
 from jumpgate.nca.transport import TCP, Transport
 from jumpgate.ntf.descriptor import Descriptor
@@ -94,13 +95,15 @@ class Match:
 @dataclass(frozen=True)
 class ColumnStatistics:
     """Estimates about a column; None means unknown. `low` and `high` are numbers, days, microseconds; `true_fraction`
-    is that of a condition."""
+    is that of a condition. `heavy` are the fingerprints of values that many rows have, most first, each with the share
+    of rows."""
 
     distinct: float | None = None
     low: float | None = None
     high: float | None = None
     null_fraction: float | None = None
     true_fraction: float | None = None
+    heavy: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,9 @@ class Device:
     pool: str = ""
     offer: Offer = Offer()
     link_bits_per_s: int = 0
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # of which no two are the same; plans count by device
 
     def capacity(self, name: str) -> float:
         """How much it has of what a match may need; infinite where nothing is known."""
@@ -322,9 +328,13 @@ class JobPlan:
             found.setdefault((i.fragment, ""), []).append(i)
         return found
 
+    @cached_property
+    def _by_id(self) -> Mapping[str, Edge]:
+        return {edge.id: edge for edge in self.edges}
+
     def edge(self, id: str) -> Edge:
-        """The edge with that id. Raises StopIteration if there is none, which is a mistake of ours."""
-        return next(e for e in self.edges if e.id == id)
+        """The edge with that id. Raises KeyError if there is none, which is a mistake of ours."""
+        return self._by_id[id]
 
 
 class Reached(Protocol):
@@ -364,6 +374,25 @@ class Host(Reached, Protocol):
         ends with the job, the agent, or the connection to it. `release` kills every instance that is left."""
 
 
+class Groups(Host, Protocol):
+    """A host that takes one message for several instances: what an agent does for a life-cycle that `StartsTogether`.
+    An error names the instance that it is of."""
+
+    def known(self, key: str) -> str | None:
+        """The path of a cached artifact, if the host has said before that it has it."""
+
+    async def start(
+        self, job: str, instances: Mapping[str, Mapping[str, Any] | None]
+    ) -> list[tuple[InstanceHandle, dict[str, Any]]]:
+        """Spawns them, and asks those with arguments to allocate: each with its answer."""
+
+    async def configure(self, job: str, configurations: Mapping[str, Mapping[str, Any]], shared: Shared) -> None:
+        """Configures instances; what they are told may refer to `shared`."""
+
+    def each(self, instances: Sequence[InstanceHandle], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
+        """The same request to each, and their answers to come, whoever is first."""
+
+
 class InstanceHandle(Protocol):
     """One live instance. Calls raise the typed error that the instance answered, or InstanceFailed when it died."""
 
@@ -393,6 +422,9 @@ class JobContext:
     here: frozenset[str] = frozenset()
     #: what both ends of each edge over TCP show; None: edges are not encrypted
     certificate: JobCertificate | None = field(default=None, repr=False)
+
+    #: what configurations have in common
+    shared: Shared = field(default_factory=Shared, repr=False)
 
     _peers: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
@@ -437,6 +469,31 @@ class LifeCycle(Protocol):
 
     async def destroy(self, handle: Any) -> None:
         """Ends it at once, whatever it is doing, and leaves nothing behind."""
+
+
+@runtime_checkable
+class StartsTogether(Protocol):
+    """A life-cycle that sends one message for all of a job's instances on a host. Each verb is as that of one instance,
+    for several; `destroy` is the host's `release`."""
+
+    def compiled(self, instance: InstancePlan, host: Groups) -> Any | None:
+        """What compile returns, if that needs to ask nobody."""
+
+    async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Any]:
+        """The handle of each."""
+
+    async def configure_all(
+        self,
+        handles: Sequence[Any],
+        instances: Sequence[InstancePlan],
+        artifacts: Sequence[Any],
+        host: Groups,
+        context: JobContext,
+    ) -> None:
+        """All have been allocated, on every host."""
+
+    def execute_all(self, handles: Sequence[Any], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
+        """They are told to run at once; the counters of each, when its stage has ended."""
 
 
 @runtime_checkable

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jumpgate.ntf.crossed import Crossed, crossed
+
 
 @dataclass(frozen=True)
 class Span:
@@ -92,6 +94,7 @@ class Timeline:
     error: str = ""
     notes: tuple[str, ...] = ()
     text: str = ""  #: what a person asked
+    crossed: Crossed = Crossed({}, ())  #: links between hosts
 
     @property
     def setup_s(self) -> float:
@@ -143,7 +146,7 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
     spans = [Span(p["name"], seconds(p["start_ns"]), seconds(p["end_ns"] or end)) for p in record["phases"]]
     fragments = record["explain"].get("fragments", {})
     fragment_of = {i["id"]: i["fragment"] for i in record["instances"]}
-    crossed = _crossed(record["counters"])
+    flows = _flows(record["counters"])
     return Timeline(
         job=record["job"],
         state=record["state"],
@@ -161,8 +164,8 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
                 target=fragment_of[e["consumers"][0]] if e["consumers"] else "client",
                 layout=e["layout"],
                 partitioning=e["partitioning"],
-                rows=sum(flow["rows"] for flow in crossed.get(e["id"], ())),
-                bytes=sum(flow["bytes"] for flow in crossed.get(e["id"], ())),
+                rows=sum(flow["rows"] for flow in flows.get(e["id"], ())),
+                bytes=sum(flow["bytes"] for flow in flows.get(e["id"], ())),
                 is_filter=bool(e.get("filter")),
             )
             for e in record["edges"]
@@ -171,10 +174,15 @@ def from_record(record: Mapping[str, Any]) -> Timeline:
         error=record["error"]["message"] if record["error"] else "",
         notes=_notes(record["explain"]),
         text=record.get("text", ""),
+        crossed=crossed(
+            ((e["id"], e["producers"], e["consumers"], e["partitioning"] == "paired") for e in record["edges"]),
+            {i["id"]: i["host"] for i in record["instances"]},
+            record["counters"],
+        ),
     )
 
 
-def _crossed(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def _flows(counters: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
     """What each edge's producers sent; what its consumers received where producers count nothing, as a switch does."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     received: dict[str, list[Mapping[str, Any]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from typing import Any
 
 from jumpgate import errors
@@ -50,42 +50,31 @@ def _say(error: JumpgateError, message: str) -> None:
     error.args = (message,)
 
 
-async def on_all(
-    instances: Iterable[InstancePlan],
-    phase: str,
-    verb: Callable[[InstancePlan], Awaitable[None]],
-    *watchers: Awaitable[None],
-) -> None:
-    """The verb on all instances at once, beside watchers that only end by failing.
+async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[None]]], phase: str, *watchers: Awaitable[None]) -> None:
+    """Awaits a verb on all instances at once, beside watchers that only end by failing.
 
     Raises the likeliest cause of a failure: at once where it is one, else after CAUSE_WAIT_S. What still runs then is
-    cancelled, and not waited for.
+    cancelled, and not waited for. A verb of several instances is named by one of them.
     """
-
-    async def one(i: InstancePlan) -> None:
-        try:
-            await verb(i)
-        except JumpgateError as error:
-            raise located(error, i, phase) from None
-
-    tasks: set[asyncio.Future[None]] = {asyncio.ensure_future(one(i)) for i in instances}
-    watching: set[asyncio.Future[None]] = {asyncio.ensure_future(w) for w in watchers}
+    running: dict[asyncio.Future[None], InstancePlan | None] = {asyncio.ensure_future(v): i for i, v in verbs}
+    count = len(running)
+    running |= {asyncio.ensure_future(w): None for w in watchers}
     try:
-        await _until_failure(tasks, watching)
+        await _until_failure(running, count, phase)
     finally:
-        for task in tasks | watching:
+        for task in running:
             task.add_done_callback(retrieve)
             task.cancel()
 
 
-async def _until_failure(tasks: set[asyncio.Future[None]], watching: set[asyncio.Future[None]]) -> None:
-    """Each end costs the same, however many tasks there are."""
-    if not tasks:
+async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | None], count: int, phase: str) -> None:
+    """Until `count` have ended that are of instances. Each end costs the same, however many there are."""
+    if not count:
         return
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
     failures: list[BaseException] = []
-    left = len(tasks)
+    left = count
 
     def end() -> None:
         if not over.done():
@@ -93,8 +82,11 @@ async def _until_failure(tasks: set[asyncio.Future[None]], watching: set[asyncio
 
     def ended(task: asyncio.Future[None]) -> None:
         nonlocal left
-        left -= task in tasks
+        instance = running[task]
+        left -= instance is not None
         error = None if task.cancelled() else task.exception()
+        if isinstance(error, JumpgateError) and instance is not None:
+            error = located(error, instance, phase)
         if error is not None:
             failures.append(error)
         if not left or (error is not None and weight(error) < 2):
@@ -102,7 +94,7 @@ async def _until_failure(tasks: set[asyncio.Future[None]], watching: set[asyncio
         elif error is not None and len(failures) == 1:
             loop.call_later(CAUSE_WAIT_S, end)
 
-    for task in tasks | watching:
+    for task in running:
         task.add_done_callback(ended)
     await over
     if failures:

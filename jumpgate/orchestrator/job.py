@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
-from jumpgate.nca.interface import InstancePlan, JobContext, LifeCycle
+from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
 from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
@@ -96,9 +97,15 @@ class Job:
 
         with self._phase("compiling", "generate"):
             first = {(i.fragment, i.device.name): i for i in reversed(self.instances)}
-            built = dict(zip(first, await all_of(map(build, first.values())), strict=True))
+            built = {key: self._compiled(i) for key, i in first.items()}
+            missing = [key for key, artifact in built.items() if artifact is None]
+            built.update(zip(missing, await all_of(build(first[key]) for key in missing), strict=True))
             self._artifacts = {i.id: built[i.fragment, i.device.name] for i in self.instances}
         self.record.state = "compiled"
+
+    def _compiled(self, i: InstancePlan) -> Any | None:
+        """The artifact, where its host is known to have it."""
+        return None if (together := self._together[i.nca]) is None else together.compiled(i, self._host(i))
 
     async def run(self, on_event: Callable[[Event], None]) -> None:
         """Executes the job; returns, or raises the one error that explains a failure, when nothing of it is left.
@@ -137,17 +144,19 @@ class Job:
         if self._cancelled is not None:
             raise self._cancelled
         with self._phase("allocating", "allocate"):
-            await on_all(self.instances, "allocate", self._allocate, self._give_up("allocated"))
+            allocating = [(group[0], self._allocate(group)) for group in self._groups]
+            await on_all(allocating, "allocate", self._give_up("allocated"))
         with self._phase("configuring", "configure"):
-            await on_all(self.instances, "configure", self._configure, self._give_up("configured"))
+            configuring = [(group[0], self._configure(group)) for group in self._groups]
+            await on_all(configuring, "configure", self._give_up("configured"))
         stages = range(1, self.context.plan.stages + 1)
         with self._asked_for(stages) as answers:
             for stage in stages:
                 self._ended.clear()
                 with self._phase("running", f"stage {stage}", stage):
                     watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
-                    verb = self._execute_in(stage, answers.get(stage))
-                    await on_all(self.instances, f"stage {stage}", verb, *watchers)
+                    executing = self._execute(stage, answers.get(stage))
+                    await on_all(executing, f"stage {stage}", *watchers)
 
     @contextlib.contextmanager
     def _asked_for(self, stages: range) -> Iterator[dict[int, asyncio.Task[dict[str, Any]]]]:
@@ -164,26 +173,52 @@ class Job:
                 answer.add_done_callback(retrieve)
                 answer.cancel()
 
-    async def _allocate(self, i: InstancePlan) -> None:
-        self._handles[i.id] = await self._lifecycle(i).allocate(i, self.context)
-        if debug.level() >= 1:
-            address = self.context.addresses.get(i.id)
-            listens = f", accepts edges at {address}" if address else ""
-            debug.note(i.id, i.device.name, f"{i.nca} of job {self.id}{listens}")
+    @cached_property
+    def _together(self) -> dict[str, StartsTogether | None]:
+        """The life-cycles that start a host's instances together, by accelerator; None of others."""
+        found = {nca: self._lifecycles(nca) for nca in {i.nca for i in self.instances}}
+        return {nca: of if isinstance(of, StartsTogether) else None for nca, of in found.items()}
 
-    async def _configure(self, i: InstancePlan) -> None:
-        await self._lifecycle(i).configure(self._handles[i.id], i, self._artifacts[i.id], self.context)
+    @cached_property
+    def _groups(self) -> list[list[InstancePlan]]:
+        """The instances by host, of those that are started together; each of the others alone."""
+        found: dict[tuple[str, str], list[InstancePlan]] = {}
+        for i in self.instances:
+            found.setdefault((i.nca, i.device.name) if self._together[i.nca] else (i.id, ""), []).append(i)
+        return [*found.values()]
+
+    async def _allocate(self, group: list[InstancePlan]) -> None:
+        first = group[0]
+        if (together := self._together[first.nca]) is not None:
+            handles = await together.allocate_all(group, self._host(first), self.context)
+        else:
+            handles = [await self._lifecycle(first).allocate(first, self.context)]
+        for i, handle in zip(group, handles, strict=True):
+            self._handles[i.id] = handle
+            if debug.level() >= 1:
+                address = self.context.addresses.get(i.id)
+                listens = f", accepts edges at {address}" if address else ""
+                debug.note(i.id, i.device.name, f"{i.nca} of job {self.id}{listens}")
+
+    async def _configure(self, group: list[InstancePlan]) -> None:
+        first = group[0]
+        handles, artifacts = ([found[i.id] for i in group] for found in (self._handles, self._artifacts))
+        if (together := self._together[first.nca]) is not None:
+            await together.configure_all(handles, group, artifacts, self._host(first), self.context)
+        else:
+            await self._lifecycle(first).configure(handles[0], first, artifacts[0], self.context)
 
     async def _give_up(self, what: str) -> None:
         await asyncio.sleep(SETUP_TIMEOUT_S)
         raise TimedOut(f"the instances of job {self.id} were not {what} within {SETUP_TIMEOUT_S:g} s", job=self.id)
 
-    def _execute_in(self, stage: int, asked: asyncio.Task[dict[str, Any]] | None) -> Callable[[InstancePlan], Any]:
-        """The verb that runs a stage, or awaits what was asked for before."""
+    def _execute(
+        self, stage: int, asked: asyncio.Task[dict[str, Any]] | None
+    ) -> list[tuple[InstancePlan, Awaitable[None]]]:
+        """Runs a stage of each instance, or awaits what was asked for before."""
 
-        async def execute(i: InstancePlan) -> None:
+        async def executed(i: InstancePlan, answer: Awaitable[dict[str, Any]]) -> None:
             start = time.monotonic()
-            answer = asked or self._lifecycle(i).execute(self._handles[i.id], stage)
             self.record.counters[i.id] = counters = await answer
             self._ended.add(i.id)
             if debug.level() >= 2:
@@ -191,7 +226,17 @@ class Job:
                 done = f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far"
                 debug.note(i.id, i.device.name, done, stage)
 
-        return execute
+        found: list[tuple[InstancePlan, Awaitable[None]]] = []
+        for group in self._groups:
+            first, handles = group[0], [self._handles[i.id] for i in group]
+            if asked is not None:
+                answers: list[Awaitable[dict[str, Any]]] = [asked]
+            elif (together := self._together[first.nca]) is not None:
+                answers = together.execute_all(handles, self._host(first), stage)
+            else:
+                answers = [self._lifecycle(first).execute(handles[0], stage)]
+            found += ((i, executed(i, answer)) for i, answer in zip(group, answers, strict=True))
+        return found
 
     async def _watch(self, stage: int) -> None:
         def report(counters: dict[str, dict[str, Any]], works: bool) -> None:
@@ -235,12 +280,14 @@ class Job:
             )
 
     async def _destroy(self) -> None:
-        """Every instance ends by its life-cycle; what does not, or was only being started, its host kills."""
+        """Every instance ends by its life-cycle; its host ends what does not, was only being started, or was started
+        together with others."""
 
         async def destroy(i: InstancePlan) -> None:
             await asyncio.wait_for(self._lifecycle(i).destroy(self._handles[i.id]), DESTROY_TIMEOUT_S)
 
-        await asyncio.gather(*(destroy(i) for i in self.instances if i.id in self._handles), return_exceptions=True)
+        alone = (i for i in self.instances if self._together[i.nca] is None and i.id in self._handles)
+        await asyncio.gather(*map(destroy, alone), return_exceptions=True)
         lent = (*self.context.hosts.values(), *self.context.drivers.values())
         await asyncio.gather(*(device.release(self.id) for device in lent), return_exceptions=True)
         self._handles.clear()
@@ -249,6 +296,9 @@ class Job:
 
     def _lifecycle(self, i: InstancePlan) -> LifeCycle:
         return self._lifecycles(i.nca)
+
+    def _host(self, i: InstancePlan) -> Groups:
+        return self.context.hosts[i.device.name]  # type: ignore[return-value]  # those of jobs are agents
 
     def _enter(self, state: str, stage: int = 0, counters: dict[str, dict[str, Any]] | None = None) -> None:
         self.record.state = state

@@ -36,13 +36,16 @@ def demand_of(plan: JobPlan) -> Demand:
     """What the plan's instances need of hosts."""
     threads: Counter[str] = Counter()
     held: dict[str, float] = {}
+    each: dict[str, float] = {}  # of an instance, by its fragment
     for instance in plan.instances:
         if instance.device.kind != "host":
             continue
-        threads[instance.device.name] += instance.threads
-        limit = float(dict(instance.options).get("memory_limit_bytes", 0))
-        estimated = _held(plan, instance.fragment, instance.root) / instance.count
-        held[instance.device.name] = held.get(instance.device.name, 0.0) + (limit or estimated)
+        if instance.fragment not in each:
+            limit = float(dict(instance.options).get("memory_limit_bytes", 0))
+            each[instance.fragment] = limit or _held(plan, instance.fragment, instance.root) / instance.count
+        host = instance.device.name
+        threads[host] += instance.threads
+        held[host] = held.get(host, 0.0) + each[instance.fragment]
     return Demand(threads, held)
 
 

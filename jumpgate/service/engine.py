@@ -326,6 +326,7 @@ def _settle(states: FileStates) -> None:
 
 
 def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
+    operators = {i.fragment: [o.kind for o in i.root.walk()] for i in plan.instances if not i.index}
     return JobRecord(
         id,
         text=text,
@@ -339,7 +340,7 @@ def _record(id: str, plan: JobPlan, started_ns: int, text: str) -> JobRecord:
                 "nca": i.nca,
                 "host": i.device.name,
                 "threads": i.threads,
-                "operators": [o.kind for o in i.root.walk()],
+                "operators": operators[i.fragment],
                 "inputs": list(i.inputs),
                 "output": i.output,
             }

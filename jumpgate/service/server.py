@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import grpc
 
 from jumpgate import debug, errors
-from jumpgate.compiler.explain import explain_text
+from jumpgate.compiler.explain import explain_text, links
 from jumpgate.compiler.figures import measured
 from jumpgate.dataflow import proto
 from jumpgate.errors import CannotPlace, CapacityExceeded, ConfigError, InternalError, JumpgateError, Unreachable
@@ -304,7 +304,13 @@ def _analyzed(record: JobRecord, verbose: bool) -> pb.ExplainResponse:
         for name, fragment in record.explain.get("fragments", {}).items()
     }
     text = explain_text(record.explain, verbose, record.counters) if fragments else ""
-    return pb.ExplainResponse(text=text, json=json.dumps({**record.explain, "fragments": fragments}))
+    data = {**record.explain, "fragments": fragments}
+    if fragments:
+        found = links(record.explain, record.counters)
+        data["links"] = [{"from": a, "to": b, "bytes": bytes} for (a, b), bytes in found.links.items()]
+        data["hosts"] = [{"host": h.host, "sent": h.sent, "received": h.received} for h in found.hosts]
+        data["skew"] = found.skew
+    return pb.ExplainResponse(text=text, json=json.dumps(data))
 
 
 def _options(o: pb.Options) -> RunOptions:

@@ -27,16 +27,16 @@ OVERHEAD = 1.05
 @dataclass(frozen=True)
 class Cluster:
     """What hosts, links and service are good for. `shared_cores`: all hosts are on one machine of so many (0: each has
-    its own). message_s and peer_s are seconds of the service for a message and for each address in it, plan_s for
-    planning an instance (`./dev bench scale` measures them); spawn_s and connect_s are a host's, for an instance and a
-    connection."""
+    its own). message_s and peer_s are seconds of the service for a message to a host, with all that it says of the
+    job's instances there, and for each address in it, plan_s for planning an instance (`./dev bench scale` measures
+    them); spawn_s and connect_s are a host's, for an instance and a connection."""
 
     link_bytes_s: float = 1.25e9
     latency_s: float = 50e-6
     shared_cores: int = 0
-    message_s: float = 70e-6
-    peer_s: float = 0.2e-6
-    plan_s: float = 40e-6
+    message_s: float = 85e-6
+    peer_s: float = 5e-9
+    plan_s: float = 10e-6
     spawn_s: float = 2e-3
     connect_s: float = 60e-6
 
@@ -130,6 +130,9 @@ class _Job:
         self._since = 0.0
         self.parts = {i.id: i for i in plan.instances}
         self.edges = {e.id: e for e in plan.edges}
+        self._on_host: dict[str, list[InstancePlan]] = {}
+        for i in plan.instances:
+            self._on_host.setdefault(i.device.name, []).append(i)
         self._places: dict[tuple[str, str], Counter[str]] = {}
 
     # ---- what the service does ----
@@ -145,10 +148,10 @@ class _Job:
         then()
 
     def _tell(
-        self, extra_s: Callable[[InstancePlan], float], does: Callable[[InstancePlan, Callable[[], None]], None],
-        then: Callable[[], None],
-    ) -> None:  # fmt: skip
-        """One message to each instance, which `does` something for it; `then` once all have answered."""
+        self, addresses: int, does: Callable[[InstancePlan, Callable[[], None]], None], then: Callable[[], None]
+    ) -> None:
+        """One message with so many addresses to each host, each instance of which `does` something for it; `then` once
+        all have answered."""
         world, left = self.world, Counter(instances=len(self.plan.instances))
 
         def answered() -> None:
@@ -159,27 +162,22 @@ class _Job:
         def away(then: Callable[[], None]) -> None:
             world.clock.after(world.cluster.latency_s, then)
 
-        def send(i: InstancePlan) -> None:
-            there = partial(does, i, partial(away, answered))
-            world.service.ask(world.cluster.message_s + extra_s(i), partial(away, there))
+        def heard(host: str) -> None:
+            for i in self._on_host[host]:
+                does(i, partial(away, answered))
 
-        self._found.messages += len(self.plan.instances)
-        for instance in self.plan.instances:
-            send(instance)
+        self._found.messages += len(self._on_host)
+        for host in self._on_host:
+            seconds = world.cluster.message_s + world.cluster.peer_s * addresses
+            world.service.ask(seconds, partial(away, partial(heard, host)))
 
     def _allocate(self) -> None:
-        cluster = self.world.cluster
-        self._tell(
-            lambda i: cluster.message_s if i.inputs else 0.0,  # to whoever listens a second one
-            lambda i, then: self.world.compute(i, cluster.spawn_s, then),
-            self._configure,
-        )
+        spawn_s = self.world.cluster.spawn_s
+        self._tell(0, lambda i, then: self.world.compute(i, spawn_s, then), self._configure)
 
     def _configure(self) -> None:
-        cluster = self.world.cluster
-        self._tell(
-            lambda i: cluster.peer_s * self.fan(i), lambda _, then: then(), lambda: self._step("set-up", self._first)
-        )
+        addresses = sum(len(e.consumers) for e in self.plan.edges if e.partitioning.kind != "paired")
+        self._tell(addresses, lambda _, then: then(), lambda: self._step("set-up", self._first))
 
     def fan(self, instance: InstancePlan) -> int:
         """To how many others an instance connects."""
@@ -200,7 +198,7 @@ class _Job:
         if number > self.plan.stages:
             return
         run = _Stage(self, number)
-        self._tell(lambda _: 0.0, run.start, lambda: self._step(f"stage {number}", lambda: self._stage(number + 1)))
+        self._tell(0, run.start, lambda: self._step(f"stage {number}", lambda: self._stage(number + 1)))
 
 
 class _Stage:

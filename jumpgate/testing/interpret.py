@@ -18,6 +18,7 @@ import pyarrow as pa
 from jumpgate.dataflow.aggregates import ordinal
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.evaluate import evaluate
+from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.join_types import Output
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -28,7 +29,6 @@ from jumpgate.dataflow.operators import (
     Limit,
     Measure,
     Operator,
-    Partitioning,
     Project,
     Prune,
     Read,
@@ -42,7 +42,7 @@ from jumpgate.dataflow.operators import (
     partial_state,
 )
 from jumpgate.dataflow.types import Field, Schema
-from jumpgate.nca.interface import InstancePlan, JobPlan, KeyFilter
+from jumpgate.nca.interface import Edge, InstancePlan, JobPlan, KeyFilter
 from jumpgate.testing import oracle
 
 Row = tuple[Any, ...]
@@ -76,7 +76,7 @@ class _Run:
         if edge not in self._edges:
             found: dict[int, Rows] = defaultdict(list)
             for index, producer in enumerate(self._plan.edge(edge).producers):
-                for consumer, part in _spread(self._sent(producer, edge), self._plan.edge(edge).partitioning, index):
+                for consumer, part in _spread(self._sent(producer, edge), self._plan.edge(edge), index):
                     found[consumer] += part
             self._edges[edge] = found
         return self._edges[edge]
@@ -110,7 +110,8 @@ class _Run:
         return instance.rows(root.input) if computed is None else computed
 
 
-def _spread(rows: Rows, partitioning: Partitioning, producer: int) -> list[tuple[int, Rows]]:
+def _spread(rows: Rows, edge: Edge, producer: int) -> list[tuple[int, Rows]]:
+    partitioning = edge.partitioning
     count = partitioning.count
     match partitioning.kind:
         case "paired":
@@ -122,8 +123,14 @@ def _spread(rows: Rows, partitioning: Partitioning, producer: int) -> list[tuple
         case "round_robin":
             return [(i, rows[i::count]) for i in range(count)]
     parts: list[Rows] = [[] for _ in range(count)]
-    for row in rows:
-        parts[hash(tuple(row[k] for k in partitioning.keys)) % count].append(row)
+    types = tuple(edge.ntf.schema[k].type for k in partitioning.keys)
+    for number, row in enumerate(rows):
+        key = tuple(row[k] for k in partitioning.keys)
+        if not partitioning.heavy or fingerprint(key, types) not in partitioning.heavy:
+            parts[hash(key) % count].append(row)
+        else:
+            for part in parts if partitioning.copied else [parts[number % count]]:
+                part.append(row)
     return [*enumerate(parts)]
 
 

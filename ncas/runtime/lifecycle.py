@@ -5,36 +5,24 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jumpgate import errors
 from jumpgate.codegen.lower import lower_fragment
-from jumpgate.codegen.program import EdgeSource, FileSource, LimitStep, Pipeline, ProbeStep, Program
+from jumpgate.codegen.program import FileSource, LimitStep, Pipeline, ProbeStep, Program
 from jumpgate.codegen.render import render, shape_key
-from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.dataflow.types import Field
-from jumpgate.nca.interface import Edge, Host, InstanceHandle, InstancePlan, JobContext
+from jumpgate.nca.interface import Groups, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.transport import TCP
+from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared
 from jumpgate.ntf.addresses import LOOPBACK, joined
-from jumpgate.ntf.descriptor import type_text
 
 #: fragments that a life-cycle remembers
 LOWERED_MAX = 256
-
-
-@dataclass(frozen=True)
-class Artifact:
-    """A built program and how to configure it; `readers`: libraries for formats that the runtime does not read."""
-
-    path: str
-    program: Program
-    dialect: Dialect
-    readers: Mapping[str, str]
 
 
 @dataclass
@@ -77,33 +65,72 @@ class SoftwareLifecycle:
             path = await host.compile(instance.fragment, source, key)
         return Artifact(path, program, dialect, await _readers(program, host))
 
-    def _shares(self, instance: InstancePlan, context: JobContext) -> bool:
-        """Whether siblings may ask it for a share of files."""
-        scans = (s for s in self._lower(instance)[0].sources if isinstance(s, FileSource))
-        return instance.count > 1 and any(len(_readers_of(scan, instance, context)) > 1 for scan in scans)
+    def compiled(self, instance: InstancePlan, host: Any) -> Artifact | None:
+        """The artifact, where the host is known to have it."""
+        program, dialect, key = self._lower(instance)
+        path = host.known(key)
+        if path is None or any(formats()[s.format].reader for s in program.sources if isinstance(s, FileSource)):
+            return None
+        return Artifact(path, program, dialect, {})
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
-        ends = (*instance.inputs, *([instance.output] if instance.output else []))
-        channels = {e: context.plan.edge(e).transport.channel for e in ends}
-        own = {edge: channel for edge, channel in channels.items() if channel != TCP.channel}
-        if instance.inputs or own or self._shares(instance, context):  # else there is nothing to listen for
-            properties = dict(instance.device.properties)
-            more = {"ends": own} if own else {}
-            answer = await handle.call("allocate", bind=properties.get("data_bind", LOOPBACK), **more)
-            address = str(properties.get("data_address", LOOPBACK))
-            context.addresses[instance.id] = joined(address, answer["port"])
-            for edge in own:
-                context.sockets[instance.id, edge] = joined(address, answer["ends"][edge])
+        wanted = self._allocation(instance, context)
+        if wanted is not None:
+            self._allocated(instance, await handle.call("allocate", **wanted), context)
         return Live(handle)
+
+    async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Live]:
+        wanted = {i.id: self._allocation(i, context) for i in instances}
+        started = await host.start(context.job, wanted)
+        for i, (_, answer) in zip(instances, started, strict=True):
+            if wanted[i.id] is not None:
+                self._allocated(i, answer, context)
+        return [Live(handle) for handle, _ in started]
+
+    def _allocation(self, instance: InstancePlan, context: JobContext) -> dict[str, Any] | None:
+        """How an instance is asked to listen; None if there is nothing to listen for."""
+        edges = context.plan
+        ends = (*instance.inputs, *([instance.output] if instance.output else []))
+        own = {e: c for e in ends if (c := edges.edge(e).transport.channel) != TCP.channel}
+        if not (instance.inputs or own or is_shared(self._lower(instance)[0], instance, context)):
+            return None
+        return {"bind": _property(instance, "data_bind"), **({"ends": own} if own else {})}
+
+    def _allocated(self, instance: InstancePlan, answer: dict[str, Any], context: JobContext) -> None:
+        address = _property(instance, "data_address")
+        context.addresses[instance.id] = joined(address, answer["port"])
+        for edge, port in answer.get("ends", {}).items():
+            context.sockets[instance.id, edge] = joined(address, port)
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
         handle.artifact = artifact
         await handle.instance.call("configure", **configuration(instance, artifact, context))
 
+    async def configure_all(
+        self,
+        handles: Sequence[Live],
+        instances: Sequence[InstancePlan],
+        artifacts: Sequence[Artifact],
+        host: Groups,
+        context: JobContext,
+    ) -> None:
+        configurations = {}
+        for handle, i, artifact in zip(handles, instances, artifacts, strict=True):
+            handle.artifact = artifact
+            configurations[i.id] = configuration(i, artifact, context, context.shared)
+        await host.configure(context.job, configurations, context.shared)
+
+    def execute_all(self, handles: Sequence[Live], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
+        answers = host.each([h.instance for h in handles], "execute", stage=stage)
+        return [self._executed(h, answer) for h, answer in zip(handles, answers, strict=True)]
+
     async def execute(self, handle: Live, stage: int) -> dict[str, Any]:
+        return await self._executed(handle, handle.instance.call("execute", stage=stage))
+
+    async def _executed(self, handle: Live, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         try:
-            counters = await handle.instance.call("execute", stage=stage)
+            counters = await answer
         except errors.ComputeError as error:
             raise explained(error, handle.artifact) from None
         return counters if handle.artifact is None else by_operator(counters, handle.artifact.program)
@@ -113,6 +140,10 @@ class SoftwareLifecycle:
 
     async def destroy(self, handle: Live) -> None:
         await handle.instance.call("destroy")
+
+
+def _property(instance: InstancePlan, name: str) -> str:
+    return str(dict(instance.device.properties).get(name, LOOPBACK))
 
 
 async def _readers(program: Program, host: Host) -> dict[str, str]:
@@ -166,150 +197,6 @@ def _skips_until(pipeline: Pipeline, counters: dict[str, Any]) -> int:
     tables = {f.table for f in pipeline.filters}
     probes = [i + 1 for i, s in enumerate(pipeline.steps) if isinstance(s, ProbeStep) and s.table in tables]
     return max((*limits, *probes, 1))
-
-
-def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
-    """The instance's configuration (ARCHITECTURE.md)."""
-    program = artifact.program
-    sources: list[dict[str, Any]] = []
-    for number, source in enumerate(program.sources):
-        if isinstance(source, FileSource):
-            reader = artifact.readers.get(source.format, "")
-            sources.append(_files(f"scan{number}", source, instance, context, reader))
-        else:
-            sources.append(_incoming(source, instance, context))
-    return {
-        "job": context.job,
-        "instance": instance.id,
-        **context.secrets(),
-        "threads": instance.threads,
-        "memory_limit_bytes": int(dict(instance.options).get("memory_limit_bytes", "0")),
-        "artifact": artifact.path,
-        "params": program.params,
-        "sources": sources,
-        "sinks": [_outgoing(edge, instance, context) for edge in program.sinks],
-        "program": _program(program),
-    }
-
-
-def _program(program: Program) -> dict[str, Any]:
-    def parameter(index: int) -> int:
-        return int(program.params[index]["value"])
-
-    tables = []
-    for t in program.tables:
-        table: dict[str, Any] = {"kind": t.kind, "has_keys": t.keys > 0, "is_expanded": t.is_expanded}
-        if t.limit is not None and t.offset is not None:
-            table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
-        tables.append(table)
-    pipelines = [
-        {
-            "stage": p.stage,
-            "name": p.name,
-            "source_kind": p.source[0],
-            "source": p.source[1],
-            "ordered": p.source[0] == "drain" and program.tables[p.source[1]].is_ordered,
-            "feeds": p.feeds,
-            "needs": p.needs,
-            "after": p.after,
-            "sinks": p.emits,
-        }
-        for p in program.pipelines
-    ]
-    limits = [{"count": parameter(c), "offset": parameter(o)} for c, o in program.limits]
-    return {"tables": tables, "pipelines": pipelines, "limits": limits}
-
-
-def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext) -> Sequence[InstancePlan]:
-    """The instances that read the same files as this one, itself among them: each a share."""
-    if dict(instance.options).get("replicated_reads") == "true":
-        return [instance]
-    is_local = "" not in located.hosts(source.files)  # each host reads its own
-    return context.plan.siblings[instance.fragment, instance.device.name if is_local else ""]
-
-
-def _files(scan: str, source: FileSource, instance: InstancePlan, context: JobContext, reader: str) -> dict[str, Any]:
-    known = [context.plan.files.get(file, ()) for file in source.files]
-    files = list(source.files)
-    by_host = located.hosts(files)
-    if "" not in by_host:
-        files = by_host.get(instance.device.name, [])
-        known = [()] * len(files)
-    siblings = _readers_of(source, instance, context)
-    return {
-        "kind": "files",
-        "name": source.name,
-        "format": source.format,
-        "reader": reader,
-        "files": files,
-        "states": known if instance.device.name in context.here else [state[:1] for state in known],
-        "file_columns": columns(source.file_schema),
-        "positions": source.positions,
-        "early": source.early,
-        "options": dict(source.options),
-        "share_index": siblings.index(instance),
-        "share_count": len(siblings),
-        **({"shares": _shared(scan, siblings, context)} if len(siblings) > 1 else {}),
-        "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
-    }
-
-
-def _shared(scan: str, siblings: Sequence[InstancePlan], context: JobContext) -> dict[str, Any]:
-    """Where siblings ask each other for shares of a scan, and in how many parts each thread finds two."""
-    return {
-        "scan": scan,
-        "peers": [context.addresses[i.id] for i in siblings],
-        "parts": 2 * sum(i.threads for i in siblings),
-        "timeout_ms": context.timeout_ms,
-    }
-
-
-def _edge(edge: Edge, index: int, context: JobContext) -> dict[str, Any]:
-    return {
-        "edge": edge.id,
-        "index": index,
-        "ntf": edge.ntf.text(),
-        "fingerprint": edge.ntf.fingerprint(),
-        "timeout_ms": context.timeout_ms,
-    }
-
-
-def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    edge = context.plan.edge(source.edge)
-    if edge.partitioning.kind == "paired":  # as if the two were alone
-        return {"kind": "edge", **_end(edge, 0, instance, context), "producers": 1}
-    return {"kind": "edge", **_end(edge, instance.index, instance, context), "producers": len(edge.producers)}
-
-
-def _outgoing(id: str, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    edge = context.plan.edge(id)
-    index = edge.places[instance.id]
-    if edge.partitioning.kind == "paired":
-        sink = _end(edge, 0, instance, context)
-        return {**sink, "peers": [context.peers(edge)[index]], "partitioning": "single"}
-    sink = _end(edge, index, instance, context)
-    if edge.transport.channel == TCP.channel:
-        sink["peers"] = context.peers(edge)
-    return {**sink, "partitioning": edge.partitioning.kind}
-
-
-def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    """One end of an edge, with what a device has said that its channel must know there."""
-    end = context.ends.get(edge.id, {}).get(instance.id, {})
-    return {**_edge(edge, index, context), "channel": edge.transport.channel, "end": end}
-
-
-def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:
-    """COLUMN of ARCHITECTURE.md for each field."""
-    return [
-        {
-            "name": f.name,
-            "type": f.type.kind + "?" * f.type.nullable if f.type.is_nested else type_text(f.type),
-            **({"parts": columns(f.type.parts)} if f.type.is_nested else {}),
-            **({"path": f.path} if f.path else {}),
-        }
-        for f in schema
-    ]
 
 
 def _dialect(instance: InstancePlan) -> Dialect:

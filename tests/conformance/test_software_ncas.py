@@ -25,7 +25,8 @@ from jumpgate.nca.conformance.kit import BROKEN_PLANS
 from jumpgate.nca.interface import NCA, Completeness, Host, InstancePlan, JobContext, JobPlan, Match
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.nca.scaffold import scaffold
-from jumpgate.ncas.runtime.lifecycle import Artifact, Live, SoftwareLifecycle
+from jumpgate.ncas.runtime.configuration import Artifact
+from jumpgate.ncas.runtime.lifecycle import Live, SoftwareLifecycle
 from jumpgate.service import embedded
 from jumpgate.testing.directed import table
 from jumpgate.testing.lab import Lab

@@ -21,6 +21,7 @@ from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.local import LocalAgent
 from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
+from jumpgate.nca.shared import Shared
 from jumpgate.testing.leaks import Process, Watch, wait_until
 
 DEVICE = Device("here")
@@ -177,6 +178,71 @@ def test_release_ends_what_is_left_of_a_job_and_nothing_else(scripted_host: Path
             await asyncio.gather(*starting, return_exceptions=True)
             await host.release("one")
             await kept.call("stats")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_instances_are_started_configured_and_told_to_run_together(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            nothing = {"script": {"do": "nothing"}}
+            started = await host.start("job", {"a": nothing, "b": None, "c": nothing})
+            handles = [handle for handle, _ in started]
+            assert [h.id for h in handles] == ["a", "b", "c"] and len({h.pid for h in handles}) == 3
+            assert names(watch.processes("jg ")) == ["jg a", "jg b", "jg c"]
+            shared = Shared()
+
+            def told(step: str) -> dict[str, object]:
+                return shared(f"stages {step}", lambda: {"stages": {"1": {"do": step}}})
+
+            await host.configure("job", {"a": told("nothing"), "b": told("wait"), "c": told("nothing")}, shared)
+            answers = host.each(handles, "execute", stage=1)
+            tasks = [asyncio.create_task(answer) for answer in answers]  # type: ignore[arg-type]
+            async with asyncio.timeout(60):
+                await asyncio.gather(tasks[0], tasks[2])
+            assert not tasks[1].done(), "each answers by itself"
+            os.kill(handles[1].pid, signal.SIGKILL)
+            with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
+                await tasks[1]
+            late = host.each(handles[1:], "stats")
+            with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
+                await late[0]
+            await late[1]
+            with pytest.raises(errors.InternalError, match="KeyError"):
+                await host._caller.call("each", instances=["job/a"])
+            os.kill(handles[0].pid, signal.SIGSTOP)  # it does not end by itself
+            await host.release("job")
+            assert not watch.processes("jg ")
+            assert [h.ended.result().signal for h in handles] == [signal.SIGKILL, signal.SIGKILL, 0]
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_what_goes_wrong_with_one_of_several_instances_names_it(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            good = {"script": {"do": "nothing"}}
+            bad = {"script": {"do": "fail", "code": "config", "message": "no such port", "after_ms": 0}}
+            with pytest.raises(errors.ConfigError, match="no such port") as refused:
+                await host.start("one", {"a": good, "b": bad, "c": good})
+            assert refused.value.fields["instance"] == "b"
+            await host.release("one")
+            assert not watch.processes("jg ")
+            await host.start("two", {"a": good, "b": good})
+            with pytest.raises(errors.ConfigError, match="no such port") as refused:
+                await host.configure("two", {"a": good, "b": bad}, Shared())
+            assert refused.value.fields["instance"] == "b"
+            with pytest.raises(errors.InternalError, match="KeyError"):
+                await host.configure("two", {"a": {"$": "unheard of"}}, Shared())
+            await host.release("two")
             await host.close()
 
     asyncio.run(run())

@@ -56,6 +56,7 @@ def test_hosts_with_addresses_of_their_own_share_a_query(config: Path, tmp_path:
             result = session.run(flow)
             rows = result.to_pylist()
             record = session.describe(result.job).record
+            said, known = session.explain_job(result.job), session.explain_job_data(result.job)
     finally:
         service.close()
     assert rows == [
@@ -66,6 +67,17 @@ def test_hosts_with_addresses_of_their_own_share_a_query(config: Path, tmp_path:
     assert record is not None
     hosts = {i["host"] for i in record["instances"]}
     assert hosts == {"worker1", "worker2"}
+
+    links = {(link["from"], link["to"]): link["bytes"] for link in known["links"]}
+    assert {a for a, _ in links} <= hosts and {b for _, b in links} <= {*hosts, "client"}
+    assert any(b == "client" for _, b in links) and any(b in hosts for _, b in links)
+    for host in known["hosts"]:
+        assert host["sent"] == sum(bytes for (a, _), bytes in links.items() if a == host["host"])
+        assert host["received"] == sum(bytes for (_, b), bytes in links.items() if b == host["host"])
+    for i in record["instances"]:  # of what it sent, each consumer's part is known
+        for sink in record["counters"][i["id"]]["sinks"]:
+            assert sum(sink.get("peer_bytes", [sink["bytes"]])) == sink["bytes"]
+    assert "host worker1: sent " in said and "links: " in said
 
 
 def test_a_file_that_only_some_hosts_have_is_missed_by_name(config: Path, tmp_path: Path) -> None:

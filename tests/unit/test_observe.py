@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from jumpgate import words
+from jumpgate.ntf.crossed import CLIENT, HostTraffic, crossed
 from jumpgate.observe import chart, report, text
 from jumpgate.observe.timeline import EdgeRun, Flow, InstanceRun, PipelineRun, Span, Timeline
 
@@ -72,6 +73,38 @@ def test_page_shows_what_happened() -> None:
     page = Page(report.html(sample()))
     for shown in ("Job j1", "done", "read sales → aggregate", "80.0 MB", "9.0 kB", "f0.0", "hash(#0)", "compile"):
         assert shown in page.words
+
+
+def test_what_crossed_links_is_counted_by_host() -> None:
+    host_of = {"f0.0": "a", "f0.1": "b", "f1.0": "a", "f1.1": "b", "f2.0": "b"}
+
+    def sink(edge: str, *each: int) -> dict[str, object]:
+        return {"edge": edge, "bytes": sum(each), **({"peer_bytes": [*each]} if len(each) > 1 else {})}
+
+    counters: dict[str, dict[str, object]] = {
+        "f0.0": {"sinks": [sink("shuffle", 10, 20)]},
+        "f0.1": {"sinks": [sink("shuffle", 300, 5)]},
+        "f1.0": {"sinks": [sink("paired", 7), sink("wide", 1000)]},
+        "f1.1": {"sinks": [sink("paired", 8)]},
+        "f2.0": {"sinks": [sink("result", 30, 40)]},
+    }
+    found = crossed(
+        [
+            ("shuffle", ["f0.0", "f0.1"], ["f1.0", "f1.1"], False),
+            ("paired", ["f1.0", "f1.1"], ["f0.0", "f2.0"], True),
+            ("wide", ["f1.0"], ["f1.0", "f1.1", "f2.0", "f0.1"], False),  # more than counters are kept of
+            ("result", ["f2.0"], [], False),
+        ],
+        host_of,
+        counters,
+    )
+    assert found.links == {("a", "b"): 20 + 750, ("b", "a"): 300, ("b", CLIENT): 70}
+    assert found.hosts == (HostTraffic("a", 770, 300), HostTraffic("b", 370, 770))
+    assert found.skew == pytest.approx(770 * 2 / 1070)
+    page = Page(report.html(dataclasses.replace(sample(), crossed=found)))
+    assert "Between hosts" in page.words and "1.44 times the mean" in page.words and "770 B" in page.words
+    assert "Between hosts" not in Page(report.html(sample())).words
+    assert crossed([], host_of, {}).skew == 1.0
 
 
 def test_page_is_self_contained() -> None:

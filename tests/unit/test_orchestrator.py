@@ -35,7 +35,7 @@ def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) ->
         else:
             raise failure
 
-    asyncio.run(on_all(plan.instances, "stage 2", verb))
+    asyncio.run(on_all([(i, verb(i)) for i in plan.instances], "stage 2"))
 
 
 def test_data_beats_death_beats_disagreement_beats_loss_beats_cancellation() -> None:

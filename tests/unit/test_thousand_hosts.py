@@ -6,8 +6,9 @@ import asyncio
 import sys
 from collections.abc import Callable
 
-from bench.scale import devices, job, planned
-from jumpgate.nca.interface import InstancePlan
+from bench.scale import devices, jobs, planned
+from jumpgate.nca.interface import InstancePlan, JobContext
+from jumpgate.ncas.runtime.configuration import ASKED_MAX, _asked
 from jumpgate.orchestrator.failures import on_all
 from tests.support.plans import query3
 
@@ -52,13 +53,27 @@ def test_waiting_for_instances_does_as_much_for_each() -> None:
             if turns[i.id] + 1 < count:
                 ends[turns[i.id] + 1].set()
 
-        return calls_of(lambda: asyncio.run(on_all(instances, "allocate", verb)))
+        return calls_of(lambda: asyncio.run(on_all([(i, verb(i)) for i in instances], "allocate")))
 
     few, many = calls(100), calls(2000)
     assert many < 30 * few, f"20 times the instances took {many / few:.1f} times as many calls"
 
 
 def test_a_job_over_two_hundred_hosts_is_run_to_its_end() -> None:
-    spent = asyncio.run(job(query3(), 200))
-    assert spent.instances == 801 and spent.start > 0
-    assert spent.messages >= 4 * spent.instances
+    first, second = asyncio.run(jobs(query3(), 200, 2))
+    assert first.instances == second.instances == 801
+    assert second.start > 0
+    assert first.messages == 801 + second.messages, "whether a host has the programs is asked once"
+    assert second.messages == 200 * (3 + second.stages), "start, configure, each stage, release"
+
+
+def test_an_instance_is_told_of_the_siblings_that_it_may_ask_for_shares_alone() -> None:
+    """The runtime takes them for those after it, in a ring (edges/scan_shares.cpp)."""
+    plan = planned(query3(), devices(40))
+    siblings = max(plan.siblings.values(), key=len)
+    assert len(siblings) == 40
+    context = JobContext("job", "secret", plan, {}, addresses={i.id: f"address of {i.id}" for i in siblings})
+    for index in (0, 30, 39):
+        asked = [siblings[(index + 1 + n) % 40] for n in range(ASKED_MAX)]
+        assert _asked(siblings, index, context) == [f"address of {i.id}" for i in asked]
+    assert _asked(siblings[:2], 1, context) == [f"address of {siblings[0].id}"]

@@ -140,6 +140,7 @@ class Emitter {
   virtual std::unique_ptr<EmitterWorker> worker() = 0;
   virtual Status finish() = 0;
   virtual void cancel() {}
+  virtual std::vector<int64_t> peer_bytes() const { return {}; }  // that were sent to each consumer, if that is counted
   Counters counters;
 };
 
@@ -151,6 +152,8 @@ struct EdgeOptions {
   std::vector<std::string> peers;                  // sender: host:port of each consumer, in partition order
   int producers = 1;                               // receiver: how many connections to expect
   std::string partitioning = "single";             // single | hash | round_robin | broadcast; hash: peer = hash % peers
+  std::vector<uint64_t> heavy;                     // but rows with these hashes go to the peers in turn,
+  bool copied = false;                             // or, if so, to all
   int timeout_ms = 30000;                          // to connect and shake hands
   std::shared_ptr<const net::Tls> tls;             // null: not encrypted
 };

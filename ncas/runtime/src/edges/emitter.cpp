@@ -40,7 +40,7 @@ struct Payload {
 class Connection {
  public:
   Connection(const EdgeOptions& options, size_t peer, Counters* counters)
-      : options_(options), counters_(counters), peer_(options, peer, &counters->wait_ns) {}
+      : options_(options), counters_(counters), peer_(options, options.peers[peer], peer, &counters->wait_ns) {}
 
   Status connect(Deadline deadline, const std::atomic<bool>& cancelled) {
     return peer_.connect(options_.ntf, deadline, cancelled);
@@ -68,6 +68,7 @@ class Connection {
     counters_->batches.fetch_add(1, std::memory_order_relaxed);
     counters_->rows.fetch_add(payload.rows, std::memory_order_relaxed);
     counters_->bytes.fetch_add(sizeof header + payload.length, std::memory_order_relaxed);
+    bytes_.fetch_add(static_cast<int64_t>(sizeof header + payload.length), std::memory_order_relaxed);
     return {};
   }
 
@@ -84,6 +85,8 @@ class Connection {
   // After finish: until the consumer has room for what was sent last.
   Status drain() { return peer_.sent(net::drain(peer_.wire().fd(), &counters_->wait_ns)); }
 
+  int64_t bytes() const { return bytes_; }
+
   // Wakes whoever sends. Between frames the consumer is told, so that it need not guess why the stream ended.
   void cancel() {
     const int fd = peer_.socket();
@@ -99,9 +102,27 @@ class Connection {
   const EdgeOptions& options_;
   Counters* const counters_;
   Peer peer_;
-  std::mutex mutex_;  // of everything below
+  std::atomic<int64_t> bytes_{0};  // that were sent
+  std::mutex mutex_;               // of everything below
   StreamTotals totals_;
   bool broken_ = false;  // in the midst of a frame, or ended
+};
+
+// Hashes of which few rows are asked for, most of which are not among them.
+class HashSet {
+ public:
+  explicit HashSet(std::vector<uint64_t> hashes) : hashes_(std::move(hashes)) {
+    std::sort(hashes_.begin(), hashes_.end());
+    for (const uint64_t h : hashes_) bits_ |= uint64_t{1} << (h & 63);
+  }
+  bool empty() const { return hashes_.empty(); }
+  bool contains(uint64_t h) const {
+    return (bits_ >> (h & 63) & 1) && std::binary_search(hashes_.begin(), hashes_.end(), h);
+  }
+
+ private:
+  std::vector<uint64_t> hashes_;
+  uint64_t bits_ = 0;
 };
 
 enum class Partitioning { SINGLE, HASH, ROUND_ROBIN, BROADCAST };
@@ -109,7 +130,7 @@ enum class Partitioning { SINGLE, HASH, ROUND_ROBIN, BROADCAST };
 class EdgeEmitter : public Emitter {
  public:
   EdgeEmitter(const EdgeOptions& options, ntf::Descriptor descriptor, Partitioning partitioning)
-      : options_(options), descriptor_(std::move(descriptor)), partitioning_(partitioning) {
+      : options_(options), descriptor_(std::move(descriptor)), partitioning_(partitioning), heavy_(options.heavy) {
     for (size_t i = 0; i < options_.peers.size(); i++) {
       connections_.push_back(std::make_unique<Connection>(options_, i, &counters));
     }
@@ -131,6 +152,12 @@ class EdgeEmitter : public Emitter {
     return {};
   }
 
+  std::vector<int64_t> peer_bytes() const override {
+    std::vector<int64_t> found;
+    for (const auto& c : connections_) found.push_back(c->bytes());
+    return found;
+  }
+
   void cancel() override {
     cancelled_ = true;
     for (auto& c : connections_) c->cancel();
@@ -144,6 +171,7 @@ class EdgeEmitter : public Emitter {
   const EdgeOptions options_;
   const ntf::Descriptor descriptor_;
   const Partitioning partitioning_;
+  const HashSet heavy_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::atomic<bool> cancelled_{false};
   std::atomic<uint32_t> workers_{0};
@@ -184,22 +212,30 @@ class EdgeWorker : public EmitterWorker {
     }
   }
 
-  // A counting sort of the row numbers by peer.
+  // A counting sort of the row numbers by peer; those of rows for all peers come last.
   Status scatter(const JgBatch& batch, const uint64_t* hashes) {
     if (hashes == nullptr) return {"internal", "hash partitioning without hashes"};
     const size_t peers = encoders_.size();
-    starts_.assign(peers + 1, 0);
+    starts_.assign(peers + 2, 0);
     peer_of_.resize(batch.rows);
     order_.resize(batch.rows);
+    const bool has_heavy = !emitter_->heavy_.empty();
     for (int32_t i = 0; i < batch.rows; i++) {
       peer_of_[i] = static_cast<uint32_t>(hashes[i] % peers);
+      if (has_heavy && emitter_->heavy_.contains(hashes[i])) {
+        peer_of_[i] = static_cast<uint32_t>(emitter_->options_.copied ? peers : next_peer_++ % peers);
+      }
       starts_[peer_of_[i] + 1]++;
     }
-    for (size_t p = 0; p < peers; p++) starts_[p + 1] += starts_[p];
+    for (size_t p = 0; p <= peers; p++) starts_[p + 1] += starts_[p];
     fill_.assign(starts_.begin(), starts_.end() - 1);
     for (int32_t i = 0; i < batch.rows; i++) order_[fill_[peer_of_[i]]++] = i;
+    const auto sorted = [this](size_t p) {
+      return ntf::Rows{order_.data() + starts_[p], 0, starts_[p + 1] - starts_[p]};
+    };
     for (size_t p = 0; p < peers; p++) {
-      JG_RETURN_IF_ERROR(collect(p, batch, {order_.data() + starts_[p], 0, starts_[p + 1] - starts_[p]}));
+      JG_RETURN_IF_ERROR(collect(p, batch, sorted(p)));
+      JG_RETURN_IF_ERROR(collect(p, batch, sorted(peers)));
     }
     return {};
   }

@@ -11,9 +11,9 @@ namespace jg {
 
 class Peer {
  public:
-  // Number `partition` of options.peers.
-  Peer(const EdgeOptions& options, size_t partition, std::atomic<int64_t>* wait_ns)
-      : options_(options), address_(options.peers[partition]), partition_(partition), wait_ns_(wait_ns) {}
+  // Number `partition` of the edge's consumers, or of the siblings that share a scan.
+  Peer(const EdgeOptions& options, const std::string& address, size_t partition, std::atomic<int64_t>* wait_ns)
+      : options_(options), address_(address), partition_(partition), wait_ns_(wait_ns) {}
 
   // Connects and greets, with `text` as the tuple format.
   Status connect(const std::string& text, net::Deadline deadline, const std::atomic<bool>& cancelled);

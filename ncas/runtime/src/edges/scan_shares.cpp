@@ -11,8 +11,6 @@
 namespace jg {
 namespace {
 
-constexpr size_t ASKED_MAX = 16;  // siblings, before the rest of the scan is theirs
-
 Status cancelled_status() { return {"cancelled", "the scan was cancelled"}; }
 
 }  // namespace
@@ -29,7 +27,7 @@ Status ScanShares::begin(int64_t parts) {
                                 " parts in them, another one " + std::to_string(parts)};
   }
   if (parts_ >= 0) return {};
-  const int64_t siblings = static_cast<int64_t>(options_.peers.size()), index = options_.index;
+  const int64_t siblings = options_.producers, index = options_.index;
   parts_ = parts;
   mine_ = {index, (parts - index + siblings - 1) / siblings};
   return {};
@@ -39,7 +37,7 @@ bool ScanShares::take(int64_t* part) {
   const std::lock_guard lock(mutex_);
   if (mine_.count <= 0) return false;
   *part = mine_.first;
-  mine_.first += static_cast<int64_t>(options_.peers.size());
+  mine_.first += options_.producers;
   mine_.count--;
   return true;
 }
@@ -59,10 +57,9 @@ Status ScanShares::next(int64_t* part, Counters* counters) {
 
 // Fills this instance's run, or finds that nothing is left. A scan of no more parts than siblings is not worth it.
 Status ScanShares::ask_siblings(Counters* counters) {
-  const size_t siblings = options_.peers.size();
-  exhausted_ = parts_ <= static_cast<int64_t>(siblings);
-  for (size_t i = 0; !exhausted_ && i <= std::min(siblings, ASKED_MAX); i++, victim_ = (victim_ + 1) % siblings) {
-    if (static_cast<int>(victim_) == options_.index) continue;
+  const size_t peers = options_.peers.size();
+  exhausted_ = parts_ <= options_.producers;
+  for (size_t i = 0; !exhausted_ && i < peers; i++, victim_ = (victim_ + 1) % peers) {
     ShareRun got;
     JG_RETURN_IF_ERROR(ask(victim_, counters, &got));
     if (got.count == 0) continue;
@@ -75,8 +72,9 @@ Status ScanShares::ask_siblings(Counters* counters) {
   return {};
 }
 
-Status ScanShares::ask(size_t sibling, Counters* counters, ShareRun* got) {
-  Peer peer(options_, sibling, &counters->wait_ns);
+Status ScanShares::ask(size_t victim, Counters* counters, ShareRun* got) {
+  const size_t sibling = (static_cast<size_t>(options_.index) + 1 + victim) % static_cast<size_t>(options_.producers);
+  Peer peer(options_, options_.peers[victim], sibling, &counters->wait_ns);
   const auto remember = [this](Peer* asked) {
     const std::lock_guard lock(mutex_);
     asked_ = asked;
@@ -102,7 +100,7 @@ Status ScanShares::give(const ntf::Hello& asked, std::string* answer) {
   JG_RETURN_IF_ERROR(begin(parts));
   const int64_t count = std::max<int64_t>(0, mine_.count + 1) / 2;
   mine_.count -= count;
-  const ShareRun given{mine_.first + mine_.count * static_cast<int64_t>(options_.peers.size()), count};
+  const ShareRun given{mine_.first + mine_.count * options_.producers, count};
   answer->assign(reinterpret_cast<const char*>(&given), sizeof given);
   return {};
 }

@@ -19,8 +19,9 @@ struct ShareRun {
 
 class ScanShares : public Shares {
  public:
-  // options.peers: the siblings, this one among them at options.index.
-  explicit ScanShares(const EdgeOptions& options) : options_(options), victim_(options.index) {}
+  // options.producers: how many siblings there are, this one being number options.index; options.peers: those after it,
+  // in a ring, that it asks before the rest of the scan is others'.
+  explicit ScanShares(const EdgeOptions& options) : options_(options) {}
 
   const EdgeOptions& options() const { return options_; }
   Status open(int64_t parts) override;
@@ -35,11 +36,11 @@ class ScanShares : public Shares {
   bool take(int64_t* part);
   Status begin(int64_t parts);
   Status ask_siblings(Counters* counters);
-  Status ask(size_t sibling, Counters* counters, ShareRun* got);
+  Status ask(size_t victim, Counters* counters, ShareRun* got);
 
   const EdgeOptions options_;
   std::mutex asking_;  // held while a sibling is asked, which may ask this one meanwhile
-  size_t victim_;      // whom to ask first
+  size_t victim_ = 0;  // of options.peers: whom to ask first
   bool exhausted_ = false;
   std::mutex mutex_;  // of everything below, held for moments
   int64_t parts_ = -1;

@@ -119,6 +119,11 @@ EdgeOptions edge(element e, const Config& config, const std::string& token) {
   o.timeout_ms = static_cast<int>(number_or(e, "timeout_ms", 30000));
   element peers;
   if (!e["peers"].get(peers)) o.peers = texts(e, "peers");
+  element heavy;
+  if (!e["heavy"].get(heavy)) {
+    for (element x : list(e, "heavy")) o.heavy.push_back(static_cast<uint64_t>(int64_t{x}));
+    o.copied = flag(e, "copied", false);
+  }
   return o;
 }
 
@@ -128,6 +133,7 @@ EdgeOptions shared(element e, const Config& config, const std::string& token, co
   o.token = token;
   o.edge = text(e, "scan");
   o.index = files.share_index;
+  o.producers = files.share_count;
   o.peers = texts(e, "peers");
   o.timeout_ms = static_cast<int>(number(e, "timeout_ms"));
   return o;

@@ -1,6 +1,11 @@
 #include "executor/counters_json.h"
 
 namespace jg {
+namespace {
+
+constexpr size_t PEERS_SHOWN_MAX = 64;  // beyond, their bytes would be most of all counters
+
+}  // namespace
 
 void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters) {
   json->begin_object();
@@ -34,7 +39,8 @@ void write_source(JsonWriter* json, size_t id, const std::string& name, const Co
   json->end_object();
 }
 
-void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Counters& counters) {
+void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Emitter& emitter) {
+  const Counters& counters = emitter.counters;
   json->begin_object();
   json->member("id", static_cast<int64_t>(id));
   json->member("edge", edge);
@@ -44,6 +50,12 @@ void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Coun
   json->member("wait_ns", counters.wait_ns.load());
   json->member("repeated_packets", counters.repeated_packets.load());
   json->member("dropped_packets", counters.dropped_packets.load());
+  const std::vector<int64_t> peers = emitter.peer_bytes();
+  if (peers.size() > 1 && peers.size() <= PEERS_SHOWN_MAX) {
+    json->begin_array("peer_bytes");
+    for (const int64_t bytes : peers) json->number(bytes);
+    json->end_array();
+  }
   json->end_object();
 }
 

@@ -18,6 +18,6 @@ struct PipelineCounters {
 
 void write_pipeline(JsonWriter* json, size_t id, const std::string& name, int stage, const PipelineCounters& counters);
 void write_source(JsonWriter* json, size_t id, const std::string& name, const Counters& counters);
-void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Counters& counters);
+void write_sink(JsonWriter* json, size_t id, const std::string& edge, const Emitter& emitter);
 
 }  // namespace jg

@@ -554,8 +554,7 @@ std::string Executor::stats() {
                  sources[i]->counters);
   json.end_array();
   json.begin_array("sinks");
-  for (size_t i = 0; built && i < emitters.size(); i++)
-    write_sink(&json, i, config.sinks[i].edge.edge, emitters[i]->counters);
+  for (size_t i = 0; built && i < emitters.size(); i++) write_sink(&json, i, config.sinks[i].edge.edge, *emitters[i]);
   json.end_array();
   json.end_object();
   return json.take();

@@ -1,0 +1,71 @@
+"""What crossed links while a job ran, as those who sent it counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: where the rows of a result go
+CLIENT = "client"
+
+
+@dataclass(frozen=True)
+class HostTraffic:
+    """Bytes of rows that a host sent to others and to the client, and that came to it from others."""
+
+    host: str
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True)
+class Crossed:
+    """Bytes of rows between hosts: `links` by (from, to), most first, and of each host, by name. What stays on a host
+    crosses no link."""
+
+    links: Mapping[tuple[str, str], int]
+    hosts: tuple[HostTraffic, ...]
+
+    @property
+    def skew(self) -> float:
+        """What came to the host that most came to ÷ the mean of all hosts; 1 where nothing came."""
+        came = [h.received for h in self.hosts]
+        return max(came) * len(came) / sum(came) if any(came) else 1.0
+
+
+def crossed(
+    edges: Iterable[tuple[str, Sequence[str], Sequence[str], bool]],
+    host_of: Mapping[str, str],
+    counters: Mapping[str, Mapping[str, Any]],
+) -> Crossed:
+    """Of edges, each with its id, producers, consumers (none: the client) and whether they are paired. Of an edge with
+    too many consumers for counters of each, bytes are taken to be spread evenly."""
+    links: Counter[tuple[str, str]] = Counter()
+    for id, producers, consumers, paired in edges:
+        for number, producer in enumerate(producers):
+            to = [consumers[number]] if paired and consumers else [*consumers]
+            for sink in counters.get(producer, {}).get("sinks", ()):
+                if sink["edge"] == id:
+                    for place, bytes in _received(sink, [host_of.get(c, CLIENT) for c in to]):
+                        links[host_of[producer], place] += bytes
+    names = sorted({host_of[i] for i in counters if i in host_of})
+    away = {link: bytes for link, bytes in links.most_common() if bytes and link[0] != link[1]}
+    sent, received = Counter[str](), Counter[str]()
+    for (source, target), bytes in away.items():
+        sent[source] += bytes
+        received[target] += bytes
+    return Crossed(away, tuple(HostTraffic(name, sent[name], received[name]) for name in names))
+
+
+def _received(sink: Mapping[str, Any], places: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """What each of an edge's consumers got of a producer, by where they are."""
+    each = sink.get("peer_bytes")
+    if each is not None and len(each) == len(places):
+        yield from zip(places, each, strict=True)
+    elif each is not None or not places:  # endpoints of the client
+        yield CLIENT, sink["bytes"]
+    else:
+        for place, count in Counter(places).items():
+            yield place, sink["bytes"] * count // len(places)
