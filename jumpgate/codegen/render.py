@@ -334,7 +334,9 @@ class PipelineRenderer:
     def _group(self, sink: GroupSink, live: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[sink.table]
         keys = [writer.write(k) for k in sink.keys]
-        stores = [s for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)) for s in _store(table, i, k, e.type)]
+        stores = [
+            s for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)) for s in _store(table, i, k, e.type, hash="h")
+        ]
         same = [_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))]
         head, writer.lines = writer.lines, []
         for index, merging, arguments in sink.updates:
@@ -433,8 +435,8 @@ def _word(pipeline: Pipeline, sink: GroupSink, keys: list[Value]) -> Value | Non
     return Value(f"(uint64_t)r{pointers.pop()}[i]")
 
 
-def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) -> list[str]:
-    kept = f"jg_keep(t, {table.id}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
+def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True, hash: str = "0") -> list[str]:
+    kept = f"jg_keep(t, {table.id}, {hash}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
     if not v.null:
         return [f"row->f{i} = {kept};"]
     if not table.fields[i].nullable:
