@@ -20,8 +20,8 @@ constexpr size_t kDealtRows = 65536;           // fewer are put in order at once
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
 constexpr size_t kManyGroups = 1 << 16;        // of a thread, from which on their number should be worth it
 constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up: more have no room in the cache
-constexpr int64_t kApartRows = 1 << 22;        // after which grouping is tried again
-constexpr int64_t kMergedBytes = 256 << 20;    // of groups that were dealt out, from which on merging them may pay
+constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
+constexpr int64_t kMergedBytes = 512 << 20;    // of groups that were dealt out, from which on merging them may pay
 
 template <class SlotOf>
 void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
@@ -126,6 +126,7 @@ void Table::make_room(Part* part) {
   if (!can_spill_ || (!part->texts && (part->slots.size() < kManyGroups || (pays && part->slots.size() < kMostGroups))))
     return grow(part);
   if (!part->texts) part->texts = std::make_unique<DealtTexts>();
+  const size_t slots = g.is_apart ? kManyGroups : kMostGroups;
   g.count = g.seen = 0;
   g.is_apart = !pays;
   if (g.is_apart) {
@@ -134,10 +135,10 @@ void Table::make_room(Part* part) {
     return;
   }
   budget_->held -= static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
-  part->slots.assign(kMostGroups, 0);
+  part->slots.assign(slots, 0);
   budget_->held += static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
   g.directory = directory_of(&part->slots);
-  g.capacity = static_cast<int64_t>(kMostGroups);
+  g.capacity = static_cast<int64_t>(slots);
 }
 
 // Makes one group of those with the same keys.
