@@ -335,7 +335,9 @@ class PipelineRenderer:
         table = self.program.tables[sink.table]
         keys = [writer.write(k) for k in sink.keys]
         stores = [
-            s for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True)) for s in _store(table, i, k, e.type, hash="h")
+            s
+            for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))
+            for s in _store(table, i, k, e.type, hash="h")
         ]
         same = [_same_key(k, i, e.type, table) for i, (k, e) in enumerate(zip(keys, sink.keys, strict=True))]
         head, writer.lines = writer.lines, []

@@ -290,13 +290,13 @@ def test_groups_that_change_along_the_file(tmp_path: Path, one_host: str) -> Non
     groups = "SELECT {0}, count(*) AS n, sum(v) AS s, min(t) AS m FROM changing GROUP BY {0}"
     once_read = "SELECT count(*), sum(n), sum(s * (s % 7)), min(m), max(m), count({0}) FROM groups"
     twice_read = "SELECT count(*), sum(a.n * b.s), max(b.m) FROM groups AS a JOIN groups AS b ON a.{0} = b.{0}"
+    unlimited, limited = 0, 300 << 20  # where what was dealt out is merged from time to time
+    cases = (("k", once_read, unlimited), ("t", once_read, limited), ("k", twice_read, limited))
     with duckdb.connect() as duck:
         duck.execute(f"CREATE VIEW changing AS FROM '{file}'")
-        for limit in (None, 300 << 20):  # what was dealt out is merged from time to time
-            options = {} if limit is None else {"memory_limit_bytes": limit}
-            with jumpgate.connect(one_host, offload="always", **options) as connection:
+        for key, read, limit in cases:
+            text = f"WITH groups AS ({groups.format(key)}) {read.format(key)}"
+            with jumpgate.connect(one_host, offload="always", memory_limit_bytes=limit or None) as connection:
                 connection.register("changing", file)
-                for key, read in (("k", once_read), ("t", once_read), ("k", twice_read)):
-                    text = f"WITH groups AS ({groups.format(key)}) {read.format(key)}"
-                    found = connection.sql(text).to_arrow()
-                    assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()
+                found = connection.sql(text).to_arrow()
+            assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()

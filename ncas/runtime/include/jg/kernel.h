@@ -64,8 +64,8 @@ struct JgGroups {
   int64_t seen;             // rows since it was empty
   bool is_apart;            // each row is a group of its own: hardly any had met another one of its keys
   JgRow* single;            // the only group of an aggregate without keys
-  JgMemo* memos;          // null: not worth it
-  int64_t asked, missed;  // how often they were
+  JgMemo* memos;            // null: not worth it
+  int64_t asked, missed;    // how often they were
 };
 
 // Where a thread's next row of a sort buffer, or its next group, goes, by the first bits of a hash: to the one of its

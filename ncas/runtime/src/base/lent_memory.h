@@ -1,5 +1,5 @@
-// Memory that a zygote lends to the instances that it forks: pages that one of them has used are not cleared, or fetched
-// from below a virtual machine, for the next one.
+// Memory that a zygote lends to the instances that it forks: pages that one of them has used are not cleared, or
+// fetched from below a virtual machine, for the next one.
 #pragma once
 #include <sys/types.h>
 

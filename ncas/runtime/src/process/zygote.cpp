@@ -125,7 +125,7 @@ int run_zygote(int control) {
   begin_lending();
   report(control, "{\"ready\": true}");
   std::set<pid_t> children;  // not yet reaped: their pids are theirs
-  bool lends = false;          // memory that nobody has borrowed is kept
+  bool lends = false;        // memory that nobody has borrowed is kept
   pollfd watched[] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
   while (true) {
     const int ready = ::poll(watched, 2, lends && children.empty() ? kIdleMs : -1);

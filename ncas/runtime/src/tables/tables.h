@@ -48,11 +48,11 @@ struct Part {
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;               // rows in the arena, also those dropped since
   WordBounds bounds;                          // of sort buffers: of all rows that were kept at some time
-  std::unique_ptr<DealtRows> dealt;           // of sort buffers whose rows are dealt out: all of them; of groups: later ones
-  std::unique_ptr<DealtTexts> texts;          // of groups: once they are dealt out
-  int64_t merge_from = 0;                     // groups: bytes from which it is worth to merge what was dealt out
-  std::unique_ptr<SpillFile> file;            // rows that went to disk
-  std::vector<std::vector<Run>> runs;         // of what is dealt out: by deal; else one list, of sorted ones
+  std::unique_ptr<DealtRows> dealt;    // of sort buffers whose rows are dealt out: all of them; of groups: later ones
+  std::unique_ptr<DealtTexts> texts;   // of groups: once they are dealt out
+  int64_t merge_from = 0;              // groups: bytes from which it is worth to merge what was dealt out
+  std::unique_ptr<SpillFile> file;     // rows that went to disk
+  std::vector<std::vector<Run>> runs;  // of what is dealt out: by deal; else one list, of sorted ones
 
   int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
