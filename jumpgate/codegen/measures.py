@@ -526,7 +526,7 @@ def _number(v: Value, type: DataType) -> str:
 
 
 def _kept(text: str, type: DataType, table: int) -> str:
-    return f"jg_keep(t, {table}, {text})" if type.is_text else text
+    return f"jg_keep(t, {table}, 0, {text})" if type.is_text else text
 
 
 def _add_checked(f: int, value: str) -> str:

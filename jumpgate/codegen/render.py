@@ -362,7 +362,7 @@ class PipelineRenderer:
         writer.lines = head
         scope = self._scope(writer, table.id)
         store_runs, stores = fold(
-            (_store(table, i, k, t) for i, (k, t) in enumerate(zip(keys, types, strict=True))), scope
+            (_store(table, i, k, t, hash="h") for i, (k, t) in enumerate(zip(keys, types, strict=True))), scope
         )
         same = [_same_key(k, i, t, table) for i, (k, t) in enumerate(zip(keys, types, strict=True))]
         same_runs, same_rest = condition(same, scope)
@@ -472,8 +472,8 @@ def _word(pipeline: Pipeline, sink: GroupSink, keys: list[Value]) -> Value | Non
     return Value(f"(uint64_t)r{pointers.pop()}[i]")
 
 
-def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True) -> list[str]:
-    kept = f"jg_keep(t, {table.id}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
+def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True, hash: str = "0") -> list[str]:
+    kept = f"jg_keep(t, {table.id}, {hash}, {v.text})" if type.is_text and keep else f"({cpp_type(type)})({v.text})"
     if not v.null:
         return [f"row->f{i} = {kept};"]
     if not table.fields[i].nullable:

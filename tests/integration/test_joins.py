@@ -314,7 +314,13 @@ def test_products_of_products(lab: Lab) -> None:
 
 def test_an_instance_leaves_memory_to_others() -> None:
     """Without a limit of its own it takes what there is, but for a reserve: 200 MiB of plenty, one step more then."""
-    program = cpp.build("memory-budget", [CPP / "memory_budget.cpp", cpp.runtime_source() / "src/base/memory.cpp"])
+    program = cpp.build(
+        "memory-budget",
+        [
+            CPP / "memory_budget.cpp",
+            *(cpp.runtime_source() / "src/base" / f for f in ("memory.cpp", "lent_memory.cpp")),
+        ],
+    )
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
     assert re.fullmatch(r"20\d 2[0-6]\d 1\n", done.stdout)
 

@@ -268,3 +268,35 @@ def test_groups_beyond_the_cache(tmp_path: Path, one_host: str) -> None:
         for text in texts:
             found = connection.sql(text).to_arrow()
             assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()
+
+
+def test_groups_that_change_along_the_file(tmp_path: Path, one_host: str) -> None:
+    """Keys that come once, then a few that come often, then many that come twice: grouping ends and begins again."""
+    once = np.arange(2_600_000) * 7919
+    often = np.arange(600_000) % 37
+    twice = np.tile(np.arange(200_000), 2) + 10**12
+    keys = np.concatenate([once, often, twice])
+    table = pa.table(
+        {
+            "k": pa.array(keys, mask=keys % 100_003 == 5),
+            "t": pc.binary_join_element_wise(
+                "", pa.array(keys % 1_000_003).cast(pa.string()), pa.array(keys % 11).cast(pa.string()), ""
+            ),
+            "v": np.arange(len(keys)) % 1013 - 500,
+        }
+    )
+    file = tmp_path / "changing.parquet"
+    pq.write_table(table, file, row_group_size=100_000)
+    groups = "SELECT {0}, count(*) AS n, sum(v) AS s, min(t) AS m FROM changing GROUP BY {0}"
+    once_read = "SELECT count(*), sum(n), sum(s * (s % 7)), min(m), max(m), count({0}) FROM groups"
+    twice_read = "SELECT count(*), sum(a.n * b.s), max(b.m) FROM groups AS a JOIN groups AS b ON a.{0} = b.{0}"
+    unlimited, limited = 0, 300 << 20  # where what was dealt out is merged from time to time
+    cases = (("k", once_read, unlimited), ("t", once_read, limited), ("k", twice_read, limited))
+    with duckdb.connect() as duck:
+        duck.execute(f"CREATE VIEW changing AS FROM '{file}'")
+        for key, read, limit in cases:
+            text = f"WITH groups AS ({groups.format(key)}) {read.format(key)}"
+            with jumpgate.connect(one_host, offload="always", memory_limit_bytes=limit or None) as connection:
+                connection.register("changing", file)
+                found = connection.sql(text).to_arrow()
+            assert [tuple(row.values()) for row in found.to_pylist()] == duck.execute(text).fetchall()

@@ -111,7 +111,7 @@ int p0_1(JgTask* t, P0* w, int n) {
     [[maybe_unused]] const int x = s[i];
     T2* row = (T2*)jg_append(t, 2, ((v0 && !v0[x])) ? 0 : jg_hash_int((uint64_t)(int64_t)(c0[x])), (v0 && !v0[x]));
     if ((v0 && !v0[x])) row->n0 = 1; else row->f0 = (int64_t)(c0[x]);
-    if ((v1 && !v1[x])) row->n1 = 1; else row->f1 = jg_keep(t, 2, c1[x]);
+    if ((v1 && !v1[x])) row->n1 = 1; else row->f1 = jg_keep(t, 2, 0, c1[x]);
     if ((v2 && !v2[x])) row->n2 = 1; else row->f2 = (int32_t)(c2[x]);
     if (!((v0 && !v0[x]))) { if ((int64_t)(c0[x]) < low) low = (int64_t)(c0[x]); if ((int64_t)(c0[x]) > high) high = (int64_t)(c0[x]); }
   }
@@ -218,6 +218,7 @@ int p1_2(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const uint8_t* __restrict v2 = t->cols[2].valid;
   [[maybe_unused]] const int32_t* __restrict s = w->s2;
   JgGroups* const g1 = t->groups[1];
+  g1->seen += n;
   uint64_t hashes[BLOCK];
   JgMemo* const memos = g1->memos;
   int asked = 0, missed = 0;
@@ -244,7 +245,7 @@ int p1_2(JgTask* t, P1* w, int n) {
       row = (T1*)jg_lookup(&g1->directory, h);
       while (row && !(row->head.hash == h && (row->n0 == (uint8_t)((v1 && !v1[x])) && (row->n0 || ((c1[x]) == (row->f0)))))) row = (T1*)row->head.next;
       if (JG_UNLIKELY(!row)) {
-        row = (T1*)jg_new_group(t, 1, h);
+        row = (T1*)jg_add_group(t, g1, 1, h, sizeof(T1));
         if ((v1 && !v1[x])) row->n0 = 1; else row->f0 = (int64_t)(c1[x]);
       }
       if (memo) {

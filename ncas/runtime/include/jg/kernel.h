@@ -57,17 +57,19 @@ struct JgMemo {
 };
 enum { JG_MEMO_BITS = 10, JG_MEMO_TRIAL = 1 << 14 };  // how many memos; rows after which they must have been of use
 
-// One thread's groups.
+// One thread's groups. Those that have no room in the cache leave the directory; a key may then have several.
 struct JgGroups {
   JgDirectory directory;
-  int64_t count, capacity;
-  JgRow* single;          // the only group of an aggregate without keys
-  JgMemo* memos;          // null: not worth it
-  int64_t asked, missed;  // how often they were
+  int64_t count, capacity;  // in the directory
+  int64_t seen;             // rows since it was empty
+  bool is_apart;            // each row is a group of its own: hardly any had met another one of its keys
+  JgRow* single;            // the only group of an aggregate without keys
+  JgMemo* memos;            // null: not worth it
+  int64_t asked, missed;    // how often they were
 };
 
-// Where a thread's next row of a sort buffer goes, by the first bits of a hash: to the one of its deals that has all
-// rows of that hash.
+// Where a thread's next row of a sort buffer, or its next group, goes, by the first bits of a hash: to the one of its
+// deals that has all rows of that hash.
 struct JgPlace {
   char *at, *end;
 };
@@ -104,7 +106,7 @@ struct JgTask {
   void* scratch;         // the pipeline's generated struct
   JgJoin* const* joins;  // by table number
   JgGroups* const* groups;
-  JgPlace* const* places;  // of sort buffers whose rows are dealt out
+  JgPlace* const* places;  // of tables whose rows are dealt out
   int64_t* entered;        // rows that came to each step, and last to the sinks
   int32_t failure;         // first failure of this thread
   int32_t site;            // where: index into the program's expression texts
@@ -121,12 +123,12 @@ JgRow* jg_append(JgTask* task, int table, uint64_t hash, int null_key);
 void jg_key_range(JgTask* task, int table, int64_t low, int64_t high);
 // Offers a row to sort buffer `table`, which copies it (and its strings) unless a top-n has no use for it.
 void jg_offer(JgTask* task, int table, const JgRow* row);
-// Makes room for a row at a place of sort buffer `table` that has none.
+// Makes room for a row at a place of `table` that has none.
 void jg_extend(JgTask* task, int table, JgPlace* place);
-// A zeroed group linked into this thread's groups. Never null.
+// A zeroed group among this thread's. Never null.
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
-// A copy of the bytes that lives as long as this thread's part of `table`.
-JgStr jg_keep(JgTask* task, int table, JgStr s);
+// A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
+JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
 // A chunk with room for an element of `size` bytes at the end of the list.
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size);
 // The n elements, aligned to 16, until the next call. They may be moved about.
@@ -248,12 +250,22 @@ JG_INLINE void jg_fail(JgTask* t, int failure, int site) {
   }
 }
 
-// Memory for a row of a sort buffer whose rows are dealt out.
+// Memory for a row of a table whose rows are dealt out.
 JG_INLINE void* jg_deal(JgTask* t, int table, uint64_t hash, int size) {
   JgPlace* place = &t->places[table][hash >> (64 - JG_DEAL_BITS)];
   if (JG_UNLIKELY(place->at == place->end)) jg_extend(t, table, place);
   char* row = place->at;
   place->at += size;
+  return row;
+}
+
+// jg_new_group; without a call where groups are apart.
+JG_INLINE JgRow* jg_add_group(JgTask* t, JgGroups* g, int table, uint64_t hash, int size) {
+  if (!g->is_apart || g->count >= g->capacity) return jg_new_group(t, table, hash);
+  g->count++;
+  JgRow* row = (JgRow*)jg_deal(t, table, hash, size);
+  memset(row, 0, (size_t)size);
+  row->hash = hash;
   return row;
 }
 
@@ -561,4 +573,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 12
+#define JG_ABI 13

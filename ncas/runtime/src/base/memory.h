@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/lent_memory.h"
 #include "jg/batch.h"
 
 namespace jg {
@@ -62,15 +63,21 @@ class Budget {
 };
 
 // Memory that is visited at random: large blocks are in huge pages, where the system has them, so that a visit misses
-// the cache at most and not the page tables, too. To be freed with std::free. Throws std::bad_alloc.
+// the cache at most and not the page tables, too. Throws std::bad_alloc.
 inline void* random_access_memory(size_t size) {
   constexpr size_t kHugePage = 2 << 20, kLine = 64;
   const size_t alignment = size >= kHugePage ? kHugePage : kLine;
   size = (size + alignment - 1) & ~(alignment - 1);
+  if (size >= kLentBlock)
+    if (void* lent = borrow(size)) return lent;
   void* p = std::aligned_alloc(alignment, size);
   if (!p) throw std::bad_alloc();
   if (alignment == kHugePage) madvise(p, size, MADV_HUGEPAGE);  // advice: without it everything works
   return p;
+}
+
+inline void free_random_access(void* p) {
+  if (p && !give_back(p)) std::free(p);
 }
 
 // For containers.
@@ -81,7 +88,7 @@ struct RandomAccess {
   template <class U>
   RandomAccess(const RandomAccess<U>&) {}
   T* allocate(size_t n) { return static_cast<T*>(random_access_memory(n * sizeof(T))); }
-  void deallocate(T* p, size_t) { std::free(p); }
+  void deallocate(T* p, size_t) { free_random_access(p); }
   bool operator==(const RandomAccess&) const { return true; }
 };
 
@@ -102,7 +109,7 @@ class Arena {
     return *this;
   }
   ~Arena() {
-    for (char* c : chunks_) std::free(c);
+    for (char* c : chunks_) free_random_access(c);
     count(-held_);
   }
 
@@ -134,7 +141,7 @@ class Arena {
   // Forgets all but the first chunk's memory.
   void reset() {
     while (chunks_.size() > 1) {
-      std::free(chunks_.back());
+      free_random_access(chunks_.back());
       chunks_.pop_back();
     }
     if (!chunks_.empty()) {

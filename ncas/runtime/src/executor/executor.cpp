@@ -157,7 +157,7 @@ Worker* worker_of(JgTask* task) { return static_cast<Worker*>(task->impl); }
 bool Worker::has_room(JgTask* task) {
   for (size_t t = 0; t < parts.size() && task->failure == JG_OK; t++) {
     if (!parts[t]) continue;
-    status = executor->tables[t]->relieve(parts[t]);
+    status = executor->tables[t]->relieve(parts[t], task);
     if (!status.ok()) jg_fail(task, JG_STATUS, -1);
   }
   if (executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
@@ -617,7 +617,7 @@ JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
   return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
 }
 
-JgStr jg_keep(JgTask* task, int table, JgStr s) { return worker_of(task)->parts[table]->arena.copy(s); }
+JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s) { return worker_of(task)->parts[table]->keep(hash, s); }
 
 char* jg_temp(JgTask* task, uint64_t n) { return worker_of(task)->temp.bytes(n); }
 

@@ -16,11 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "base/lent_memory.h"
 #include "jg/host.h"
 #include "jg/json.h"
 
 namespace jg {
 namespace {
+
+constexpr int kIdleMs = 20'000;  // without instances, after which memory that was lent goes to the system
 
 void report(int control, const std::string& message) {
   // The agent reads promptly; if it is gone, the next poll says so.
@@ -52,6 +55,7 @@ void reap(int control, std::set<pid_t>* children) {
   int status;
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     children->erase(pid);
+    take_back(pid);
     JsonWriter json;
     json.begin_object();
     json.member("exited", static_cast<int64_t>(pid));
@@ -118,11 +122,16 @@ int run_zygote(int control) {
   ::sigprocmask(SIG_BLOCK, &child, nullptr);
   const int signals = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signals < 0) return 1;
+  begin_lending();
   report(control, "{\"ready\": true}");
   std::set<pid_t> children;  // not yet reaped: their pids are theirs
+  bool lends = false;        // memory that nobody has borrowed is kept
   pollfd watched[] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
   while (true) {
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) return 1;
+    const int ready = ::poll(watched, 2, lends && children.empty() ? kIdleMs : -1);
+    if (ready < 0 && errno != EINTR) return 1;
+    if (ready == 0) end_lending();
+    lends = ready != 0;
     if (watched[1].revents & POLLIN) {
       signalfd_siginfo info;
       while (::read(signals, &info, sizeof info) == sizeof info) {

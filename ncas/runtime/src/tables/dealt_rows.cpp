@@ -9,6 +9,8 @@ namespace jg {
 namespace {
 
 constexpr size_t kFirstRows = 8, kPieceBytes = 64 << 10;  // of a place: it doubles until then
+constexpr size_t kFirstText = 256;                        // bytes
+constexpr size_t kMergedAhead = 16;                       // rows whose slot is fetched before their turn
 constexpr size_t kRadixKeys = 512;                        // fewer are sorted by comparison
 constexpr int kDigitBits = 10;                            // of a pass at most
 
@@ -59,6 +61,56 @@ void DealtRows::clear() {
   std::fill(places_.begin(), places_.end(), JgPlace{});
   for (auto& pieces : pieces_) pieces.clear();
   std::fill(rows_.begin(), rows_.end(), 0);
+}
+
+void DealtRows::take(DealtRows* other) {
+  std::copy(other->places_.begin(), other->places_.end(), places_.begin());
+  pieces_.swap(other->pieces_);
+  rows_.swap(other->rows_);
+}
+
+JgStr DealtTexts::keep(uint64_t hash, JgStr s, Arena* arena) {
+  if (s.size == 0) return {"", 0};
+  JgPlace* place = &places_[hash >> (64 - JG_DEAL_BITS)];
+  if (static_cast<uint64_t>(place->end - place->at) < s.size) {
+    size_t* all = &sizes_[hash >> (64 - JG_DEAL_BITS)];
+    const size_t bytes = std::max<size_t>(std::clamp(*all, kFirstText, kPieceBytes), s.size);
+    place->at = arena->bytes(bytes);
+    place->end = place->at + bytes;
+    *all += bytes;
+  }
+  std::memcpy(place->at, s.data, s.size);
+  return {std::exchange(place->at, place->at + s.size), s.size};
+}
+
+ByDeal::ByDeal(const std::vector<JgRow*>& rows) : rows_(rows.size()), begin_(kDeals + 1) {
+  const auto deal = [](const JgRow* row) { return row->hash >> (64 - JG_DEAL_BITS); };
+  std::array<ptrdiff_t, kDeals> at{};
+  for (const JgRow* row : rows) at[deal(row)]++;
+  for (size_t d = 0; d < kDeals; d++) begin_[d + 1] = begin_[d] + std::exchange(at[d], begin_[d]);
+  for (JgRow* row : rows) rows_[static_cast<size_t>(at[deal(row)]++)] = row;
+}
+
+void GroupMerger::begin(int64_t rows, int bits) {
+  slots_.assign(slots_for(rows), 0);
+  directory_ = directory_of(&slots_);
+  bits_ = bits;
+}
+
+void GroupMerger::merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<JgRow*>* groups) {
+  for (size_t i = 0; i < n; i++) {
+    if (i + kMergedAhead < n) __builtin_prefetch(slot(rows[i + kMergedAhead]));
+    JgRow* row = rows[i];
+    uint64_t* at = slot(row);
+    JgRow* same = *at & jg_tag(row->hash) ? reinterpret_cast<JgRow*>(*at & kPointer) : nullptr;
+    while (same && !(same->hash == row->hash && info_.equal(same, row))) same = same->next;
+    if (same) {
+      info_.merge(task, 0, same, row);
+    } else {
+      link(at, row);
+      groups->push_back(row);
+    }
+  }
 }
 
 // By words of a key and the row's number; what of the key they have no room for, rows tell.

@@ -1,11 +1,13 @@
-// Rows of a window's sort buffer, dealt out by the hash of what partitions them: each deal has whole partitions of the
-// window, and is small enough to be put in order, and looked at by window functions, within the cache.
+// Rows dealt out by hash: of groups by their keys, so that those of a deal are merged within the cache; of a window's
+// sort buffer by what partitions them, so that each deal has whole partitions, and is put in order and looked at by
+// window functions there.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "base/memory.h"
 #include "jg/kernel.h"
+#include "tables/directory.h"
 #include "tables/packing.h"
 
 namespace jg {
@@ -24,8 +26,17 @@ class DealtRows {
     return rows_[deal] - static_cast<size_t>(places_[deal].end - places_[deal].at) / row_size_;
   }
   void append(size_t deal, std::vector<JgRow*>* rows) const;
+  // A zeroed one.
+  JgRow* add(uint64_t hash, Arena* arena) {
+    JgPlace* place = &places_[hash >> (64 - JG_DEAL_BITS)];
+    if (place->at == place->end) extend(place, arena);
+    std::memset(place->at, 0, row_size_);
+    return reinterpret_cast<JgRow*>(std::exchange(place->at, place->at + row_size_));
+  }
   // Forgets all; the arena has their memory.
   void clear();
+  // Has the other's rows, and not its own.
+  void take(DealtRows* other);
 
  private:
   struct Piece {
@@ -35,6 +46,49 @@ class DealtRows {
   std::vector<JgPlace> places_;
   std::vector<std::vector<Piece>> pieces_;
   std::vector<size_t> rows_;  // that there is room for
+};
+
+// The texts of such rows: those of a deal side by side.
+class DealtTexts {
+ public:
+  DealtTexts() : places_(kDeals), sizes_(kDeals) {}
+  JgStr keep(uint64_t hash, JgStr s, Arena* arena);
+
+ private:
+  std::vector<JgPlace> places_;
+  std::vector<size_t> sizes_;  // of all pieces
+};
+
+// Rows in order of their deals.
+class ByDeal {
+ public:
+  explicit ByDeal(const std::vector<JgRow*>& rows);
+  void append(size_t deal, std::vector<JgRow*>* rows) const {
+    rows->insert(rows->end(), rows_.begin() + begin_[deal], rows_.begin() + begin_[deal + 1]);
+  }
+  size_t count(size_t deal) const { return static_cast<size_t>(begin_[deal + 1] - begin_[deal]); }
+
+ private:
+  std::vector<JgRow*> rows_;
+  std::vector<ptrdiff_t> begin_;
+};
+
+// Makes one group of all rows with the same keys.
+class GroupMerger {
+ public:
+  explicit GroupMerger(const JgTableInfo& info) : info_(info) {}
+  // So many rows follow at most, whose hashes have their first `bits` in common.
+  void begin(int64_t rows, int bits);
+  // Appends those rows to `groups` that are the first of their keys, and adds the others to them.
+  void merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<JgRow*>* groups);
+
+ private:
+  uint64_t* slot(const JgRow* row) { return &slots_[row->hash << bits_ >> directory_.shift]; }
+
+  const JgTableInfo info_;
+  Slots slots_;
+  JgDirectory directory_{};
+  int bits_ = 0;
 };
 
 // Puts the rows of one deal in order, in memory that it keeps for the next one.

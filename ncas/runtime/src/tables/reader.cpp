@@ -70,6 +70,16 @@ class SpilledReader : public TableReader {
 
  protected:
   virtual Status fill(JgTask* task) = 0;
+  Status read_run(const SpillFile& file, const Run& run, std::vector<JgRow*>* rows) {
+    char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
+    JG_RETURN_IF_ERROR(in_bounds());
+    JG_RETURN_IF_ERROR(file.read(run.at, run.bytes, at));
+    for (int64_t r = 0; r < run.rows; r++) {
+      rows->push_back(revived(table_.info(), at));
+      at += record_size(table_.info(), rows->back());
+    }
+    return {};
+  }
   Status in_bounds() { return budget_->exceeded() ? Status("memory", budget_->explain()) : Status(); }
 
   const Table& table_;
@@ -81,50 +91,46 @@ class SpilledReader : public TableReader {
   size_t at_ = 0;
 };
 
-// Groups: a partition at a time, its runs merged.
-class PartitionReader : public SpilledReader {
+// Groups that were dealt out: a deal at a time, from memory or from disk.
+class GroupReader : public SpilledReader {
  public:
-  PartitionReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
-      : SpilledReader(table, budget), claimed_(claimed) {}
+  GroupReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
+      : SpilledReader(table, budget), merger_(table.info()), claimed_(claimed) {}
 
  private:
   Status fill(JgTask* task) override {
-    for (size_t p; rows_.empty() && (p = claimed_->fetch_add(1)) < kSpillPartitions;) JG_RETURN_IF_ERROR(load(p, task));
-    return {};
-  }
-
-  Status load(size_t partition, JgTask* task) {
-    const JgTableInfo& info = table_.info();
-    int64_t count = 0;
-    for (const auto& part : table_.parts())
-      for (const Run& run : part->runs[partition]) count += run.rows;
-    slots_.assign(slots_for(count), 0);
-    const JgDirectory directory = directory_of(&slots_);
-    for (const auto& part : table_.parts()) {
-      for (const Run& run : part->runs[partition]) {
-        char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
-        JG_RETURN_IF_ERROR(part->file->read(run.at, run.bytes, at));
-        for (int64_t r = 0; r < run.rows; r++) {
-          JgRow* row = revived(info, at);
-          at += record_size(info, row);
-          uint64_t* slot = &slots_[(row->hash << kSpillBits) >> directory.shift];
-          auto* same = reinterpret_cast<JgRow*>(*slot & kPointer);
-          while (same && !(same->hash == row->hash && info.equal(same, row))) same = same->next;
-          if (same) {
-            info.merge(task, 0, same, row);
-          } else {
-            link(slot, row);
-            rows_.push_back(row);
-          }
-        }
-        JG_RETURN_IF_ERROR(in_bounds());
+    const size_t all = deals_of(table_);
+    for (size_t at; rows_.empty() && (at = claimed_->fetch_add(1)) < all;) {
+      if (table_.is_spilled()) {
+        JG_RETURN_IF_ERROR(read(at, task));
+      } else {
+        dealt_.clear();
+        table_.append_deal(table_.deals()[at], &dealt_);
+        merger_.begin(static_cast<int64_t>(dealt_.size()), JG_DEAL_BITS);
+        merger_.merge(task, dealt_.data(), dealt_.size(), &rows_);
       }
     }
     return {};
   }
 
+  Status read(size_t deal, JgTask* task) {
+    int64_t count = 0;
+    for (const auto& part : table_.parts())
+      for (const Run& run : part->runs[deal]) count += run.rows;
+    merger_.begin(count, JG_DEAL_BITS);
+    for (const auto& part : table_.parts()) {
+      for (const Run& run : part->runs[deal]) {
+        dealt_.clear();
+        JG_RETURN_IF_ERROR(read_run(*part->file, run, &dealt_));
+        merger_.merge(task, dealt_.data(), dealt_.size(), &rows_);
+      }
+    }
+    return {};
+  }
+
+  GroupMerger merger_;
+  std::vector<JgRow*> dealt_;
   std::atomic<size_t>* claimed_;
-  Slots slots_;
 };
 
 // Rows that were dealt out: a deal at a time, put in order where functions need it, from memory or from disk.
@@ -149,19 +155,14 @@ class DealReader : public SpilledReader {
   }
 
   Status load(size_t deal) {
-    for (const auto& part : table_.parts()) {
-      if (!table_.is_spilled()) part->dealt->append(deal, &rows_);
-      for (size_t r = 0; table_.is_spilled() && r < part->runs[deal].size(); r++) {
-        const Run& run = part->runs[deal][r];
-        char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
-        JG_RETURN_IF_ERROR(in_bounds());
-        JG_RETURN_IF_ERROR(part->file->read(run.at, run.bytes, at));
-        for (int64_t i = 0; i < run.rows; i++) {
-          rows_.push_back(revived(table_.info(), at));
-          at += record_size(table_.info(), rows_.back());
-        }
-      }
+    if (!table_.is_spilled()) {
+      table_.append_deal(deal, &rows_);
+      return {};
     }
+    for (const auto& part : table_.parts())
+      for (const Run& run : part->runs[deal]) {
+        JG_RETURN_IF_ERROR(read_run(*part->file, run, &rows_));
+      }
     return {};
   }
 
@@ -284,18 +285,17 @@ class MergeReader : public SpilledReader {
 
 std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget* budget,
                                          std::atomic<size_t>* claimed) {
+  if (table.is_dealt() && table.kind() == Table::Kind::kGroups)
+    return std::make_unique<GroupReader>(table, budget, claimed);
   if (table.is_dealt()) return std::make_unique<DealReader>(table, budget, claimed);
   if (!table.is_spilled()) return std::make_unique<MemoryReader>(table, which, claimed);
-  if (table.kind() == Table::Kind::kGroups) return std::make_unique<PartitionReader>(table, budget, claimed);
   return std::make_unique<MergeReader>(table, budget, claimed);
 }
 
 int64_t unclaimed(const Table& table, size_t claimed) {
   if (table.is_dealt())
     return std::max<int64_t>(0, static_cast<int64_t>(deals_of(table)) - static_cast<int64_t>(claimed));
-  const size_t all = !table.is_spilled()                    ? (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS
-                     : table.kind() == Table::Kind::kGroups ? kSpillPartitions
-                                                            : 1;
+  const size_t all = table.is_spilled() ? 1 : (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS;
   const size_t gone = table.is_spilled() ? claimed : claimed / JG_BATCH_ROWS;
   return gone < all ? static_cast<int64_t>(all - gone) : 0;
 }

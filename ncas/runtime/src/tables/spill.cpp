@@ -17,10 +17,6 @@ constexpr uint64_t kDiskReserve = 512ull << 20;  // is left to others
 
 int64_t record_padded(uint64_t n) { return static_cast<int64_t>((n + 15) & ~uint64_t{15}); }
 
-JgStr* text_of(const JgTableInfo& info, const JgRow* row, int i) {
-  return reinterpret_cast<JgStr*>(reinterpret_cast<char*>(const_cast<JgRow*>(row)) + info.texts[i]);
-}
-
 Status spill_failed(const char* what) {
   return {"io", std::string("cannot ") + what + " a file in " + spill_folder() +
                     ", where tables beyond memory_limit go: " + strerror(errno)};

@@ -35,6 +35,10 @@ class SpillFile {
   int64_t size_ = 0;
 };
 
+// A text of a row.
+inline JgStr* text_of(const JgTableInfo& info, const JgRow* row, int i) {
+  return reinterpret_cast<JgStr*>(reinterpret_cast<char*>(const_cast<JgRow*>(row)) + info.texts[i]);
+}
 // Bytes of the record whose row is here; its texts need not be.
 int64_t record_size(const JgTableInfo& info, const JgRow* row);
 // The row of a record that was read to `at`, aligned to 16: its texts are those behind it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 namespace jg {
@@ -17,6 +18,10 @@ constexpr int kWindowRanges = 64;              // of window functions, so that t
 constexpr int64_t kWindowRows = 16384;         // of window functions that are worth a task
 constexpr size_t kDealtRows = 65536;           // fewer are put in order at once
 constexpr size_t kAhead = 16;                  // how far what is visited at random is fetched before its turn
+constexpr size_t kManyGroups = 1 << 16;        // of a thread, from which on their number should be worth it
+constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up: more have no room in the cache
+constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
+constexpr int64_t kMergedBytes = 512 << 20;    // of groups that were dealt out, from which on merging them may pay
 
 template <class SlotOf>
 void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
@@ -62,8 +67,9 @@ Part* Table::part(int thread) {
   auto& part = parts_[thread];
   if (!part) {
     part = std::make_unique<Part>(budget_, can_spill_);
-    if (info_.is_dealt) part->dealt = std::make_unique<DealtRows>(info_.row_size);
+    if (is_parted() && (info_.is_dealt || can_spill_)) part->dealt = std::make_unique<DealtRows>(info_.row_size);
     if (kind_ == Kind::kGroups) {
+      part->merge_from = std::min(budget_->spill_least, kMergedBytes);
       begin_groups(part.get());
       if (!has_keys_) part->groups.single = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
     }
@@ -72,9 +78,15 @@ Part* Table::part(int thread) {
 }
 
 void Table::begin_groups(Part* part) {
+  const size_t slots = part->slots.size();
   part->slots = Slots(64, 0);
+  if (slots) budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
   part->memos.assign(info_.has_memos ? size_t{1} << JG_MEMO_BITS : 0, {});
-  part->groups = {directory_of(&part->slots), 0, 64, nullptr, info_.has_memos ? part->memos.data() : nullptr, 0, 0};
+  part->groups = {};
+  part->groups.directory = directory_of(&part->slots);
+  part->groups.capacity = static_cast<int64_t>(part->slots.size());
+  part->groups.memos = info_.has_memos ? part->memos.data() : nullptr;
+  part->texts.reset();
 }
 
 JgRow* Table::append(Part* part, uint64_t hash, bool null_key) {
@@ -90,13 +102,73 @@ void Table::note_keys(Part* part, int64_t low, int64_t high) {
 }
 
 JgRow* Table::new_group(Part* part, uint64_t hash) {
-  if (part->groups.count >= part->groups.capacity) grow(part);
-  auto* row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
+  auto& g = part->groups;
+  if (g.count >= g.capacity) make_room(part);
+  g.count++;
+  JgRow* row;
+  if (part->texts) {
+    row = part->dealt->add(hash, &part->arena);
+  } else {
+    row = reinterpret_cast<JgRow*>(part->arena.zeroed(info_.row_size));
+    part->rows.push_back(row);
+  }
   row->hash = hash;
-  link(&part->slots[hash >> part->groups.directory.shift], row);
-  part->rows.push_back(row);
-  part->groups.count++;
+  if (!g.is_apart) link(&part->slots[hash >> g.directory.shift], row);
   return row;
+}
+
+// The directory grows as long as it has room in the cache. From then on groups are dealt out, and merged later: those
+// of one directory after the other, or each row apart where few rows meet another one of their keys.
+void Table::make_room(Part* part) {
+  static uint64_t none[2];  // slots
+  auto& g = part->groups;
+  const bool pays = g.is_apart || g.seen / 9 >= g.count / 8;
+  if (!can_spill_ || (!part->texts && (part->slots.size() < kManyGroups || (pays && part->slots.size() < kMostGroups))))
+    return grow(part);
+  if (!part->texts) part->texts = std::make_unique<DealtTexts>();
+  const size_t slots = g.is_apart ? kManyGroups : kMostGroups;
+  g.count = g.seen = 0;
+  g.is_apart = !pays;
+  if (g.is_apart) {
+    g.directory = {none, 63};
+    g.capacity = kApartRows;
+    return;
+  }
+  budget_->held -= static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
+  part->slots.assign(slots, 0);
+  budget_->held += static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
+  g.directory = directory_of(&part->slots);
+  g.capacity = static_cast<int64_t>(slots);
+}
+
+// Makes one group of those with the same keys.
+void Table::merge_dealt(Part* part, JgTask* task) {
+  Arena arena(budget_, can_spill_);
+  auto dealt = std::make_unique<DealtRows>(info_.row_size);
+  auto texts = std::make_unique<DealtTexts>();
+  const ByDeal before(part->rows);
+  GroupMerger merger(info_);
+  std::vector<JgRow*> rows, groups;
+  for (size_t d = 0; d < kDeals && task->failure == JG_OK; d++) {
+    rows.clear(), groups.clear();
+    part->append(d, before, &rows);
+    merger.begin(static_cast<int64_t>(rows.size()), JG_DEAL_BITS);
+    merger.merge(task, rows.data(), rows.size(), &groups);
+    for (const JgRow* group : groups) {
+      JgRow* copy = dealt->add(group->hash, &arena);
+      std::memcpy(copy, group, info_.row_size);
+      for (int i = 0; i < info_.text_count; i++) {
+        JgStr* text = text_of(info_, copy, i);
+        *text = texts->keep(group->hash, *text, &arena);
+      }
+    }
+  }
+  begin_groups(part);
+  part->dealt->take(dealt.get());
+  part->texts = std::move(texts);
+  part->arena = std::move(arena);
+  part->rows.clear();
+  part->merge_from = std::max(part->merge_from, 2 * part->held());
 }
 
 void Table::grow(Part* part) {
@@ -114,7 +186,7 @@ JgRow* Table::copy_row(Arena* arena, const JgRow* row) const {
   auto* copy = reinterpret_cast<JgRow*>(arena->bytes(info_.row_size));
   std::memcpy(copy, row, info_.row_size);
   for (int i = 0; i < info_.text_count; i++) {
-    auto* text = reinterpret_cast<JgStr*>(reinterpret_cast<char*>(copy) + info_.texts[i]);
+    JgStr* text = text_of(info_, copy, i);
     *text = arena->copy(*text);
   }
   return copy;
@@ -145,51 +217,35 @@ void Table::shrink_to_limit(Part* part) {
   part->threshold = rows[n - 1];
 }
 
-Status Table::relieve(Part* part) { return can_spill_ && budget_->should_spill(part->held()) ? spill(part) : Status(); }
+Status Table::relieve(Part* part, JgTask* task) {
+  if (part->texts && part->held() > part->merge_from) merge_dealt(part, task);
+  return can_spill_ && budget_->should_spill(part->held()) ? spill(part) : Status();
+}
 
 Status Table::spill(Part* part) {
   if (part->rows.empty() && !part->dealt) return {};
   if (!part->file) {
     part->file = std::make_unique<SpillFile>(info_, budget_);
-    part->runs.resize(is_parted() ? kSpillPartitions : 1);
+    part->runs.resize(is_parted() ? kDeals : 1);
   }
-  JG_RETURN_IF_ERROR(kind_ == Kind::kGroups ? spill_groups(part)
-                     : part->dealt          ? spill_dealt(part)
-                                            : spill_sorted(part));
+  JG_RETURN_IF_ERROR(part->dealt ? spill_dealt(part) : spill_sorted(part));
   part->rows.clear();
   part->arena.reset();
   return {};
 }
 
-Status Table::spill_groups(Part* part) {
-  const auto partition = [](const JgRow* row) { return row->hash >> (64 - kSpillBits); };
-  std::vector<size_t> end(kSpillPartitions);
-  for (const JgRow* row : part->rows) end[partition(row)]++;
-  for (size_t p = 1; p < kSpillPartitions; p++) end[p] += end[p - 1];
-  std::vector<JgRow*> dealt(part->rows.size());
-  std::vector<size_t> at = end;
-  for (JgRow* row : part->rows) dealt[--at[partition(row)]] = row;
-  for (size_t p = 0; p < kSpillPartitions; p++) {
-    if (at[p] == end[p]) continue;
-    part->runs[p].emplace_back();
-    JG_RETURN_IF_ERROR(part->file->write(dealt.data() + at[p], end[p] - at[p], &part->runs[p].back()));
-  }
-  const size_t slots = part->slots.size();
-  begin_groups(part);
-  budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
-  return {};
-}
-
 Status Table::spill_dealt(Part* part) {
+  const ByDeal before(part->rows);
   std::vector<JgRow*> rows;
   for (size_t d = 0; d < kDeals; d++) {
     rows.clear();
-    part->dealt->append(d, &rows);
+    part->append(d, before, &rows);
     if (rows.empty()) continue;
     part->runs[d].emplace_back();
     JG_RETURN_IF_ERROR(part->file->write(rows.data(), rows.size(), &part->runs[d].back()));
   }
   part->dealt->clear();
+  if (kind_ == Kind::kGroups) begin_groups(part);
   return {};
 }
 
@@ -231,24 +287,35 @@ void Table::prepare() {
       tasks_ = static_cast<int>(parts_.size());
       break;
     }
-    case Kind::kGroups: {
-      int64_t total = 0;
-      uint64_t smallest = 64;
-      std::erase_if(parts_, [this](const auto& p) { return has_keys_ && p->groups.count == 0; });
-      for (auto& p : parts_) {
-        total += p->groups.count;
-        smallest = std::min<uint64_t>(smallest, p->slots.size());
-      }
-      const bool small = total < kSmallMerge || parts_.size() < 2;
-      partition_bits_ = total < 2 || (small && !info_.complete) ? 0 : std::countr_zero(smallest);
-      tasks_ = 1 << partition_bits_;
-      merged_.resize(tasks_);
+    case Kind::kGroups:
+      prepare_groups();
       break;
-    }
     case Kind::kSort:
       prepare_sort();
       break;
   }
+}
+
+// Where groups were dealt out, readers merge them; several would do so several times.
+void Table::prepare_groups() {
+  if (std::any_of(parts_.begin(), parts_.end(), [](const auto& p) { return p->texts != nullptr; })) {
+    for (auto& p : parts_) before_.emplace_back(p->rows);
+    tasks_ = readers_ > 1 ? static_cast<int>(kDeals) : 0;
+    if (readers_ <= 1) list_deals(deal_sizes());
+    merged_.resize(static_cast<size_t>(tasks_));
+    return;
+  }
+  int64_t total = 0;
+  uint64_t smallest = 64;
+  std::erase_if(parts_, [this](const auto& p) { return has_keys_ && p->groups.count == 0; });
+  for (auto& p : parts_) {
+    total += p->groups.count;
+    smallest = std::min<uint64_t>(smallest, p->slots.size());
+  }
+  const bool small = total < kSmallMerge || parts_.size() < 2;
+  partition_bits_ = total < 2 || (small && !info_.complete) ? 0 : std::countr_zero(smallest);
+  tasks_ = 1 << partition_bits_;
+  merged_.resize(tasks_);
 }
 
 void Table::prepare_sort() {
@@ -263,19 +330,38 @@ void Table::prepare_sort() {
   tasks_ = static_cast<int>(parts_.size());
 }
 
-// Whether readers shall put deals in order: there are many rows, no thread would wait long for another one's deal, and
-// nobody else reads the same.
-bool Table::choose_deals() {
+// How many rows each deal has.
+std::array<size_t, kDeals> Table::deal_sizes() const {
   std::array<size_t, kDeals> rows{};
-  size_t all = 0;
-  for (auto& p : parts_)
-    for (size_t d = 0; d < kDeals; d++) rows[d] += p->dealt->count(d), all += p->dealt->count(d);
-  if (readers_ > 1 || all < kDealtRows || *std::max_element(rows.begin(), rows.end()) > all / parts_.size())
-    return false;
+  for (size_t p = 0; p < parts_.size(); p++)
+    for (size_t d = 0; d < kDeals; d++)
+      rows[d] += parts_[p]->dealt->count(d) + (before_.empty() ? 0 : before_[p].count(d));
+  return rows;
+}
+
+// Leaves deals to readers.
+void Table::list_deals(const std::array<size_t, kDeals>& rows) {
   for (size_t d = 0; d < kDeals; d++)
     if (rows[d]) deals_.push_back(d);
   std::sort(deals_.begin(), deals_.end(), [&](size_t a, size_t b) { return rows[a] > rows[b]; });
+}
+
+// Whether readers shall put deals in order: there are many rows, no thread would wait long for another one's deal, and
+// nobody else reads the same.
+bool Table::choose_deals() {
+  const auto rows = deal_sizes();
+  const size_t all = std::accumulate(rows.begin(), rows.end(), size_t{0});
+  if (readers_ > 1 || all < kDealtRows || *std::max_element(rows.begin(), rows.end()) > all / parts_.size())
+    return false;
+  list_deals(rows);
   return true;
+}
+
+void Table::append_deal(size_t deal, std::vector<JgRow*>* rows) const {
+  for (size_t p = 0; p < parts_.size(); p++) {
+    if (!before_.empty()) before_[p].append(deal, rows);
+    parts_[p]->dealt->append(deal, rows);
+  }
 }
 
 void Table::gather_deals() {
@@ -304,7 +390,7 @@ Status Table::task(int i, JgTask* task) {
   if (is_spilled_) {
     Part* part = parts_[i].get();
     JG_RETURN_IF_ERROR(spill(part));  // what came last
-    part->runs.resize(is_parted() ? kSpillPartitions : 1);
+    part->runs.resize(is_parted() ? kDeals : 1);
     return {};
   }
   switch (kind_) {
@@ -317,7 +403,10 @@ Status Table::task(int i, JgTask* task) {
       break;
     }
     case Kind::kGroups:
-      merge_partition(i, task);
+      if (!before_.empty())
+        merge_deal(static_cast<size_t>(i), task);
+      else
+        merge_partition(i, task);
       if (info_.complete) complete(merged_[i], task);
       break;
     case Kind::kSort:
@@ -389,6 +478,14 @@ void Table::complete(std::vector<JgRow*>& groups, JgTask* task) {
   completed_.push_back(std::move(memory));
 }
 
+void Table::merge_deal(size_t deal, JgTask* task) {
+  std::vector<JgRow*> rows;
+  append_deal(deal, &rows);
+  GroupMerger merger(info_);
+  merger.begin(static_cast<int64_t>(rows.size()), JG_DEAL_BITS);
+  merger.merge(task, rows.data(), rows.size(), &merged_[deal]);
+}
+
 void Table::merge_partition(int p, JgTask* task) {
   auto& result = merged_[p];
   if (!has_keys_) {
@@ -400,35 +497,22 @@ void Table::merge_partition(int p, JgTask* task) {
   int64_t rows = 0;
   for (auto& part : parts_) rows += part->groups.count;
   const int parts = 1 << partition_bits_;
-  Slots slots;
-  JgDirectory directory{};
-  if (parts_.size() > 1) {
-    slots.assign(slots_for(rows / parts + 1), 0);
-    directory = directory_of(&slots);
-  }
+  GroupMerger merger(info_);
+  std::vector<JgRow*> here;
+  merger.begin(rows / parts + 1, partition_bits_);
   result.reserve(rows / parts + 1);
   for (auto& part : parts_) {
     const size_t width = part->slots.size() / parts;
     const size_t last = (p + 1) * width;
+    here.clear();
     for (size_t s = p * width; s < last; s++) {
       if (s + kAhead < last) __builtin_prefetch(reinterpret_cast<void*>(part->slots[s + kAhead] & kPointer));
-      for (auto* row = reinterpret_cast<JgRow*>(part->slots[s] & kPointer); row;) {
-        JgRow* next = row->next;
-        if (parts_.size() > 1) {
-          const uint64_t within = row->hash << partition_bits_;
-          JgRow* same = reinterpret_cast<JgRow*>(slots[within >> directory.shift] & kPointer);
-          while (same && !(same->hash == row->hash && info_.equal(same, row))) same = same->next;
-          if (same) {
-            info_.merge(task, 0, same, row);
-            row = next;
-            continue;
-          }
-          link(&slots[within >> directory.shift], row);
-        }
-        result.push_back(row);
-        row = next;
-      }
+      for (auto* row = reinterpret_cast<JgRow*>(part->slots[s] & kPointer); row; row = row->next) here.push_back(row);
     }
+    if (parts_.size() > 1)
+      merger.merge(task, here.data(), here.size(), &result);
+    else
+      result.insert(result.end(), here.begin(), here.end());
   }
 }
 

@@ -1,5 +1,6 @@
 // State tables: join builds, groups and sort buffers. Threads fill parts of their own; complete() makes one of them.
 #pragma once
+#include <array>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,12 +28,17 @@ struct TableConfig {
 // A longer chunk at the end of the list.
 JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
-inline constexpr int kSpillBits = 8;  // of a hash, which say where groups go
-inline constexpr size_t kSpillPartitions = 1 << kSpillBits;
-
 // One thread's part of a table.
 struct Part {
   Part(Budget* budget, bool movable) : arena(budget, movable) {}
+  // A copy that lives as long as the rows; texts of one deal lie side by side.
+  JgStr keep(uint64_t hash, JgStr s) { return texts ? texts->keep(hash, s, &arena) : arena.copy(s); }
+  // The rows that were dealt out, and those of before.
+  void append(size_t deal, const ByDeal& before, std::vector<JgRow*>* rows) const {
+    before.append(deal, rows);
+    dealt->append(deal, rows);
+  }
+
   Arena arena;
   JgGroups groups{};
   Slots slots;                                // of the groups' directory
@@ -42,9 +48,11 @@ struct Part {
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
   int64_t sort_memory_rows = 0;               // rows in the arena, also those dropped since
   WordBounds bounds;                          // of sort buffers: of all rows that were kept at some time
-  std::unique_ptr<DealtRows> dealt;           // of sort buffers whose rows are dealt out: all of them
-  std::unique_ptr<SpillFile> file;            // rows that went to disk
-  std::vector<std::vector<Run>> runs;         // groups and deals: by partition; else one list, of sorted ones
+  std::unique_ptr<DealtRows> dealt;    // of sort buffers whose rows are dealt out: all of them; of groups: later ones
+  std::unique_ptr<DealtTexts> texts;   // of groups: once they are dealt out
+  int64_t merge_from = 0;              // groups: bytes from which it is worth to merge what was dealt out
+  std::unique_ptr<SpillFile> file;     // rows that went to disk
+  std::vector<std::vector<Run>> runs;  // of what is dealt out: by deal; else one list, of sorted ones
 
   int64_t held() const { return arena.held() + static_cast<int64_t>(slots.size() * sizeof(uint64_t)); }
 };
@@ -60,7 +68,7 @@ class Table {
   JgRow* new_group(Part* part, uint64_t hash);
   void offer(Part* part, const JgRow* row);
   // Between two chunks of rows: the part goes to disk if it should, and if it can.
-  Status relieve(Part* part);
+  Status relieve(Part* part, JgTask* task);
 
   // Completion: prepare() by one thread, task(i) for all i < tasks() in any order by any threads, then finish() by one.
   // As long as that leaves tasks(), another round of them follows.
@@ -81,9 +89,11 @@ class Table {
   }
   // A complete table is either all on disk or not at all; reader.h reads both.
   bool is_spilled() const { return is_spilled_; }
-  // Readers put deals in order, one after the other: the rows that were dealt out need not be so before.
-  bool is_dealt() const { return info_.is_dealt && (is_spilled_ || !deals_.empty()); }
+  // Readers take a deal after the other, and merge its groups, or put its rows in order.
+  bool is_dealt() const { return !deals_.empty() || (is_spilled_ && is_parted()); }
   const std::vector<size_t>& deals() const { return deals_; }  // in memory: by size, the largest first
+  // The rows of a deal in memory: of sort buffers, or of groups that are still to be merged.
+  void append_deal(size_t deal, std::vector<JgRow*>* rows) const;
   const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
   const JgTableInfo& info() const { return info_; }
   int64_t limit() const { return limit_; }
@@ -93,21 +103,26 @@ class Table {
 
  private:
   void begin_groups(Part* part);
+  void make_room(Part* part);
+  void merge_dealt(Part* part, JgTask* task);
   void begin_directory(int64_t rows);
   uint64_t slot_of(const JgRow* row) const {
     return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
                       : row->hash >> join_.directory.shift;
   }
-  bool is_parted() const { return kind_ == Kind::kGroups || info_.is_dealt; }  // on disk: by a hash
+  bool is_parted() const { return kind_ == Kind::kGroups || info_.is_dealt; }  // by a hash
   Status spill(Part* part);
-  Status spill_groups(Part* part);
   Status spill_sorted(Part* part);
   Status spill_dealt(Part* part);
   void prepare_sort();
+  void prepare_groups();
+  std::array<size_t, kDeals> deal_sizes() const;
+  void list_deals(const std::array<size_t, kDeals>& rows);
   bool choose_deals();
   void gather_deals();
   void grow(Part* part);
   void shrink_to_limit(Part* part);
+  void merge_deal(size_t deal, JgTask* task);
   void merge_partition(int p, JgTask* task);
   void finish_sort(JgTask* task);
   int split_windows();
@@ -126,6 +141,7 @@ class Table {
   std::mutex mutex_;  // guards parts_ growing
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
+  std::vector<ByDeal> before_;               // groups: of each part, what it had before it dealt them out
   std::vector<JgRow*> rows_, null_rows_;
   Slots slots_;
   std::unique_ptr<Sorter> sorter_;

@@ -1,0 +1,75 @@
+// lending: what a zygote lends to instances, of which one dies with it. Prints what went wrong.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/memory.h"
+
+using namespace jg;
+
+#define EXPECT(condition)                        \
+  do {                                           \
+    if (!(condition)) {                          \
+      std::printf("not true: %s\n", #condition); \
+      std::exit(1);                              \
+    }                                            \
+  } while (0)
+
+// What a child makes of `work`; 0: all is well.
+template <class Work>
+pid_t child(Work work) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    work();
+    std::fflush(stdout);
+    _exit(0);
+  }
+  return pid;
+}
+
+int main() {
+  EXPECT(borrow(kLentBlock) == nullptr);  // nobody lends yet
+  begin_lending();
+  const pid_t killed = child([] {
+    auto* memory = static_cast<char*>(borrow(3 * kLentBlock));
+    EXPECT(memory);
+    std::memset(memory, 7, 3 * kLentBlock);
+    raise(SIGKILL);
+  });
+  EXPECT(waitpid(killed, nullptr, 0) == killed);
+  int status = 0;
+  const pid_t other = child([] {  // the dead one has it still
+    auto* memory = static_cast<char*>(borrow(kLentBlock));
+    EXPECT(memory);
+    std::memset(memory, 9, kLentBlock);
+    EXPECT(give_back(memory));
+    char own;
+    EXPECT(!give_back(&own));
+  });
+  EXPECT(waitpid(other, &status, 0) == other && status == 0);
+  take_back(killed);
+  const pid_t third = child([] {
+    auto* memory = static_cast<char*>(borrow(3 * kLentBlock));
+    EXPECT(memory && memory[0] == 7 && memory[3 * kLentBlock - 1] == 7);  // pages that were not cleared
+    auto* next = static_cast<char*>(borrow(kLentBlock));
+    EXPECT(next == memory + 3 * kLentBlock && next[0] == 9);
+    EXPECT(give_back(memory));
+    EXPECT(borrow(2 * kLentBlock) == memory);
+    EXPECT(borrow(kLentBlock) == memory + 2 * kLentBlock);
+    EXPECT(borrow(size_t{1} << 50) == nullptr);
+    Budget budget;
+    Arena arena(&budget);  // beyond what is lent: as if nothing were
+    for (int i = 0; i < 64; i++) std::memset(arena.bytes(1 << 20), i, 1 << 20);
+    EXPECT(budget.held >= 64 << 20);
+  });
+  EXPECT(waitpid(third, &status, 0) == third && status == 0);
+  take_back(third);
+  end_lending();
+  auto* memory = static_cast<char*>(borrow(4 * kLentBlock));
+  EXPECT(memory && memory[0] == 0 && memory[4 * kLentBlock - 1] == 0);  // other pages
+  return 0;
+}
