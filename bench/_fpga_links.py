@@ -35,15 +35,17 @@ SKEW = tuple(Fraction(n, 100) for n in (80, 13, 5, 2))
 EQUAL_JOINS = (1, 2, 3, 4)
 #: of the rows that run in namespaces
 SCALE = 1000
-#: no filters that travel, which the paper does not have, build sides that are shuffled, and links that are as much
-#: slower as there are fewer rows
-PLAIN = f"""
+#: build sides that are shuffled, and links that are as much slower as there are fewer rows
+SHUFFLED = f"""
 from jumpgate.compiler import compile, plan
 from jumpgate.nca import speeds
 speeds.HOST["link"] *= {SCALE}
-compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 init = plan.CompileOptions.__init__
 plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "broadcast_bytes_max": 0.0}})
+"""
+#: beside that no filters that travel, which the paper does not have
+PLAIN = SHUFFLED + """
+compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 """
 #: runs the joins of the folder's tables; says the answer and where rows were joined
 CLIENT = """
