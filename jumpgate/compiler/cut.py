@@ -255,7 +255,7 @@ def _instance(plan: Plan, fragment: Fragment, index: int, stages: _Stages, load:
         input_stages=tuple(stages.of_edge[e] for e in fragment.inputs),
         output=fragment.root.edge,
         stage=stages.of_fragment[fragment.index],
-        options=_dialect(plan.options.dialect),
+        options=(*_dialect(plan.options.dialect), *site.options),
         filters=_key_filters(fragment, stages),
     )
 

@@ -202,7 +202,24 @@ def test_build_sides_beyond_its_memory_run_elsewhere(tmp_path: Path) -> None:
             lab = Lab(session, tmp_path)
             flow = JOINS["inner"](lab.table(FACTS, facts()), lab.table(DIMENSION, dimension()))
             lab.check(flow)
-            assert "it is for 64 rows" in str(session.explain(flow))
+            assert "bytes of memory, the card has 1.64e+04" in str(session.explain(flow))
+    finally:
+        service.close()
+
+
+def test_a_build_side_has_more_than_its_share_of_the_memory(tmp_path: Path) -> None:
+    """Half full, it needs all 4096 buckets: two such jobs take turns."""
+    device = FPGA.device("card", memory_bytes=4096 * 64)
+    service = embedded.start(Config(local_hosts(1).hosts, (device,)))
+    try:
+        with Session(service.address, prefer=("fpga_join",)) as session:
+            lab = Lab(session, tmp_path)
+            flow = JOINS["left"](lab.table(FACTS, facts(2000, 2500)), lab.table(DIMENSION, dimension(2500)))
+            assert "1 of 4 tables: 2^12 buckets of 2" in str(session.explain(flow))
+            with ThreadPoolExecutor(2) as pool:
+                found = list(pool.map(lab.run, [flow, flow]))
+            for answer in found:
+                oracle.assert_same(answer, lab.truth(flow.root))
     finally:
         service.close()
 
