@@ -68,7 +68,7 @@ def verilated_tuples_per_s() -> Figure:
     try:
         with tempfile.TemporaryDirectory() as folder, Session(service.address, prefer=("fpga_join",)) as session:
             lab = Lab(session, Path(folder))
-            probe = lab.table({"a": "int64"}, [(i % 5_000,) for i in range(PROBE_ROWS)])
+            probe = lab.table({"a": "int64"}, [(i % BUILD_ROWS,) for i in range(PROBE_ROWS)])
             build = lab.table({"k": "int64", "x": "int64"}, [(i, i) for i in range(BUILD_ROWS)])
             flow = probe.join(build, left_on=col("a"), right_on=col("k")).aggregate(n=count())
             for _ in range(2):

@@ -68,7 +68,7 @@ def ddr3_probe_per_s() -> Figure:
 
 def ddr3_two_controllers() -> list[Figure]:
     """Three tables of the whole card, spread over one or two controllers: the less of both ratios."""
-    command = [build("card_bench"), "rates", str(CARD_ROWS)]
+    command = [build("card_rates_bench"), str(CARD_ROWS)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     remark(f"card: {done.stdout.strip()}")
     found = json.loads(done.stdout)

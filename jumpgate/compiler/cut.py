@@ -252,7 +252,7 @@ def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[Devic
         "input_stages": tuple(stages.of_edge[e] for e in fragment.inputs),
         "output": fragment.root.edge,
         "stage": stages.of_fragment[fragment.index],
-        "options": _dialect(plan.options.dialect),
+        "options": (*_dialect(plan.options.dialect), *site.options),
         "filters": _key_filters(fragment, stages),
     }
     for index, id in enumerate(fragment.instances):

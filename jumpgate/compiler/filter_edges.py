@@ -8,6 +8,8 @@ waits for a filter who would not wait for the table; but the build sides of join
 where the keys are columns of theirs, come a stage later. Where a build side is what travels, the join may be turned
 round. What that saves is an estimate: it is done where the rows that stay are `WORTH` times the bytes of the keys.
 Many keys travel as a Bloom filter, where both ends know it and that is smaller.
+
+Of a join on a device in the network the hosts that send it the build side send the keys: they read that side twice.
 (Predicate transfer: Yang et al., CIDR 2024.)
 """
 
@@ -78,7 +80,7 @@ class _Filters:
             inputs = tuple(self.visit(i, within) for i in node.inputs)
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             new = node if same else node.with_inputs(inputs)
-            if isinstance(new, Join) and self._kinds(fragment.site):
+            if isinstance(new, Join):
                 new = self._filtered(new, fragment)
             self._was[id(new)] = new, id(node)
             self._done[id(node)] = new
@@ -101,6 +103,8 @@ class _Filters:
         found = self._with_filter(join, fragment, 0.0)
         if found is not None:
             return found
+        if not self._kinds(fragment.site):
+            return join
         turned = self._turned(join, fragment)
         if turned is not None:
             other, columns = turned
@@ -129,18 +133,31 @@ class _Filters:
         unmatched = not join.builds_left and join.type.unmatched
         if not mine or unmatched:
             return None
-        place = self._lowest(_Place(join.probe, mine, fragment))
-        sent = None if place is None else self._worth(place, join.build, other, fragment.site, spent)
-        if place is None or sent is None:
+        giver = self._giver(join, fragment)
+        place = None if giver is None else self._lowest(_Place(join.probe, mine, fragment))
+        sent = None if place is None or giver is None else self._worth(place, join.build, other, giver, spent)
+        if place is None or giver is None or sent is None:
             return None
         self._sent[id(join.build)] = join.build
-        to = Partitioning(_partitioning(join.build, fragment.site, place.fragment.site), (), place.fragment.site.count)
-        arrives = Exchange(sent, to, fragment.site)
+        if giver is fragment.site:
+            to = _partitioning(join.build, giver, place.fragment.site)
+            arrives = Exchange(sent, Partitioning(to, (), place.fragment.site.count), giver)
+        else:
+            everywhere = Partitioning("broadcast", (), place.fragment.site.count)
+            arrives = Exchange(_read_again(sent), everywhere, giver)
         probe: Operator = bloom.kept(place.node, place.keys, arrives, sent.blocks)
         for above, input in reversed(place.path):
             probe = above.with_inputs((*above.inputs[:input], probe, *above.inputs[input + 1 :]))
             self._was[id(probe)] = probe, self._original(above)
         return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
+
+    def _giver(self, join: Join, fragment: Exchange) -> Site | None:
+        """Who sends the keys of a join's build side; None if nobody does."""
+        if self._kinds(fragment.site):
+            return fragment.site
+        build = join.build
+        by_host = isinstance(build, Exchange) and build.transport is not None and _is_local(build.input)
+        return build.site if isinstance(build, Exchange) and by_host and self._kinds(build.site) else None
 
     def _lowest(self, place: _Place) -> _Place | None:
         """The lowest place for a filter, from `place` down; None if nothing travels from where one can be."""
@@ -148,7 +165,7 @@ class _Filters:
         below: _Place | None = None
         if not self._shared(node, place.fragment):
             match node:
-                case Exchange() if node.transport is None:
+                case Exchange() if node.transport is None or not self._kinds(place.fragment.site):
                     travels = place.travels + self._bytes(node)
                     below = replace(place.below(keys), fragment=node, travels=travels)
                 case Distinct():
@@ -179,6 +196,8 @@ class _Filters:
         """That leave their host."""
         count, senders = node.partitioning.count, node.site.count
         sent = self._estimator.of(node.input).bytes or 0.0
+        if node.transport is not None:
+            return sent
         if node.partitioning.kind == "broadcast":
             return sent * (count - 1)
         return sent * (1 - 1 / max(count, senders))
@@ -221,6 +240,17 @@ def _is_everywhere(build: Operator) -> bool:
     while isinstance(build, Filter | Project):
         build = build.input
     return isinstance(build, Exchange) and build.partitioning.kind == "broadcast"
+
+
+def _is_local(node: Operator) -> bool:
+    """Whether a host computes it from files alone."""
+    return not any(isinstance(n, Exchange) for n in unique(node))
+
+
+def _read_again(sent: KeysOfBuild) -> Operator:
+    """The keys of a build side that is sent to a device, for a fragment of their own."""
+    (build,) = sent.input.inputs
+    return bloom.sent(Project(build, sent.keys, sent.key_schema.names), sent.blocks)
 
 
 def _partitioning(build: Operator, sender: Site, reader: Site) -> str:

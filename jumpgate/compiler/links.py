@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.compiler.filter_edges import SAVED_MIN, WORTH
+from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join
-from jumpgate.nca.interface import Match
+from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import match_inputs
 
 #: exact where bytes are whole and shares are fractions
@@ -75,20 +77,41 @@ def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: f
     """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from
     a device that answers it."""
     at = (1 / hosts,) * hosts
+    joins = [node for node in match.operators if isinstance(node, Join)]
     if match.wire is not None:
-        leaves = match_inputs(match)
-        sent = sum(estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in match.wire.inputs)
         came = estimator.rows(match.operators[0]) * row_bytes(match.wire.body.schema)
         to = at if match.wire.spreads else (1.0, *(0.0,) * (hosts - 1))
-        return to_device(sent, at) + from_device(came, to)
+        return to_device(arriving(match, match.wire, hosts, estimator), at) + from_device(came, to)
     found = idle(hosts)
-    for join in match.operators:
-        if isinstance(join, Join) and (known := estimator.of(join.right).bytes) is not None:
+    for join in joins:
+        if (known := estimator.of(join.right).bytes) is not None:
             if join.type.marks or not join.left_keys or known <= broadcast_bytes_max:
                 found += copied(known, at)
             else:
-                found += shuffled(known + (estimator.of(join.left).bytes or 0.0), at, at)
+                probing = _filtered(join, estimator.of(join.left).bytes or 0.0, hosts, estimator)
+                found += shuffled(known + probing, at, at)
     return found
+
+
+def arriving(match: Match, wire: Wire, hosts: int, estimator: Estimator) -> float:
+    """Bytes that reach a device that answers the match: of the rows that probe, those that filters leave."""
+    leaves = match_inputs(match)
+    probing, *building = (estimator.rows(leaves[w.leaf]) * row_bytes(w.schema) for w in wire.inputs)
+    for join in reversed(match.operators) if match.completeness is Completeness.FULL else ():
+        if isinstance(join, Join):
+            probing = _filtered(join, probing, hosts, estimator)
+    return probing + sum(building)
+
+
+def _filtered(join: Join, bytes: float, hosts: int, estimator: Estimator) -> float:
+    """Of so many bytes of rows that probe: what travels if the build side's keys are sent to who reads them
+    (filter_edges), which is done where it pays."""
+    if join.type.unmatched or join.type.marks or not join.left_keys or join.builds_left:
+        return bytes
+    partners = Join(join.left, join.right, JoinType.SEMI, join.left_keys, join.right_keys)
+    kept = bytes * min(1.0, estimator.rows(partners) / max(1.0, estimator.rows(join.left)))
+    keys = estimator.rows(join.right) * sum(key.type.width for key in join.right_keys if not key.type.is_text) * hosts
+    return kept if bytes - kept > max(SAVED_MIN, WORTH * keys) else bytes
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.describe import short
-from jumpgate.compiler.links import moved
+from jumpgate.compiler.links import arriving, moved
 from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
@@ -162,7 +162,7 @@ class _Mapper:
         self, nca: NCA, match: Match, devices: tuple[Device, ...], excluded: frozenset[str]
     ) -> Iterator[Alternative]:
         leaves = match_inputs(match)
-        site = Site(nca.name, devices, match.fusion)
+        site = Site(nca.name, devices, match.fusion, options=match.options)
         statistics = tuple(self.estimator.of(leaf) for leaf in leaves)
         limits = match.rows_max if isinstance(match.rows_max, tuple) else (match.rows_max,) * len(leaves)
         for known, most in zip(statistics, limits, strict=True):
@@ -224,8 +224,10 @@ class _Mapper:
                     self._refuse(box.match.operators[0], nca, box.site.devices[0], refusal)
                     return None
                 finished.add(a.fragment)
-                edge = self._edge_seconds(a.node)
+                edge = 0.0 if box.match.wire is not None else self._edge_seconds(self.estimator.of(a.node).bytes)
             seconds = None if seconds is None or a.seconds is None else seconds + a.seconds + edge
+        if box.match.wire is not None and seconds is not None:
+            seconds += self._edge_seconds(arriving(box.match, box.match.wire, self.hosts, self.estimator))
         if alone and seconds is not None:
             seconds += speeds.setup_s + speeds.seconds["start"]
         memory = box.site.devices[0].memory_bytes
@@ -257,20 +259,21 @@ class _Mapper:
         descriptor, transport = self.nca_by_name[producer.match.nca].operators.match_output(producer.match, 1)
         return consumer.operators.match_input(descriptor, transport)
 
-    def _edge_seconds(self, node: Mapped) -> float:
-        """For the rows of `node` to travel to other instances."""
-        bytes = self.estimator.of(node).bytes
+    def _edge_seconds(self, bytes: float | None) -> float:
+        """For rows of so many bytes to travel to other instances."""
         return 0.0 if bytes is None else seconds_of({"send": bytes}, {**assumed(), **self.options.speeds})
 
     def _seconds(self, match: Match, leaves: tuple[Operator, ...], speeds: Speeds, device: Device) -> float | None:
         """What the match's own operators take on the device, and the bytes that reach it."""
         parts = [work(node, self.estimator) for node in match.operators]
-        arriving = [self.estimator.of(leaf).bytes for leaf in leaves]
+        bytes = [self.estimator.of(leaf).bytes for leaf in leaves]
         known = [p for p in parts if p is not None]
-        if len(known) < len(parts) or None in arriving:
+        if len(known) < len(parts) or None in bytes:
             return None
-        received = sum(b for b in arriving if b is not None) * speeds.receive_s
-        return received + seconds_of(added(known), speeds.seconds, device.cores)
+        reach = sum(b for b in bytes if b is not None)
+        if match.wire is not None:
+            reach = arriving(match, match.wire, self.hosts, self.estimator)
+        return reach * speeds.receive_s + seconds_of(added(known), speeds.seconds, device.cores)
 
     def error(self, root: Operator) -> CannotPlace:
         """Every operator that nobody takes, what each NCA said, and the way out."""

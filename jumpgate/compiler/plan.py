@@ -59,12 +59,14 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a part of the plan runs: an NCA, the devices it may use, and (once decided) how many instances."""
+    """Where a part of the plan runs: an NCA, the devices it may use, and (once decided) how many instances; `options`
+    are those of the match."""
 
     nca: str
     devices: tuple[Device, ...]
     fusion: str = ""
     count: int = 1
+    options: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
         where = ", ".join(d.name for d in self.devices)

@@ -77,7 +77,7 @@ class Match:
     with the device's capacity (e.g. {"memory_bytes": …, "stages": …}). `fusion` names a domain: adjacent matches of one
     domain on one host become a single instance ("" = never fused). `wire`: how its rows travel. `claims` names what of
     the device a plan can use only once. `rows_max`: it is not for inputs whose estimate is more rows, one number for
-    all or one for each. `note` is shown by explain.
+    all or one for each. `options` go to the instances that run it (InstancePlan.options). `note` is shown by explain.
     """
 
     nca: str
@@ -90,6 +90,7 @@ class Match:
     wire: Wire | None = None
     claims: tuple[str, ...] = ()
     rows_max: float | tuple[float, ...] = math.inf
+    options: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,27 +6,21 @@ the large one pass through it on their way to who goes on with the joined rows. 
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.operators import Operator
-from jumpgate.nca.interface import Answer, Completeness, Device, LifeCycle, Match, Unsupported
+from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, LifeCycle, Match, Unsupported
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
-from jumpgate.ncas.fpga_join.chain import Chain, chains, is_root, leaves, value_bytes
-from jumpgate.ncas.fpga_join.kind import FPGA, TABLES, bucket_bits, signature, slots
+from jumpgate.ncas.fpga_join.chain import Chain, chains, is_root, value_bytes
+from jumpgate.ncas.fpga_join.kind import BUCKET_BYTES, FPGA, TABLES, buckets, signature, slots
+from jumpgate.ncas.fpga_join.memory import FILL_MAX, table_bits
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
-#: a table that is fuller than this has many buckets that are full
-FILL_MAX = 0.5
-#: the table is worked on as rows pass: a byte takes what it takes on the card's links, 4 of 10 Gbit/s. A bitstream is
-#: loaded when the card starts; a job only has its tables cleared
-SPEEDS = Speeds(factor=0.0, receive_s=1 / 5e9, setup_s=0.05)
-#: a process that shares the machine with everybody else
-EMULATED_SPEEDS = Speeds(factor=0.0, receive_s=1 / 400e6, setup_s=0.05)
-VERILATED_SPEEDS = Speeds(factor=0.0, receive_s=1 / 2e6, setup_s=0.05)
+#: for a byte that reaches the card's process, which shares the machine with everybody else
+RECEIVE_S = {"emulated": 1 / 400e6, "verilated": 1 / 2e6}
 
 
 class FpgaJoin:
@@ -53,6 +47,12 @@ class FpgaJoin:
         return None
 
     def match_operations(self, node: Operator, device: Device, dialect: Dialect = DEFAULT) -> Answer:
+        return self.match_estimated(node, device, dialect)
+
+    def match_estimated(
+        self, node: Operator, device: Device, dialect: Dialect = DEFAULT, estimates: Estimates | None = None
+    ) -> Answer:
+        """`estimates` size the tables."""
         if device.kind != FPGA.name or not is_root(node):
             return None
         if dialect.on_overflow == "wrap":
@@ -60,21 +60,24 @@ class FpgaJoin:
                                "Use a dialect with on_overflow = error or null.")  # fmt: skip
         # cards of a pool share rows by one key
         found = tuple(chains(node, 1 if device.pool else FPGA.value(device, "tables")))
-        return tuple(self._match(c, device) if isinstance(c, Chain) else c for c in found)
+        return tuple(self._match(c, device, estimates) if isinstance(c, Chain) else c for c in found)
 
-    def _match(self, chain: Chain, device: Device) -> Match:
-        buckets, rows_max = 1 << bucket_bits(device), [math.inf] * len(leaves(chain.operators))
-        widths = []
-        for side in chain.builds:
-            width = signature(value_bytes(side.sent(0).schema))
-            assert width is not None
-            widths.append(width)
-            rows_max[side.leaf] = min(rows_max[side.leaf], buckets * slots(width) * FILL_MAX)
-        tables = ", ".join(f"{slots(w)} × ({8 * 8} + {8 * w}) bits" for w in widths)
+    def _match(self, chain: Chain, device: Device, estimates: Estimates | None) -> Match | Unsupported:
+        widths = [signature(value_bytes(side.sent(0).schema)) or 0 for side in chain.builds]
+        rows = [estimates.of(side.node).rows if estimates else None for side in chain.builds]
+        bits = table_bits(rows, [slots(w) for w in widths], device)
+        if bits is None:
+            need = sum(n / (slots(w) * FILL_MAX) for n, w in zip(rows, widths, strict=True) if n is not None)
+            return Unsupported(
+                f"its build sides need {need * BUCKET_BYTES:.3g} bytes of memory, the card has "
+                f"{buckets(device) * BUCKET_BYTES:.3g}", "rows", "Give the card more memory_bytes.",
+            )  # fmt: skip
+        tables = ", ".join(f"2^{b} buckets of {slots(w)} × (64 + {8 * w}) bits"
+                           for b, w in zip(bits, widths, strict=True))  # fmt: skip
         return Match(
             self.name, chain.operators, Completeness.FULL, chain.operators[0].schema,
-            note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables, 2^{bucket_bits(device)} buckets of {tables}",
-            wire=chain.wire(), claims=(TABLES,), rows_max=tuple(rows_max),
+            note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables: {tables}",
+            wire=chain.wire(), claims=(TABLES,), options=(("bucket_bits", " ".join(map(str, bits))),),
         )  # fmt: skip
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:
@@ -82,7 +85,8 @@ class FpgaJoin:
         return packed(schema), DATAGRAMS
 
     def speeds(self, device: Device) -> Speeds:
-        return VERILATED_SPEEDS if FPGA.value(device, "backend") == "verilated" else EMULATED_SPEEDS
+        return Speeds(factor=0.0, receive_s=RECEIVE_S[FPGA.value(device, "backend")],
+                      setup_s=FPGA.value(device, "setup_s"))  # fmt: skip
 
 
 FPGA_JOIN = FpgaJoin()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jumpgate.errors import CannotPlace, JumpgateError, Unreachable
 from jumpgate.nca.interface import Device
 from jumpgate.ncas.fpga_join.child import Child
-from jumpgate.ncas.fpga_join.kind import FPGA
+from jumpgate.ncas.fpga_join.kind import FPGA, buckets
 
 #: for other jobs to give back what a job needs
 LEASE_TIMEOUT_S = 20.0
@@ -19,12 +20,13 @@ FLOWS = 1 << 16
 
 @dataclass(eq=False)
 class Lease:
-    """What one instance has of a card: tables and flows, of which `arriving` arrive and `leaving` leave; `secret` is in
+    """What one instance has of a card: tables of so many buckets in all, and flows, of which `arriving` arrive and `leaving` leave; `secret` is in
     every packet of these."""
 
     job: str
     id: str
     tables: int
+    buckets: int
     arriving: tuple[int, ...]
     leaving: tuple[int, ...]
     secret: int = field(default_factory=lambda: secrets.randbits(64), repr=False)
@@ -64,10 +66,10 @@ class CardDriver:
     async def close(self) -> None:
         await self.child.close()
 
-    async def lease(self, job: str, instance: str, tables: int, arriving: int, leaving: int) -> Lease:
-        """Tables and flows for the job alone; waits for other jobs. Raises CannotPlace, or Unreachable when others keep
+    async def lease(self, job: str, instance: str, bits: Sequence[int], arriving: int, leaving: int) -> Lease:
+        """Tables of 2^bits buckets and flows for the job alone; waits for other jobs. Raises CannotPlace, or Unreachable when others keep
         them too long."""
-        every = int(FPGA.value(self.device, "tables"))
+        tables, need, every = len(bits), sum(1 << b for b in bits), int(FPGA.value(self.device, "tables"))
         if tables > every:
             raise CannotPlace(
                 f"{tables} build sides; card '{self.device.name}' holds {every}. Add another card.",
@@ -75,9 +77,9 @@ class CardDriver:
             )
         try:
             async with asyncio.timeout(LEASE_TIMEOUT_S), self._returned:
-                await self._returned.wait_for(lambda: sum(x.tables for x in self._leases) + tables <= every)
+                await self._returned.wait_for(lambda: self._has(tables, need))
                 numbers = self._numbers(arriving + leaving)
-                lease = Lease(job, f"{job}/{instance}", tables, numbers[:arriving], numbers[arriving:])
+                lease = Lease(job, f"{job}/{instance}", tables, need, numbers[:arriving], numbers[arriving:])
                 self._leases.append(lease)
                 return lease
         except TimeoutError:
@@ -87,6 +89,11 @@ class CardDriver:
                 "tables that this one needs. Run it again later, or add a card.",
                 device=self.device.name,
             ) from None
+
+    def _has(self, tables: int, need: int) -> bool:
+        """So many tables and buckets that nobody has."""
+        taken = sum(x.tables for x in self._leases), sum(x.buckets for x in self._leases)
+        return taken[0] + tables <= FPGA.value(self.device, "tables") and taken[1] + need <= buckets(self.device)
 
     def _numbers(self, count: int) -> tuple[int, ...]:
         """Flows that nobody has; the longest unused ones, as packets of earlier jobs may still be on their way."""

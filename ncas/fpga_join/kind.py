@@ -35,6 +35,10 @@ def _rest(value: int) -> bool:
     return value >= 0
 
 
+def _seconds(value: float) -> bool:
+    return value >= 0
+
+
 def _offer(device: Device) -> Offer:
     return Offer(claims=(TABLES,))
 
@@ -56,6 +60,8 @@ FPGA = DeviceKind(
             holds=_tables, wanted=f"a number from 1 to {TABLES_MAX}"),
         Key("rest_bytes", int, "of its host's memory for entries that have no room in their buckets, for each table",
             1 << 30, holds=_rest, wanted="a whole number, 0 or more", own=True),
+        Key("setup_s", float, "that plans reckon with before a job begins: for a bitstream to be loaded", 0.05,
+            holds=_seconds, wanted="seconds, 0 or more", own=True),
     ),
     offers=_offer,
     check=_check,
@@ -72,7 +78,11 @@ def signature(value_bytes: int) -> int | None:
     return next((s for s in SIGNATURES if s >= value_bytes), None)
 
 
+def buckets(device: Device) -> int:
+    """That its memory holds."""
+    return (device.memory_bytes or MEMORY_BYTES) // BUCKET_BYTES
+
+
 def bucket_bits(device: Device) -> int:
-    """log2 of the buckets that each table has."""
-    memory = (device.memory_bytes or MEMORY_BYTES) // int(FPGA.value(device, "tables"))
-    return (memory // BUCKET_BYTES).bit_length() - 1
+    """log2 of the buckets of a table's equal share of the memory."""
+    return (buckets(device) // int(FPGA.value(device, "tables"))).bit_length() - 1

@@ -12,7 +12,7 @@ from jumpgate.errors import InstanceFailed, InternalError, JumpgateError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.fpga_join.chain import value_bytes
 from jumpgate.ncas.fpga_join.driver import CardDriver, Lease
-from jumpgate.ncas.fpga_join.kind import FPGA, bucket_bits, signature
+from jumpgate.ncas.fpga_join.kind import FPGA, signature
 from jumpgate.ncas.switch.transport import packed
 from jumpgate.ntf.layout import row_layout
 
@@ -25,12 +25,13 @@ PROBE = -1
 @dataclass(frozen=True)
 class Task:
     """The edges of a chain, by where their rows go: those that probe, then those of each table, its joins, and which
-    columns of their rows leave."""
+    columns of their rows leave; log2 of the buckets of each table."""
 
     probe: Receive
     builds: tuple[Receive, ...]
     joins: tuple[Join, ...]
     leaving: tuple[int, ...]
+    bucket_bits: tuple[int, ...]
 
     @staticmethod
     def of(instance: InstancePlan) -> Task:
@@ -43,19 +44,20 @@ class Task:
             joins.insert(0, node)
             node = node.left
         builds = tuple(j.right for j in joins)
+        bits = tuple(map(int, dict(instance.options)["bucket_bits"].split()))
         assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
-        return Task(node, builds, tuple(joins), tuple(leaving))  # type: ignore[arg-type]
+        return Task(node, builds, tuple(joins), tuple(leaving), bits)  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
         """Of the edge's rows; PROBE for those that probe."""
         return next((t for t, b in enumerate(self.builds) if b.edge == edge), PROBE)
 
-    def words(self, device: Device) -> list[object]:
+    def words(self) -> list[object]:
         """The shapes of rows and tables, as the control channel has them (card/README.md)."""
         found: list[object] = [*_shape(self.probe.schema), len(self.joins)]
-        for join, built in zip(self.joins, self.builds, strict=True):
+        for join, built, bits in zip(self.joins, self.builds, self.bucket_bits, strict=True):
             width = signature(value_bytes(built.schema))
-            found += [str(join.type), *_shape(built.schema), width, bucket_bits(device)]
+            found += [str(join.type), *_shape(built.schema), width, bits]
         joined = row_layout(packed(self.joins[-1].schema))
         found.append(len(self.leaving))
         for leaver in (joined.fields[i] for i in self.leaving):
@@ -96,8 +98,8 @@ class FpgaLifecycle:
         assert isinstance(driver, CardDriver)
         senders = [(edge, p) for edge in instance.inputs for p in context.plan.edge(edge).producers]
         receivers = context.plan.edge(instance.output).consumers
-        tables = len(Task.of(instance).joins)
-        lease = await driver.lease(context.job, instance.id, tables, len(senders), len(receivers))
+        bits = Task.of(instance).bucket_bits
+        lease = await driver.lease(context.job, instance.id, bits, len(senders), len(receivers))
         live = Live(instance, driver, lease, dict(zip(senders, lease.arriving, strict=True)))
         _tell_ends(live, context)
         return live
@@ -107,7 +109,7 @@ class FpgaLifecycle:
         handle.state = "configured"
         lease, child = handle.lease, handle.driver.child
         rest = FPGA.value(instance.device, "rest_bytes")
-        words = artifact.words(instance.device)
+        words = artifact.words()
         await child.call("join", lease.id, f"{lease.secret:016x}", WINDOW_BITS, rest, *words)
         receivers = context.plan.edge(instance.output).consumers
         for receiver, flow in zip(receivers, lease.leaving, strict=True):

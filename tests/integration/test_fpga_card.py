@@ -32,7 +32,7 @@ def bench() -> Path:
 
 def test_frames_of_joined_rows_are_the_references(bench: Path) -> None:
     """Tables, banks and widths vary; so do kinds of joins, columns that leave, gaps, back-pressure and latencies."""
-    done = subprocess.run([bench, "check", "1", "8"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([bench, "check", "1", "40"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     covered = json.loads(done.stdout)
     assert min(covered[name] for name in ("joined", "rested", "overflowed", "forwards", "several")) > 50

@@ -7,6 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jumpgate.client import col
 from jumpgate.dataflow.builder import Dataflow
@@ -17,6 +19,7 @@ from jumpgate.nca.interface import Match, Unsupported
 from jumpgate.nca.matching import each, malformed
 from jumpgate.ncas.fpga_join import FPGA_JOIN
 from jumpgate.ncas.fpga_join.kind import BUCKET_BYTES, FPGA, KEY_BYTES, SIGNATURES, bucket_bits, signature, slots
+from jumpgate.ncas.fpga_join.memory import table_bits
 from jumpgate.testing.lab import Lab
 
 CARD = FPGA.device("card")
@@ -75,7 +78,6 @@ def test_a_chain_is_offered_in_each_length(lab: Lab, facts: Dataflow) -> None:
     found = matches(flow)
     assert [len(m.operators) for m in found] == [1, 2, 3]
     assert found[-1].wire is not None and len(found[-1].wire.inputs) == 4
-    assert math.inf in found[-1].rows_max  # type: ignore[operator]  # one for each input
 
 
 def test_what_nobody_needs_does_not_leave_the_card(lab: Lab, facts: Dataflow) -> None:
@@ -109,7 +111,6 @@ def test_the_smaller_side_of_an_inner_join_is_built(lab: Lab, facts: Dataflow) -
     (match,) = each(FPGA_JOIN.match_operations(swapped, CARD))
     assert isinstance(match, Match) and malformed(match, swapped) is None
     assert match.wire is not None and [w.leaf for w in match.wire.inputs] == [1, 0]
-    assert match.rows_max[0] < math.inf == match.rows_max[1]  # type: ignore[index]
 
 
 def test_refusals_say_why(lab: Lab, facts: Dataflow) -> None:
@@ -143,3 +144,26 @@ def test_memory_is_shared_by_tables() -> None:
     assert bucket_bits(FPGA.device("card", memory_bytes=4 << 30, tables=1)) == 26
     with pytest.raises(ConfigError, match="memory_bytes of at least 256"):
         FPGA.device("card", memory_bytes=255)
+
+
+def test_tables_have_what_they_need() -> None:
+    """Of 1024 buckets, half full: equal shares, unless one needs more."""
+    card = FPGA.device("card", memory_bytes=1024 * BUCKET_BYTES)
+    assert table_bits([None, 10.0], [3, 3], card) == (8, 8)
+    assert table_bits([500.0, 100.0, 10.0], [2, 2, 3], card) == (9, 8, 8), "the last two grow to equal shares"
+    assert table_bits([800.0, 100.0], [2, 2], card) is None, "1024 buckets are one table's"
+    assert table_bits([500.0, 500.0], [2, 2], card) == (9, 9)
+    assert table_bits([500.0, 500.0, 1.0], [2, 2, 1], card) is None
+
+
+@given(st.lists(st.tuples(st.none() | st.floats(0, 1e6), st.sampled_from([1, 2, 3, 7])), min_size=1, max_size=4))
+def test_tables_fit_whenever_they_can(tables: list[tuple[float | None, int]]) -> None:
+    """The least sizes are powers of two: there is no way if these do not fit."""
+    card = FPGA.device("card", memory_bytes=4096 * BUCKET_BYTES)
+    entries, of = [n for n, _ in tables], [s for _, s in tables]
+    least = [1024 if n is None else 1 << max(0, math.ceil(math.log2(max(1, 2 * n / s)))) for n, s in tables]
+    found = table_bits(entries, of, card)
+    assert (found is None) == (sum(least) > 4096)
+    if found is not None:
+        assert sum(1 << b for b in found) <= 4096
+        assert all(1 << b >= n for b, n in zip(found, least, strict=True))

@@ -139,31 +139,4 @@ class Ddr3Memory : public Memory {
   std::array<uint64_t, DONE> done_{};
 };
 
-// Two controllers, of which each has every other bucket; answers stay in order.
-class TwoControllers : public Memory {
- public:
-  explicit TwoControllers(int address_bits)
-      : Memory(address_bits), parts_{Ddr3Memory(address_bits - 1), Ddr3Memory(address_bits - 1)} {}
-  bool can_read() const override { return parts_[0].can_read() && parts_[1].can_read(); }
-  bool can_write() const override { return parts_[0].can_write() && parts_[1].can_write(); }
-  bool has_answer() const override { return !order_.empty() && parts_[order_.front()].has_answer(); }
-  void tick() override {
-    for (Ddr3Memory& part : parts_) part.tick();
-  }
-
- private:
-  void on_read(uint32_t address) override {
-    parts_[address % 2].read(address / 2);
-    order_.push_back(address % 2);
-  }
-  void on_write(uint32_t address) override { parts_[address % 2].write(address / 2, at(address)); }
-  void on_take() override {
-    parts_[order_.front()].take();
-    order_.pop_front();
-  }
-
-  std::array<Ddr3Memory, 2> parts_;
-  std::deque<uint32_t> order_;
-};
-
 }  // namespace jg::card

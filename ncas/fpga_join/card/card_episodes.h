@@ -1,0 +1,423 @@
+// Random joins through the RTL of a card, of any variant, beside a reference; and how fast it is with DDR3 controllers.
+#pragma once
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+
+#include "card_model.h"
+#include "ddr3.h"
+
+namespace jg::card {
+
+using Random = std::mt19937_64;
+
+constexpr uint64_t SECRET = 0x0123456789ABCDEF;
+constexpr uint16_t PORT = 9801;
+constexpr size_t PAYLOAD_MAX = 1384, COLUMN_BYTES = 8, ROW_MAX = 64;
+constexpr int ADDRESS_BITS = 24, BUCKET_BITS = 8;
+enum Kind { UNUSED, INNER, LEFT, SEMI, ANTI };
+
+[[noreturn]] inline void wrong(const char* what, size_t at) {
+  std::fprintf(stderr, "the card differs from the reference: %s %zu\n", what, at);
+  std::exit(1);
+}
+
+inline void big_endian(uint8_t* to, uint64_t value, size_t bytes) {
+  for (size_t i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(value >> 8 * (bytes - 1 - i));
+}
+inline uint64_t number(const uint8_t* from, size_t bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes; i++) value = value << 8 | from[i];
+  return value;
+}
+inline uint16_t ip_sum(const Bytes& frame) {
+  uint32_t sum = 0;
+  for (size_t i = 14; i < 34; i += 2) sum += static_cast<uint32_t>(number(&frame[i], 2));
+  while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
+  return static_cast<uint16_t>(sum);
+}
+
+inline Bytes headers(uint64_t secret) {
+  Bytes frame(HEADERS);
+  big_endian(&frame[0], 0x020000000001, 6);
+  big_endian(&frame[6], 0x020000000002, 6);
+  big_endian(&frame[12], 0x0800, 2);
+  frame[14] = 0x45;
+  frame[22] = 64;
+  frame[23] = 17;
+  big_endian(&frame[26], 0x0A000001, 4);
+  big_endian(&frame[30], 0x0A000002, 4);
+  big_endian(&frame[34], PORT, 2);
+  big_endian(&frame[36], PORT, 2);
+  frame[42] = 1;
+  frame[43] = 1;
+  big_endian(&frame[50], secret, 8);
+  return frame;
+}
+
+inline Bytes frame_of(uint16_t flow, const Bytes& rows, uint64_t secret = SECRET) {
+  Bytes frame = headers(secret);
+  big_endian(&frame[16], 44 + rows.size(), 2);
+  big_endian(&frame[38], 24 + rows.size(), 2);
+  big_endian(&frame[44], flow, 2);
+  big_endian(&frame[24], static_cast<uint16_t>(~ip_sum(frame)), 2);
+  frame.insert(frame.end(), rows.begin(), rows.end());
+  frame.resize(std::max<size_t>(frame.size(), 60));  // as Ethernet pads it
+  return frame;
+}
+
+// Rows of equal size as frames with random many of them.
+inline std::vector<Bytes> frames_of(uint16_t flow, const std::vector<Bytes>& rows, Random* random) {
+  std::vector<Bytes> frames;
+  for (size_t i = 0; i < rows.size();) {
+    const size_t most = PAYLOAD_MAX / rows[0].size(), end = std::min(rows.size(), i + 1 + (*random)() % most);
+    Bytes payload;
+    for (; i < end; i++) payload.insert(payload.end(), rows[i].begin(), rows[i].end());
+    frames.push_back(frame_of(flow, payload));
+  }
+  return frames;
+}
+
+struct Coverage {
+  uint64_t built = 0, probed = 0, joined = 0, rested = 0, overflowed = 0, dropped = 0, frames = 0, kinds[5] = {},
+           aggregated = 0, forwards = 0, several = 0;
+};
+
+// A row: NULL bits, keys, then a column of COLUMN_BYTES, which is a number.
+inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value, size_t key_bytes) {
+  Bytes row(1 + keys.size() * key_bytes + COLUMN_BYTES);
+  for (size_t i = 0; i < nulls.size(); i++) {
+    if (nulls[i]) row[0] = static_cast<uint8_t>(row[0] | 1u << i);
+  }
+  for (size_t i = 0; i < keys.size(); i++) big_endian(&row[1 + i * key_bytes], nulls[i] ? 0 : keys[i], key_bytes);
+  big_endian(&row[1 + keys.size() * key_bytes], nulls.back() ? 0 : value, COLUMN_BYTES);
+  return row;
+}
+
+template <class Port>
+void set_field(Port* port, size_t at, size_t bits, uint64_t value) {
+  auto* bytes = reinterpret_cast<uint8_t*>(port);
+  for (size_t i = 0; i < bits; i++) {
+    uint8_t& byte = bytes[(at + i) / 8];
+    byte = static_cast<uint8_t>((byte & ~(1u << ((at + i) % 8))) | (value >> i & 1) << ((at + i) % 8));
+  }
+}
+
+struct Rate {
+  double build, probe;  // entries and look-ups a second
+};
+
+template <class V, size_t TABLES, size_t BANKS, size_t KEY, size_t VALUE>
+struct Bench {
+  static constexpr int MEMORY_BITS = ADDRESS_BITS + (TABLES > 2 ? 2 : static_cast<int>(TABLES) - 1);
+  // values hold a byte of NULL bits and a column as far as there is room
+  static constexpr size_t COLUMN = std::min(VALUE - 1, COLUMN_BYTES), SLOTS = std::min<size_t>(7, 63 / (KEY + VALUE));
+  static constexpr size_t PROBE_STRIDE = 1 + TABLES * KEY + COLUMN_BYTES, NULLS = 8 * ((VALUE + 9) / 9);
+  static constexpr size_t JOINED_NULLS = 64 + TABLES * NULLS, JOINED_BYTES = 8 + ROW_MAX + TABLES * (KEY + VALUE);
+  using Model = CardModel<V, BANKS, MEMORY_BITS>;
+
+  struct Entry {
+    uint64_t key;
+    Bytes value;  // byte of NULL bits, column
+  };
+  struct List {
+    std::vector<Entry> entries;
+    bool overflown = false;
+  };
+
+  static void configure(V* card, const std::vector<Kind>& kinds, int bucket_bits) {
+    card->secret = SECRET;
+    card->udp_port = PORT;
+    card->mask = static_cast<uint32_t>((1u << bucket_bits) - 1);
+    card->probe_nulls = 1;
+    for (size_t t = 0; t < TABLES; t++) {
+      set_field(&card->kinds, 3 * t, 3, kinds[t]);
+      set_field(&card->build_nulls, 4 * t, 4, 1);
+      set_field(&card->strides, 7 * t, 7, 1 + KEY + COLUMN);
+    }
+    set_field(&card->strides, 7 * TABLES, 7, PROBE_STRIDE);
+    const Bytes own = headers(SECRET);
+    put(&card->headers, own.data(), own.size());
+  }
+  // Which columns leave: of the row that probes, then key and column of each table, by numbers from 0.
+  static size_t choose(V* card, const std::vector<size_t>& columns) {
+    std::vector<size_t> nulls, bytes;
+    const size_t null_bytes = (columns.size() + 7) / 8;
+    for (size_t i = 0; i < null_bytes; i++) bytes.push_back(i);
+    for (const size_t c : columns) {
+      const bool probing = c <= TABLES;
+      const size_t t = probing ? 0 : (c - TABLES - 1) / 2, part = probing ? 0 : (c - TABLES - 1) % 2;
+      nulls.push_back(probing ? c : 64 + t * NULLS + part);
+      const size_t base = 8 + ROW_MAX + t * (KEY + VALUE);
+      const size_t first = probing ? 8 + 1 + c * KEY : part == 0 ? base : base + KEY + 1;
+      const size_t size = probing ? (c < TABLES ? KEY : COLUMN_BYTES) : part == 0 ? KEY : COLUMN;
+      for (size_t i = 0; i < size; i++) bytes.push_back(first + i);
+    }
+    const Bytes of_nulls = gathering(nulls, JOINED_NULLS), of_bytes = gathering(bytes, JOINED_BYTES);
+    put(&card->null_places, of_nulls.data(), of_nulls.size());
+    put(&card->byte_places, of_bytes.data(), of_bytes.size());
+    card->null_mask = columns.size() >= 64 ? ~uint64_t{0} : (uint64_t{1} << columns.size()) - 1;
+    card->out_stride = static_cast<uint8_t>(bytes.size());
+    return bytes.size();
+  }
+
+  static void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
+    const auto below = [&](uint64_t n) { return (*random)() % n; };
+    const int bits = static_cast<int>(5 + below(5)), latency = static_cast<int>(1 + below(60));
+    const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
+    typename Model::Memories memories;
+    for (size_t b = 0; b < BANKS; b++) {
+      if (ddr3) {
+        memories.push_back(std::make_unique<Ddr3Memory>(bits + 2));
+      } else {
+        memories.push_back(std::make_unique<IdealMemory>(bits + 2, latency, forgetful));
+      }
+    }
+    Model model(std::move(memories));
+    model.offers = [&] { return below(100) >= idle; };
+    model.takes = [&] { return below(100) >= pressure; };
+    std::vector<Kind> kinds(TABLES);
+    for (Kind& kind : kinds) coverage->kinds[kind = static_cast<Kind>(below(5))]++;
+    configure(&model.card, kinds, bits);
+    const bool aggregates = below(4) == 0;
+    std::vector<size_t> columns;
+    size_t stride = 0;
+    do {
+      columns.clear();
+      for (size_t c = 0; c <= TABLES + 2 * TABLES; c++) {
+        const bool pairs = c <= TABLES || kinds[(c - TABLES - 1) / 2] == INNER || kinds[(c - TABLES - 1) / 2] == LEFT;
+        if (pairs && below(3) == 0) columns.push_back(c);
+      }
+      if (aggregates) columns = {TABLES};
+      stride = columns.empty() ? 0 : choose(&model.card, columns);
+    } while (stride == 0 || stride > ROW_MAX);
+    model.card.aggregates = aggregates;
+    model.reset();
+
+    // build sides; what has no room comes out, of each table in its order
+    const uint32_t mask = (1u << bits) - 1;
+    const uint64_t keys = 1 + below(1500);
+    const auto a_key = [&] { return below(keys) * 0x9E3779B97F4A7C15 & ~uint64_t{0} >> (64 - 8 * KEY); };
+    std::vector<std::map<uint32_t, List>> tables(TABLES);
+    std::vector<std::vector<Entry>> overflow(TABLES);
+    std::vector<size_t> overflowed(TABLES);
+    std::vector<Bytes> frames;
+    size_t built = 0;
+    for (size_t t = 0; t < TABLES; t++) {
+      std::vector<Bytes> rows;
+      for (size_t i = 0, n = below(400); i < n; i++) {
+        const bool null_key = below(12) == 0, null_column = below(6) == 0;
+        Bytes row(1 + KEY + COLUMN);
+        row[0] = static_cast<uint8_t>((null_key ? 1 : 0) | (null_column ? 2 : 0));
+        if (!null_key) big_endian(&row[1], a_key(), KEY);
+        for (size_t c = 0; c < COLUMN && !null_column; c++) row[1 + KEY + c] = static_cast<uint8_t>((*random)());
+        rows.push_back(row);
+        built += !null_key && kinds[t] != UNUSED;
+      }
+      for (Bytes& frame : frames_of(static_cast<uint16_t>(t), rows, random)) frames.push_back(std::move(frame));
+      if (below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
+    }
+    std::shuffle(frames.begin(), frames.end(), *random);
+    fill(frames, kinds, mask, &tables, &overflow);
+    model.overflowed = [&] {
+      const size_t t = model.card.overflow_table;
+      if (overflowed[t] == overflow[t].size()) wrong("overflow", t);
+      const Entry& entry = overflow[t][overflowed[t]++];
+      if (model.card.overflow_key != entry.key ||
+          std::memcmp(&model.card.overflow_value, entry.value.data(), entry.value.size()) != 0) {
+        wrong("overflow", overflowed[t]);
+      }
+    };
+    model.rested = [] { wrong("a row for the host while building", 0); };
+    if (!model.run(frames, 1'000'000)) wrong("stands still while building", 0);
+    for (size_t t = 0; t < TABLES; t++) {
+      if (overflowed[t] != overflow[t].size()) wrong("overflows", t);
+      coverage->overflowed += overflowed[t];
+    }
+    if (model.card.built != built) wrong("built", model.card.built);
+    coverage->built += built;
+    coverage->forwards += model.card.forwards;
+
+    // rows that probe; those whose buckets have overflown are the host's
+    std::vector<Bytes> rows, expected, left;
+    uint64_t added = 0;
+    __int128 sum = 0;
+    const size_t count = 1 + below(300);
+    for (size_t i = 0; i < count; i++) {
+      std::vector<uint64_t> wanted;
+      std::vector<bool> nulls;
+      for (size_t t = 0; t < TABLES; t++) {
+        wanted.push_back(a_key());
+        nulls.push_back(below(12) == 0);
+      }
+      nulls.push_back(below(6) == 0);
+      const Bytes row = row_of(wanted, nulls, (*random)(), KEY);
+      rows.push_back(row);
+      join(row, wanted, nulls, kinds, mask, tables, columns, &expected, &left, coverage);
+    }
+    for (const Bytes& row : expected) {
+      if (!aggregates || (row[0] & 1)) continue;
+      added++;
+      sum += static_cast<int64_t>(number(&row[1], 8));
+    }
+    size_t rested = 0;
+    model.rested = [&] {
+      if (rested == left.size()) wrong("a row for the host", rested);
+      if (std::memcmp(&model.card.rest_row, left[rested].data(), PROBE_STRIDE) != 0)
+        wrong("a row for the host", rested);
+      rested++;
+    };
+    if (!model.run(frames_of(TABLES, rows, random), 1'000'000)) wrong("stands still while probing", 0);
+    if (rested != left.size()) wrong("rows for the host", rested);
+    if (model.card.joined != expected.size()) wrong("joined", model.card.joined);
+    if (aggregates) {
+      __int128 seen = 0;
+      std::memcpy(&seen, &model.card.sum, sizeof seen);
+      if (model.card.added != added || seen != sum || !model.sent.empty()) wrong("sum", added);
+      coverage->aggregated++;
+    } else {
+      compare(model.sent, expected, stride);
+    }
+    coverage->probed += count;
+    coverage->joined += expected.size();
+    coverage->rested += rested;
+    coverage->frames += model.sent.size();
+  }
+
+  // The tables as the frames fill them, in their order.
+  static void fill(const std::vector<Bytes>& frames, const std::vector<Kind>& kinds, uint32_t mask,
+                   std::vector<std::map<uint32_t, List>>* tables, std::vector<std::vector<Entry>>* overflow) {
+    for (const Bytes& frame : frames) {
+      const size_t t = frame[45], stride = 1 + KEY + COLUMN, size = number(&frame[38], 2) - 24;
+      if (number(&frame[50], 8) != SECRET || kinds[t] == UNUSED) continue;
+      for (size_t at = HEADERS; at < HEADERS + size; at += stride) {
+        if (frame[at] & 1) continue;
+        Entry entry{number(&frame[at + 1], KEY), Bytes{frame[at]}};
+        entry.value.insert(entry.value.end(), &frame[at + 1 + KEY], &frame[at] + stride);
+        List& list = (*tables)[t][hash_of(entry.key) & mask];
+        list.overflown |= list.entries.size() == SLOTS;
+        (list.entries.size() == SLOTS ? (*overflow)[t] : list.entries).push_back(entry);
+      }
+    }
+  }
+
+  static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& nulls,
+                   const std::vector<Kind>& kinds, uint32_t mask, const std::vector<std::map<uint32_t, List>>& tables,
+                   const std::vector<size_t>& columns, std::vector<Bytes>* expected, std::vector<Bytes>* left,
+                   Coverage* coverage) {
+    std::vector<std::vector<const Bytes*>> found(TABLES);
+    bool passes = true;
+    for (size_t t = 0; t < TABLES; t++) {
+      if (kinds[t] != UNUSED && !nulls[t]) {
+        const auto at = tables[t].find(hash_of(wanted[t]) & mask);
+        if (at != tables[t].end()) {
+          if (at->second.overflown) {
+            left->push_back(row);
+            return;
+          }
+          for (const Entry& e : at->second.entries) {
+            if (e.key == wanted[t]) found[t].push_back(&e.value);
+          }
+        }
+      }
+      const bool matched = !found[t].empty();
+      if (((kinds[t] == INNER || kinds[t] == SEMI) && !matched) || (kinds[t] == ANTI && matched)) passes = false;
+      if (!matched || kinds[t] == SEMI) found[t].assign(1, nullptr);
+    }
+    // all tables are asked before one of them says no
+    if (!passes) return;
+    std::vector<size_t> at(TABLES);
+    for (size_t made = 0;; made++) {
+      Bytes out((columns.size() + 7) / 8);
+      for (size_t i = 0; i < columns.size(); i++) {
+        const size_t c = columns[i];
+        Bytes bytes;
+        bool null = false;
+        if (c <= TABLES) {
+          const size_t first = 1 + c * KEY;
+          bytes.assign(&row[first], &row[first] + (c < TABLES ? KEY : COLUMN_BYTES));
+          null = row[0] >> c & 1;
+        } else {
+          const size_t t = (c - TABLES - 1) / 2;
+          const bool key = (c - TABLES - 1) % 2 == 0;
+          const Bytes* value = found[t][at[t]];
+          bytes.assign(key ? KEY : COLUMN, 0);
+          null = value == nullptr || (!key && (*value)[0] & 2);
+          if (value && key) bytes.assign(&row[1 + t * KEY], &row[1 + t * KEY] + KEY);
+          if (value && !key) bytes.assign(value->begin() + 1, value->end());
+        }
+        if (null) out[i / 8] = static_cast<uint8_t>(out[i / 8] | 1u << (i % 8));
+        out.insert(out.end(), bytes.begin(), bytes.end());
+      }
+      expected->push_back(out);
+      coverage->several += made > 0;
+      size_t t = TABLES;
+      while (t > 0 && ++at[t - 1] == found[t - 1].size()) at[--t] = 0;
+      if (t == 0) return;
+    }
+  }
+
+  static void compare(const std::vector<Bytes>& frames, const std::vector<Bytes>& expected, size_t stride) {
+    size_t at = 0;
+    for (size_t f = 0; f < frames.size(); f++) {
+      const Bytes& frame = frames[f];
+      const size_t size = frame.size() - HEADERS;
+      if (number(&frame[16], 2) != size + 44 || number(&frame[38], 2) != size + 24 || ip_sum(frame) != 0xFFFF ||
+          number(&frame[46], 4) != f + 1 || number(&frame[50], 8) != SECRET || size % stride != 0 ||
+          size > PAYLOAD_MAX) {
+        wrong("headers of frame", f);
+      }
+      for (size_t i = HEADERS; i < frame.size(); i += stride, at++) {
+        if (at == expected.size() || std::memcmp(&frame[i], expected[at].data(), stride) != 0) wrong("row", at);
+      }
+    }
+    if (at != expected.size()) wrong("rows", at);
+  }
+
+  template <class MakeMemory>
+  static Rate rate(size_t rows, MakeMemory make) {
+    constexpr int BITS = 20;
+    Random random(1);
+    typename Model::Memories memories;
+    for (size_t b = 0; b < BANKS; b++) memories.push_back(make(BITS + 2));
+    Model model(std::move(memories));
+    configure(&model.card, std::vector<Kind>(TABLES, SEMI), BITS);
+    choose(&model.card, {TABLES});
+    model.card.aggregates = 1;
+    model.overflowed = model.rested = [] {};
+    model.reset();
+    std::vector<Bytes> frames, probes;
+    const size_t per_frame = 20;
+    for (size_t i = 0; i < rows; i += per_frame) {
+      for (size_t t = 0; t < TABLES; t++) {  // tables take turns, a few rows each
+        Bytes payload;
+        for (size_t r = 0; r < per_frame; r++) {
+          const Bytes row = row_of({random()}, {false, false}, 1, KEY);
+          payload.insert(payload.end(), row.begin(), row.begin() + 1 + KEY + COLUMN);
+        }
+        frames.push_back(frame_of(static_cast<uint16_t>(t), payload));
+      }
+      Bytes payload;
+      for (size_t r = 0; r < per_frame; r++) {
+        std::vector<uint64_t> keys(TABLES);
+        for (uint64_t& key : keys) key = random();
+        const Bytes row = row_of(keys, std::vector<bool>(TABLES + 1), 1, KEY);
+        payload.insert(payload.end(), row.begin(), row.end());
+      }
+      probes.push_back(frame_of(TABLES, payload));
+    }
+    const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
+    const auto measure = [&](const std::vector<Bytes>& which, size_t tuples) {
+      const uint64_t first = model.cycles();
+      if (!model.run(which, 1000 * rows)) wrong("stands still", 0);
+      return static_cast<double>(tuples) / static_cast<double>(model.cycles() - first) * per_s;
+    };
+    const double build = measure(frames, rows * TABLES);
+    return {build, measure(probes, rows * TABLES)};
+  }
+};
+
+}  // namespace jg::card
