@@ -16,6 +16,7 @@ from typing import Any
 from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
+from jumpgate.nca.shared import Shared
 from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
@@ -291,6 +292,7 @@ class Job:
         lent = (*self.context.hosts.values(), *self.context.drivers.values())
         await asyncio.gather(*(device.release(self.id) for device in lent), return_exceptions=True)
         self._handles.clear()
+        self.context.shared = Shared()  # jobs are remembered; what was said to hosts need not be
 
     # ---- helpers ----
 
