@@ -133,8 +133,8 @@ class Counted:
 
 
 def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
-    """A thousandth of the rows, in namespaces; the answers of both ways are compared. Of skewed keys each join is a job of
-    its own on the hosts, over rows as wide as they are in the chain, as the model has it: its shuffle begins with rows
+    """A thousandth of the rows, in namespaces; the answers of both ways are compared. Of skewed keys each join is a job
+    of its own on the hosts, over rows as wide as they are in the chain, as the model has it: its shuffle begins with rows
     that lie evenly, and the next one waits for it."""
     with machines_with_card() as (machines, config, servers):
         truth = tables(machines.folder, probe_rows // SCALE, joins, skewed)

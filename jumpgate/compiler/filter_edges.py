@@ -24,8 +24,18 @@ from jumpgate.compiler.plan import Exchange, KeysOfBuild, Plan, Site
 from jumpgate.compiler.tree import mirrored, project, references, unique
 from jumpgate.dataflow import bloom
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Aggregate, Distinct, Filter, Join, Operator, Partitioning, Project, Read, Send
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    Operator,
+    Partitioning,
+    Project,
+    Read,
+    Send,
+    with_partners,
+)
 
 #: bytes that stay for each byte of a filter, and the least that is worth an edge
 WORTH, SAVED_MIN = 2.0, 64e3
@@ -207,7 +217,7 @@ class _Filters:
     ) -> KeysOfBuild | None:
         """What to send of the keys; None if that does not pay."""
         rows = self._estimator.of(place.node).rows
-        partners = Join(place.node, build, JoinType.SEMI, place.keys, keys)
+        partners = with_partners(place.node, build, place.keys, keys)
         sent = KeysOfBuild(build, keys)
         left, known = self._estimator.of(partners).rows, self._estimator.of(sent.distinct)
         if not rows or left is None or known.rows is None or known.bytes is None:

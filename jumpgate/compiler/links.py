@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.compiler.filter_edges import SAVED_MIN, WORTH
-from jumpgate.dataflow.join_types import JoinType
-from jumpgate.dataflow.operators import Join
+from jumpgate.dataflow.operators import Join, with_partners
 from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import match_inputs
 
@@ -108,7 +107,7 @@ def _filtered(join: Join, bytes: float, hosts: int, estimator: Estimator) -> flo
     (filter_edges), which is done where it pays."""
     if join.type.unmatched or join.type.marks or not join.left_keys or join.builds_left:
         return bytes
-    partners = Join(join.left, join.right, JoinType.SEMI, join.left_keys, join.right_keys)
+    partners = with_partners(join.left, join.right, join.left_keys, join.right_keys)
     kept = bytes * min(1.0, estimator.rows(partners) / max(1.0, estimator.rows(join.left)))
     keys = estimator.rows(join.right) * sum(key.type.width for key in join.right_keys if not key.type.is_text) * hosts
     return kept if bytes - kept > max(SAVED_MIN, WORTH * keys) else bytes

@@ -174,6 +174,13 @@ def cross(left: Operator, right: Operator) -> Join:
     return Join(left, right, JoinType.INNER, (), ())
 
 
+def with_partners(
+    left: Operator, right: Operator, left_keys: tuple[Expression, ...], right_keys: tuple[Expression, ...]
+) -> Join:
+    """The rows of `left` that have a partner."""
+    return Join(left, right, JoinType.SEMI, left_keys, right_keys)
+
+
 @dataclass(frozen=True)
 class SortKey:
     """What rows are sorted by: an expression, its direction, and where its NULLs go."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jumpgate.codegen import toolchain
+from jumpgate.dataflow.formats import formats
 from jumpgate.study.paper.network import permitted
 
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
@@ -37,7 +38,7 @@ def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     ]
     first, warm = found["phases"][:2]
     assert first["seconds"]["compile"] > 0.05 and warm["seconds"]["compile"] < 0.01
-    scans = [f"scan of {format}" for format in ("parquet", "orc", "csv", "json")]
+    scans = [f"scan of {format}" for format in formats()]
     assert [t["what"] for t in found["throughputs"]] == [
         *scans,
         "join",

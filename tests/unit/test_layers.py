@@ -20,7 +20,7 @@ RUNTIME_LAYERS: dict[str, set[str]] = {
     "functions": set(),
     "tables": {"base"},
     "executor": {"base", "edges", "datagrams", "tables"},
-    "process": set(),  # knows an instance by its interface
+    "process": {"base"},  # knows an instance by its interface
 }
 #: folder of the converters → the others; no format knows another one, and none the runtime but for `jg`
 CONVERTER_LAYERS: dict[str, set[str]] = {

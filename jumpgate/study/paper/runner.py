@@ -21,12 +21,13 @@ import pyarrow as pa
 from jumpgate.client import col, count, read, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
+from jumpgate.dataflow.formats import formats
 from jumpgate.errors import InternalError, JumpgateError
 from jumpgate.observe.timeline import Timeline, from_record
 from jumpgate.tpcds.data import path
 
 ITEM, TICKET, PRICE = "ss_item_sk", "ss_ticket_number", "ss_ext_sales_price"
-FORMATS = ("parquet", "orc", "csv", "json")
+FORMATS = tuple(formats())
 #: what the switch does
 SWITCH = "switch_aggregate"
 
