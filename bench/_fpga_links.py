@@ -44,9 +44,12 @@ init = plan.CompileOptions.__init__
 plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "broadcast_bytes_max": 0.0}})
 """
 #: beside that no filters that travel, which the paper does not have
-PLAIN = SHUFFLED + """
+PLAIN = (
+    SHUFFLED
+    + """
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 """
+)
 #: runs the joins of the folder's tables; says the answer and where rows were joined
 CLIENT = """
 import json, sys
@@ -130,9 +133,10 @@ class Counted:
 
 
 def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
-    """A thousandth of the rows, in namespaces; the answers of both ways are compared. Of skewed keys each join is a job of
-    its own on the hosts, over rows as wide as they are in the chain, as the model has it: its shuffle begins with rows
-    that lie evenly, and the next one waits for it."""
+    """A thousandth of the rows, in namespaces; the answers of both ways are compared.
+
+    Of skewed keys each join is a job of its own on the hosts, over rows as wide as they are in the chain, as the model
+    has it: its shuffle begins with rows that lie evenly, and the next one waits for it."""
     with machines_with_card() as (machines, config, servers):
         truth = tables(machines.folder, probe_rows // SCALE, joins, skewed)
         service = machines.serve(config, before=PLAIN)
