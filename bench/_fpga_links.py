@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.cluster.network import Machine
 
 from bench._cluster import lab
 from bench._filters import share_programs
 from bench._measure import Figure, remark
 from jumpgate.compiler.links import Chain, Links, taken
 from jumpgate.study import charts, report
-from jumpgate.study.paper.network import Machine, line
-from tests.cluster.lab import Lab
+from tests.cluster.lab import Lab, line
 
 HOSTS = 4
 #: a row has a column of 8 bytes for each join, before and after it; a row of a build side has a key and a value
@@ -133,9 +133,10 @@ class Counted:
 
 
 def counted(probe_rows: int, joins: int, skewed: bool = False) -> Counted:
-    """A thousandth of the rows, in namespaces; the answers of both ways are compared. Of skewed keys each join is a job
-    of its own on the hosts, over rows as wide as they are in the chain, as the model has it: its shuffle begins with rows
-    that lie evenly, and the next one waits for it."""
+    """A thousandth of the rows, in namespaces; the answers of both ways are compared.
+
+    Of skewed keys each join is a job of its own on the hosts, over rows as wide as they are in the chain, as the model
+    has it: its shuffle begins with rows that lie evenly, and the next one waits for it."""
     with machines_with_card() as (machines, config, servers):
         truth = tables(machines.folder, probe_rows // SCALE, joins, skewed)
         service = machines.serve(config, before=PLAIN)

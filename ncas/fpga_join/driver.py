@@ -67,8 +67,8 @@ class CardDriver:
         await self.child.close()
 
     async def lease(self, job: str, instance: str, bits: Sequence[int], arriving: int, leaving: int) -> Lease:
-        """Tables of 2^bits buckets and flows for the job alone; waits for other jobs. Raises CannotPlace, or Unreachable
-        when others keep them too long."""
+        """Tables of 2^bits buckets and flows for the job alone; waits for other jobs. Raises CannotPlace, or
+        Unreachable when others keep them too long."""
         tables, need, every = len(bits), sum(1 << b for b in bits), int(FPGA.value(self.device, "tables"))
         if tables > every:
             raise CannotPlace(

@@ -87,7 +87,8 @@ struct Coverage {
 };
 
 // A row: NULL bits, keys, then a column of COLUMN_BYTES, which is a number.
-inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value, size_t key_bytes) {
+inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& nulls, uint64_t value,
+                    size_t key_bytes) {
   Bytes row(1 + keys.size() * key_bytes + COLUMN_BYTES);
   for (size_t i = 0; i < nulls.size(); i++) {
     if (nulls[i]) row[0] = static_cast<uint8_t>(row[0] | 1u << i);

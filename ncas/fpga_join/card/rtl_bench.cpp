@@ -258,7 +258,8 @@ int rates(size_t count) {
   }
   const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
   Random random(1);
-  const Rate r = measure(std::make_unique<Ddr3Memory>(DDR3_BITS), DDR3_BITS, keys_of("uniform", count, DDR3_BITS, &random));
+  const Rate r =
+      measure(std::make_unique<Ddr3Memory>(DDR3_BITS), DDR3_BITS, keys_of("uniform", count, DDR3_BITS, &random));
   std::printf("\"ddr3\": {\"build_per_s\": %.0f, \"probe_per_s\": %.0f, \"probe_latency\": %d}}\n", r.build * per_s,
               r.probe * per_s, r.probe_latency);
   return 0;
