@@ -29,8 +29,8 @@ def study(folder: Path, *words: str) -> tuple[int, str, str]:
 
 def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     toolchain.runtime()
-    data = str(tmp_path / "data")
-    status, said, errors = study(tmp_path, "--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", data)
+    words = ["--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", str(tmp_path / "data")]
+    status, said, errors = study(tmp_path, *words)
     assert status == 0, errors
     found = json.loads(said)
     assert [(p["query"], p["run"]) for p in found["phases"]] == [
@@ -55,9 +55,20 @@ def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     page = (tmp_path / "paper.html").read_text()
     assert "Overhead by phase" in page and "2.29%" in page and "<script" not in page
 
+    (tmp_path / "data" / "parquet" / "item.parquet").write_bytes(b"not Parquet")
+    status, said, errors = study(tmp_path, *words, "--figures", "phases")
+    assert status == 1 and "item.parquet" in json.loads(said)["error"]["message"], (said, errors)
 
-def test_a_speed_that_is_none_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    status, said, _ = study(tmp_path, "--links", "100mbit,fast")
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--links", "100mbit,fast"), "--links: 'fast' is no speed"),
+        (("--figures", "phases,speed"), "--figures: there is no 'speed'; there are phases, throughput, switch, places"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_made(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    status, said, _ = study(tmp_path, *words)
     assert status == 1
-    assert "--links: 'fast' is no speed" in json.loads(said)["error"]["message"]
+    assert message in json.loads(said)["error"]["message"]
     assert not [*tmp_path.iterdir()]

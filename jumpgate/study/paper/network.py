@@ -78,20 +78,7 @@ class Machine:
     def limit(self, rate: str) -> None:
         """The speed of its link, either way, as tc has it (`1gbit`)."""
         for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
-            words = (
-                "qdisc",
-                "replace",
-                "dev",
-                device,
-                "root",
-                "tbf",
-                "rate",
-                rate,
-                "burst",
-                "256kb",
-                "latency",
-                "50ms",
-            )
+            words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
             _run("tc", "-n", namespace, *words)
 
     def cut_off(self) -> None:
