@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from jumpgate import words
-from jumpgate.study.paper.experiments import PARTS, PLACES, Measured, Throughput
+from jumpgate.study.paper.experiments import PARTS, PLACES, Measured, Phases, Throughput
 from jumpgate.study.report import template
 
 #: of the paper: how much of store_sales by item is left behind the switch, and bits a second with a datagram a call
@@ -83,15 +83,7 @@ def data(m: Measured) -> dict[str, Any]:
 
 def html(m: Measured) -> str:
     """All text is escaped."""
-    longest = max((p.total for p in m.phases), default=0.0)
-    phases = [
-        Bar(
-            f"{p.query}, {p.run}",
-            words.duration(p.total),
-            tuple((f"{k}: {words.duration(s)}", s / longest, COLOURS.index(k)) for k, s in p.seconds.items()),
-        )
-        for p in m.phases
-    ]
+    phases = [(run, _phases([p for p in m.phases if p.run == run])) for run in dict.fromkeys(p.run for p in m.phases)]
     slowest = max((s for p in m.placed for s in p.seconds.values()), default=0.0)
     placed = [
         (p.link, [
@@ -117,6 +109,18 @@ def html(m: Measured) -> str:
         speeds=_bars([*m.throughputs, _PUBLISHED_SWITCH], lambda t: t.bytes_s, _rate),
         rows=_bars(m.throughputs, lambda t: t.rows_s, lambda rows: f"{rows / 1e6:.2f} million rows/s"),
     )  # fmt: skip
+
+
+def _phases(found: Sequence[Phases]) -> list[Bar]:
+    longest = max(p.total for p in found)
+    return [
+        Bar(
+            p.query,
+            f"{words.duration(p.total)}, set-up {p.set_up / p.total:.0%}",
+            tuple((f"{k}: {words.duration(s)}", s / longest, COLOURS.index(k)) for k, s in p.seconds.items()),
+        )
+        for p in found
+    ]
 
 
 def _rate(bytes_s: float) -> str:
