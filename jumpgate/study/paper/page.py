@@ -16,7 +16,7 @@ PUBLISHED_LEFT, PUBLISHED_SWITCH_BITS_S = 0.0229, 0.288e9
 COLOURS = (*PARTS, "execute", "end")
 #: the number of the colour of what the paper has published
 PUBLISHED = 4
-_PUBLISHED_SWITCH = Throughput("aggregation in the switch, published", PUBLISHED_SWITCH_BITS_S / 8, 0.0)
+_PUBLISHED_SWITCH = Throughput("published, of the switch", PUBLISHED_SWITCH_BITS_S / 8, 0.0)
 
 
 @dataclass(frozen=True)
