@@ -163,7 +163,7 @@ class _Filters:
         return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
 
     def _giver(self, join: Join, fragment: Exchange) -> Site | None:
-        """Who sends the keys of a join's build side; None if nobody does, as for a join that is only a filter itself."""
+        """Who sends the keys of a join's build side; None if nobody does, as for a join that only filters."""
         if self._kinds(fragment.site):
             return fragment.site
         if isinstance(fragment.input, Prune):

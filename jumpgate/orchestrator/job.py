@@ -22,12 +22,24 @@ from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
 
+#: of an instance (LifeCycle)
+VERBS = ("compile", "allocate", "configure", "execute", "destroy")
 #: for all instances to be allocated, and again to be configured
 SETUP_TIMEOUT_S = 60.0
 #: for an instance to end by itself; then its host kills it
 DESTROY_TIMEOUT_S = 1.0
 #: for the counters of a failed job, which only its report needs
 LAST_STATS_TIMEOUT_S = 0.2
+
+
+def starts_together(lifecycle: LifeCycle) -> StartsTogether | None:
+    """The life-cycle, if it starts a host's instances together; None also for one whose class changes a verb of an
+    instance that it inherits, as that would not be heard."""
+    if not isinstance(lifecycle, StartsTogether):
+        return None
+    classes = type(lifecycle).__mro__
+    own = classes[: next(n for n, c in enumerate(classes) if "allocate_all" in vars(c))]
+    return None if any(verb in vars(c) for c in own for verb in VERBS) else lifecycle
 
 
 @dataclass(frozen=True)
@@ -177,8 +189,7 @@ class Job:
     @cached_property
     def _together(self) -> dict[str, StartsTogether | None]:
         """The life-cycles that start a host's instances together, by accelerator; None of others."""
-        found = {nca: self._lifecycles(nca) for nca in {i.nca for i in self.instances}}
-        return {nca: of if isinstance(of, StartsTogether) else None for nca, of in found.items()}
+        return {nca: starts_together(self._lifecycles(nca)) for nca in {i.nca for i in self.instances}}
 
     @cached_property
     def _groups(self) -> list[list[InstancePlan]]:

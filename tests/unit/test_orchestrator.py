@@ -16,8 +16,10 @@ from jumpgate import debug, errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from jumpgate.orchestrator import progress, record
 from jumpgate.orchestrator.failures import on_all
+from jumpgate.orchestrator.job import starts_together
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from tests.support import scripted
 
@@ -169,3 +171,22 @@ def test_many_instances_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(look(), 0.5))
     assert 1 <= len(looks) <= looks_max and all(len(counters) == count for counters in looks)
+
+
+def test_a_verb_that_a_class_below_changes_is_heard() -> None:
+    class Named(SoftwareLifecycle):
+        name = "named"
+
+    class Counting(Named):
+        async def configure(self, *arguments: Any) -> None:
+            await super().configure(*arguments)
+
+    class Both(Counting):
+        async def allocate_all(self, *arguments: Any) -> list[Any]:
+            return await super().allocate_all(*arguments)
+
+    plain, below = SoftwareLifecycle(), Named()
+    assert starts_together(plain) is plain and starts_together(below) is below
+    assert starts_together(Counting()) is None
+    both = Both()
+    assert starts_together(both) is both, "it knows of starting together"
