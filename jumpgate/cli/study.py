@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,21 @@ def _study(
 @click.option("--links", default="100mbit,1gbit", show_default=True, help="Speeds with commas, as tc has them.")
 @click.option("--data", type=click.Path(path_type=Path), help="Where the files are, or go. [default: the cache]")
 @click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="Of each query in each place.")
+@click.option("--figures", help="Of phases, throughput, switch and places, with commas. [default: all]")
 @click.option(
     "--output", "-o", "target", type=click.Path(path_type=Path), default=Path("paper.html"), show_default=True
 )
 @json_option
-def paper(scale: float, workers: int, links: str, data: Path | None, runs: int, target: Path, as_json: bool) -> None:
+def paper(
+    scale: float,
+    workers: int,
+    links: str,
+    data: Path | None,
+    runs: int,
+    figures: str | None,
+    target: Path,
+    as_json: bool,
+) -> None:
     """Repeat the evaluation of Jumpgate's paper: hosts and a software switch in network namespaces (as root, with
     iproute2), and write an HTML page."""
     from jumpgate.codegen import cache
@@ -123,20 +134,28 @@ def paper(scale: float, workers: int, links: str, data: Path | None, runs: int, 
         raise ConfigError(
             f"--links: '{wrong[0]}' is no speed; write numbers with kbit, mbit or gbit, as in 100mbit,1gbit"
         )
+    chosen = _figures(figures, experiments.FIGURES)
     check_permitted()
     directory = (data or cache.root() / "tpcds" / f"sf{scale:g}").absolute()
     with output.progress() as progress:
         generate(directory, scale, FORMATS, ["store_sales", "item"], progress=progress)
     with output.progress() as progress, cluster(directory, workers) as machines:
-        found = experiments.measure(machines, scale, speeds, runs, progress)
+        found = experiments.measure(machines, scale, speeds, runs, chosen, progress)
     _write(target, page.html(found))
     if as_json:
         output.print_json({**page.data(found), "file": str(target)})
         return
-    rows = [(c.text, c.published or "not at hand", c.measured, "holds" if c.holds else "does not hold")
+    rows = [(c.text, c.published or "not given", c.measured, "holds" if c.holds else "does not hold")
             for c in page.claims(found)]  # fmt: skip
-    output.print_table("The paper's claims", ("claim", "published", "here", ""), rows)
+    output.print_table("What holds here", ("statement", "published", "here", ""), rows)
     print(f"wrote {target}; open it in any browser")
+
+
+def _figures(wanted: str | None, known: Sequence[str]) -> Sequence[str]:
+    chosen = known if wanted is None else [name.strip() for name in wanted.split(",")]
+    if unknown := [name for name in chosen if name not in known]:
+        raise ConfigError(f"--figures: there is no '{unknown[0]}'; there are {', '.join(known)}")
+    return chosen
 
 
 def _write(target: Path, page: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,25 +13,34 @@ import pytest
 from jumpgate.codegen import toolchain
 from jumpgate.dataflow.formats import formats
 from jumpgate.study.paper.network import permitted
+from jumpgate.testing.leaks import wait_until
 
 pytestmark = pytest.mark.skipif(not permitted(), reason="network namespaces need root and iproute2")
 
 
-def study(folder: Path, *words: str) -> tuple[int, str, str]:
-    """The exit status, and what it wrote; none of its namespaces is left."""
+def start(folder: Path, *words: str) -> subprocess.Popen[str]:
     text = "from jumpgate.cli.main import main; main()"
     command = [sys.executable, "-c", text, "study", "paper", "--json", *words]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    output, errors = process.communicate(timeout=300)
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def namespaces(process: subprocess.Popen[str]) -> list[str]:
     names = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
-    assert f"jg{process.pid}-" not in names
+    return [name for name in names.split() if name.startswith(f"jg{process.pid}-")]
+
+
+def study(folder: Path, *words: str) -> tuple[int, str, str]:
+    """The exit status, and what it wrote; none of its namespaces is left."""
+    process = start(folder, *words)
+    output, errors = process.communicate(timeout=300)
+    assert not namespaces(process)
     return process.returncode, output, errors
 
 
 def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     toolchain.runtime()
-    data = str(tmp_path / "data")
-    status, said, errors = study(tmp_path, "--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", data)
+    words = ["--scale", "0.01", "--links", "1gbit", "--runs", "1", "--data", str(tmp_path / "data")]
+    status, said, errors = study(tmp_path, *words)
     assert status == 0, errors
     found = json.loads(said)
     assert [(p["query"], p["run"]) for p in found["phases"]] == [
@@ -55,9 +65,34 @@ def test_everything_is_measured_and_nothing_is_left(tmp_path: Path) -> None:
     page = (tmp_path / "paper.html").read_text()
     assert "Overhead by phase" in page and "2.29%" in page and "<script" not in page
 
+    (tmp_path / "data" / "parquet" / "item.parquet").write_bytes(b"not Parquet")
+    status, said, errors = study(tmp_path, *words, "--figures", "phases", "-o", str(tmp_path / "other.html"))
+    assert status == 1 and "item.parquet" in json.loads(said)["error"]["message"], (said, errors)
 
-def test_a_speed_that_is_none_is_refused_before_anything_is_made(tmp_path: Path) -> None:
-    status, said, _ = study(tmp_path, "--links", "100mbit,fast")
+
+def test_one_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
+    toolchain.runtime()
+    process = start(tmp_path, "--scale", "0.01", "--data", str(tmp_path / "data"))
+    try:
+        assert wait_until(lambda: len(namespaces(process)) >= 3, 60), process.poll()
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.communicate()
+    assert not namespaces(process)
+    assert not (tmp_path / "paper.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--links", "100mbit,fast"), "--links: 'fast' is no speed"),
+        (("--figures", "phases,speed"), "--figures: there is no 'speed'; there are phases, throughput, switch, places"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_made(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    status, said, _ = study(tmp_path, *words)
     assert status == 1
-    assert "--links: 'fast' is no speed" in json.loads(said)["error"]["message"]
+    assert message in json.loads(said)["error"]["message"]
     assert not [*tmp_path.iterdir()]

@@ -31,9 +31,23 @@ def test_claims_hold_or_do_not() -> None:
 def test_shares_of_the_pictures() -> None:
     text = page.html(measured())
     assert 'title="compile: 200 ms"' in text and "width: 93.5%" in text
-    assert "5 of 6 claims hold" in text
+    assert "5 of 6 statements hold" in text
     assert "10.0 kB" in text and "200 B, 2.00%" in text
     assert "50.0 MB/s (0.400 Gbit/s)" in text
+
+
+def test_what_was_not_chosen_is_left_out() -> None:
+    text = page.html(Measured(2, 1.0, 3, phases=measured().phases))
+    assert "Overhead by phase" in text and "Query time by where" not in text and "Each accelerator" not in text
+    assert [c.published for c in page.claims(Measured(2, 1.0, 3, phases=measured().phases))] == [None]
+    assert page.claims(Measured(2, 1.0, 3)) == []
+
+
+def test_published_values_are_beside_the_measured_ones() -> None:
+    text = page.html(measured())
+    assert 'style="width: 2.3%" title="published"' in text
+    assert "36.0 MB/s (0.288 Gbit/s)" in text
+    assert text.count("not given") >= 4
 
 
 def test_text_is_escaped_and_nothing_is_loaded() -> None:

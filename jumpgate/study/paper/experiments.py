@@ -3,9 +3,10 @@ in the switch saves, and query time by where operators run."""
 
 from __future__ import annotations
 
-import statistics
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jumpgate.errors import ComputeError
 from jumpgate.study.paper.cluster import Cluster
@@ -17,6 +18,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "plan": ("map",), "agents": ("agents",), "compile": ("generate", "compile"), "start": ("allocate", "configure"),
 }  # fmt: skip
 PLACES = ("client", "hosts", "switch")
+#: of which the phases are measured
+QUERIES = ("sales by item", "sales by ticket", "join")
+#: what can be chosen, in the order of the page
+FIGURES = ("phases", "throughput", "switch", "places")
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Phases:
 
 @dataclass(frozen=True)
 class Throughput:
-    """An accelerator alone on one host without a limit on its link: bytes of files, or of edges, and rows."""
+    """An accelerator alone, without a limit on any link: bytes of files (on one host), or of edges (fed by all
+    hosts), and rows."""
 
     what: str
     bytes_s: float
@@ -70,115 +76,97 @@ class Placed:
 
 @dataclass(frozen=True)
 class Measured:
+    """Figures that were not chosen are empty."""
+
     workers: int
     scale: float
     runs: int
-    phases: tuple[Phases, ...]
-    throughputs: tuple[Throughput, ...]
-    reductions: tuple[Reduction, ...]
-    placed: tuple[Placed, ...]
+    phases: tuple[Phases, ...] = ()
+    throughputs: tuple[Throughput, ...] = ()
+    reductions: tuple[Reduction, ...] = ()
+    placed: tuple[Placed, ...] = ()
 
 
 def measure(
-    cluster: Cluster, scale: float, links: Sequence[str], runs: int, progress: Progress = lambda what, done, total: None
+    cluster: Cluster,
+    scale: float,
+    links: Sequence[str],
+    runs: int,
+    figures: Sequence[str] = FIGURES,
+    progress: Progress = lambda what, done, total: None,
 ) -> Measured:
-    """All of it. Raises ComputeError where ways of computing a query give different answers, and what ends a query."""
-    steps, total = iter(range(1, 1000)), 3 + 1 + len(FORMATS) + 4 * len(links)
+    """The chosen figures. Raises ComputeError where ways of computing a query give different answers, and what ends a
+    query."""
+    places = PLACES if "places" in figures else ("switch",) if "switch" in figures else ()
+    counts = {"phases": len(QUERIES), "throughput": len(FORMATS) + 4}
+    steps, total = itertools.count(), sum(counts.get(figure, 0) for figure in figures) + len(links) * len(places)
 
     def step(what: str) -> None:
-        progress(what, next(steps) - 1, total)
+        progress(what, next(steps), total)
 
-    phases = []
-    for query in ("sales by item", "sales by ticket", "join"):
-        step(f"phases of {query}")
-        phases += _phases(cluster, query, runs)
-    throughputs = []
-    for format in FORMATS:
-        step(f"scan of {format}")
-        throughputs.append(_scan(cluster, format, runs))
-    step("join, groups, shuffle")
-    throughputs += [
-        _rows(cluster, what, query, runs) for what, query in (("join", "join"), ("group", "sales by ticket"))
-    ]
-    throughputs.append(_shuffle(cluster, runs))
+    phases: list[Phases] = []
+    throughputs: list[Throughput] = []
+    if "phases" in figures:
+        for query in QUERIES:
+            step(f"phases of {query}")
+            phases += [_parts(query, "first", cluster.ask(query)), _parts(query, "warm", cluster.ask(query, runs=runs))]
+    if "throughput" in figures:
+        for what, query in ((f"scan of {format}", f"scan {format}") for format in FORMATS):
+            step(what)
+            throughputs.append(_of_files(what, _warm(cluster, query, runs, hosts=1)))
+        for what, query in (("join", "join"), ("group", "sales by ticket")):
+            step(what)
+            throughputs.append(_of_files(what, _warm(cluster, query, runs, hosts=1)))
+        step("shuffle")
+        throughputs.append(_of_edges("shuffle", _warm(cluster, "sales by ticket", runs), _between_hosts))
+        step("aggregation in the switch")
+        said = _warm(cluster, "sales by item", runs, "switch")
+        throughputs.append(_of_edges("aggregation in the switch", said, _to_switch))
     reductions, placed = [], []
-    for link in links:
+    for link in links if places else ():
         cluster.limit(link)
-        seconds, moved, answers = {}, {}, {}
-        for place in PLACES:
+        found = {}
+        for place in places:
             step(f"{place} at {link}")
-            cluster.ask("sales by item", place)  # compiled, and pages of files in memory
-            said = cluster.ask("sales by item", place, runs)
-            seconds[place], moved[place] = statistics.median(said["seconds"]), sum(said["moved"].values())
-            answers[place] = (said["rows"], said["totals"])
-            if place == "switch":
-                reductions.append(_reduction(link, said["moved"]))
-                if link == links[-1]:
-                    throughputs.append(_switch(said))
-        if len(set(map(str, answers.values()))) > 1:
-            raise ComputeError(f"sales by item differ by where they are added up: {answers}")
-        placed.append(Placed(link, seconds, moved))
-        step(f"{link} done")
+            found[place] = _warm(cluster, "sales by item", runs, place)
+        if len({said["digest"] for said in found.values()}) > 1:
+            raise ComputeError(f"sales by item differ by where they are added up, at links of {link}")
+        if "switch" in figures:
+            reductions.append(_reduction(link, found["switch"]["moved"]))
+        if "places" in figures:
+            moved = {place: sum(said["moved"].values()) for place, said in found.items()}
+            placed.append(Placed(link, {place: said["seconds"] for place, said in found.items()}, moved))
+    progress("done", total, total)
     return Measured(
         len(cluster.workers), scale, runs, tuple(phases), tuple(throughputs), tuple(reductions), tuple(placed)
     )
 
 
-def _phases(cluster: Cluster, query: str, runs: int) -> list[Phases]:
-    """Of the first run, which compiles, and of a warm one."""
-    return [
-        _parts(query, "first", cluster.ask(query)),
-        _parts(query, "warm", cluster.ask(query, runs=runs + 1)),
-    ]
-
-
-def _parts(query: str, run: str, said: Mapping[str, object]) -> Phases:
-    phases, taken = said["phases"], said["seconds"]
-    assert isinstance(phases, dict) and isinstance(taken, list)
+def _parts(query: str, run: str, said: Mapping[str, Any]) -> Phases:
+    phases = said["phases"]
     seconds = {part: sum(phases.get(name, 0.0) for name in names) for part, names in PARTS.items()}
-    seconds["execute"] = sum(s for name, s in phases.items() if name.startswith("stage"))
-    seconds["end"] = max(0.0, taken[-1] - sum(seconds.values()))
+    seconds["execute"] = _execution(said)
+    seconds["end"] = max(0.0, said["seconds"] - sum(seconds.values()))
     return Phases(query, run, seconds)
 
 
-def _scan(cluster: Cluster, format: str, runs: int) -> Throughput:
-    said = _warm(cluster, f"scan {format}", runs)
-    taken = _execution(said)
-    return Throughput(f"scan of {format}", said["read"] / taken, said["rows_read"] / taken)
+def _warm(cluster: Cluster, query: str, runs: int, where: str = "hosts", hosts: int = 0) -> dict[str, Any]:
+    """Once before, so that its programs are compiled, and its files in memory."""
+    cluster.ask(query, where, hosts=hosts)
+    return cluster.ask(query, where, runs, hosts)
 
 
-def _rows(cluster: Cluster, what: str, query: str, runs: int) -> Throughput:
-    said = _warm(cluster, query, runs)
-    taken = _execution(said)
-    return Throughput(what, said["read"] / taken, said["rows_read"] / taken)
-
-
-def _shuffle(cluster: Cluster, runs: int) -> Throughput:
-    """All hosts send groups to each other."""
-    cluster.ask("sales by ticket")
-    said = cluster.ask("sales by ticket", runs=runs)
-    between = sum(moved for ends, moved in said["moved"].items() if not ends.endswith("to client"))
-    taken = _execution(said)
-    return Throughput("shuffle", between / taken, said["rows_read"] / taken)
-
-
-def _switch(said: Mapping[str, object]) -> Throughput:
-    moved, rows = said["moved"], said["rows_read"]
-    assert isinstance(moved, dict) and isinstance(rows, int)
-    taken = _execution(said)
-    return Throughput("aggregation in the switch", _to_switch(moved) / taken, rows / taken)
-
-
-def _warm(cluster: Cluster, query: str, runs: int) -> dict[str, float]:
-    cluster.ask(query, hosts=1)
-    return cluster.ask(query, runs=runs, hosts=1)
-
-
-def _execution(said: Mapping[str, object]) -> float:
+def _execution(said: Mapping[str, Any]) -> float:
     """Seconds of the stages."""
-    phases = said["phases"]
-    assert isinstance(phases, dict)
-    return float(sum(s for name, s in phases.items() if name.startswith("stage"))) or 1e-9
+    return float(sum(s for name, s in said["phases"].items() if name.startswith("stage")))
+
+
+def _of_files(what: str, said: Mapping[str, Any]) -> Throughput:
+    return Throughput(what, said["read"] / _execution(said), said["rows_read"] / _execution(said))
+
+
+def _of_edges(what: str, said: Mapping[str, Any], crossed: Callable[[Mapping[str, int]], int]) -> Throughput:
+    return Throughput(what, crossed(said["moved"]) / _execution(said), said["rows_read"] / _execution(said))
 
 
 def _reduction(link: str, moved: Mapping[str, int]) -> Reduction:
@@ -188,3 +176,7 @@ def _reduction(link: str, moved: Mapping[str, int]) -> Reduction:
 
 def _to_switch(moved: Mapping[str, int]) -> int:
     return sum(size for ends, size in moved.items() if ends.endswith(" to switch_aggregate"))
+
+
+def _between_hosts(moved: Mapping[str, int]) -> int:
+    return sum(size for ends, size in moved.items() if not ends.endswith(" to client"))

@@ -78,20 +78,7 @@ class Machine:
     def limit(self, rate: str) -> None:
         """The speed of its link, either way, as tc has it (`1gbit`)."""
         for namespace, device in ((self.namespace, "eth0"), (self._network.bridge, self.port)):
-            words = (
-                "qdisc",
-                "replace",
-                "dev",
-                device,
-                "root",
-                "tbf",
-                "rate",
-                rate,
-                "burst",
-                "256kb",
-                "latency",
-                "50ms",
-            )
+            words = f"qdisc replace dev {device} root tbf rate {rate} burst 256kb latency 50ms".split()
             _run("tc", "-n", namespace, *words)
 
     def cut_off(self) -> None:
@@ -114,9 +101,13 @@ class Network:
         _sweep()
         self.bridge = f"jg{os.getpid()}-{next(_serial)}"
         self.machines: list[Machine] = []
-        _ip("netns", "add", self.bridge)
-        _ip("-n", self.bridge, "link", "add", "name", "bridge0", "type", "bridge")
-        _ip("-n", self.bridge, "link", "set", "bridge0", "up")
+        try:
+            _ip("netns", "add", self.bridge)
+            _ip("-n", self.bridge, "link", "add", "name", "bridge0", "type", "bridge")
+            _ip("-n", self.bridge, "link", "set", "bridge0", "up")
+        except BaseException:  # told to end, too
+            self.close()
+            raise
 
     def machine(self) -> Machine:
         number = len(self.machines) + 1
@@ -151,9 +142,9 @@ class Network:
                 process.wait()
             if process.stdout is not None:
                 process.stdout.close()
-        for machine in self.machines:
-            _remove(machine.namespace)
-        _remove(self.bridge)
+        for name in _namespaces():  # also one that was being made when this process was told to end
+            if name == self.bridge or name.startswith(f"{self.bridge}-"):
+                _remove(name)
 
 
 def line(process: subprocess.Popen[str], seconds: float = 600.0) -> str:
@@ -188,11 +179,16 @@ def ending_on_sigterm() -> Iterator[None]:
 
 def _sweep() -> None:
     """Removes the namespaces of processes that have ended."""
-    for line in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout.splitlines():
-        found = re.match(r"jg(\d+)-\d+", line)
+    for name in _namespaces():
+        found = re.match(r"jg(\d+)-\d+", name)
         if found and not Path(f"/proc/{found[1]}").exists():
             with contextlib.suppress(JumpgateError, subprocess.CalledProcessError):  # somebody else does so, too
-                _remove(line.split()[0])
+                _remove(name)
+
+
+def _namespaces() -> list[str]:
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+    return [line.split()[0] for line in listed.splitlines()]
 
 
 def _remove(namespace: str) -> None:

@@ -7,7 +7,9 @@ reads a request a line and answers each with a line; both are JSON.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import statistics
 import sys
 import time
 from collections import Counter
@@ -25,6 +27,7 @@ from jumpgate.dataflow.formats import formats
 from jumpgate.errors import InternalError, JumpgateError
 from jumpgate.observe.timeline import Timeline, from_record
 from jumpgate.tpcds.data import path
+from jumpgate.tpcds.schemas import schema
 
 ITEM, TICKET, PRICE = "ss_item_sk", "ss_ticket_number", "ss_ext_sales_price"
 FORMATS = tuple(formats())
@@ -34,8 +37,8 @@ SWITCH = "switch_aggregate"
 
 def queries(data: Path) -> dict[str, Dataflow]:
     """The study's queries, over store_sales and item of TPC-DS."""
-    sales = {format: read(path(data, "store_sales", format)) for format in FORMATS}
-    items = read(path(data, "item", "parquet"))
+    sales = {format: _table(data, "store_sales", format) for format in FORMATS}
+    items = _table(data, "item", "parquet")
     facts = sales["parquet"]
     return {
         "sales by item": facts.aggregate(by=[ITEM], total=sum_(PRICE), sold=count(PRICE)),
@@ -49,29 +52,32 @@ def queries(data: Path) -> dict[str, Dataflow]:
 
 def at_client(session: Session, data: Path) -> pa.Table:
     """Sales by item, of rows that the hosts only read: the client adds up."""
-    rows = session.run(read(path(data, "store_sales", "parquet")).select(ITEM, PRICE)).to_arrow()
+    rows = session.run(_table(data, "store_sales", "parquet").select(ITEM, PRICE)).to_arrow()
     return rows.group_by(ITEM).aggregate([(PRICE, "sum"), (PRICE, "count")])
 
 
 def answer(session: Session, run: Callable[[], pa.Table], runs: int) -> dict[str, Any]:
-    """seconds: of each run; phases: of the last one's set-up and stages; read, sent and moved: bytes of files, bytes of
-    edges by the accelerators at their ends; rows and total: of the answer, so that ways can be compared."""
+    """seconds: median of a run; phases: medians of its set-up's and its stages'; read, rows_read and moved: bytes and
+    rows of files, and bytes of edges by the accelerators at their ends, of the last one; digest: of the answer's rows
+    in any order, so that ways can be compared."""
     seconds: list[float] = []
+    phases: list[dict[str, float]] = []
     for _ in range(runs):
         start = time.perf_counter()
         table = run()
         seconds.append(time.perf_counter() - start)
-    record = session.describe(session.jobs()[0].id).record
-    assert record is not None
-    timeline = from_record(record)
+        record = session.describe(session.jobs()[0].id).record
+        assert record is not None
+        timeline = from_record(record)
+        phases.append({span.name: span.seconds for span in (*timeline.phases, *timeline.stages)})
+    names = dict.fromkeys(name for found in phases for name in found)
     return {
-        "seconds": seconds,
-        "phases": {span.name: span.seconds for span in (*timeline.phases, *timeline.stages)},
+        "seconds": statistics.median(seconds),
+        "phases": {name: statistics.median(found.get(name, 0.0) for found in phases) for name in names},
         "read": timeline.read_bytes,
         "rows_read": sum(source.rows for source in timeline.sources),
         "moved": _moved(timeline),
-        "rows": table.num_rows,
-        "totals": [_sum(column) for column in table.columns if pa.types.is_decimal(column.type)],
+        "digest": _digest(table),
     }
 
 
@@ -79,8 +85,14 @@ def _run(session: Session, flow: Dataflow) -> pa.Table:
     return session.run(flow).to_arrow()
 
 
-def _sum(column: pa.ChunkedArray) -> str:
-    return str(pa.compute.sum(column).as_py())
+def _table(data: Path, table: str, format: str) -> Dataflow:
+    """Declared, so that no file is read to find its types."""
+    return read(path(data, table, format), format=format, schema=schema(table))
+
+
+def _digest(table: pa.Table) -> str:
+    rows = sorted(map(str, zip(*(map(str, column.to_pylist()) for column in table.columns), strict=True)))
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def _moved(timeline: Timeline) -> dict[str, int]:
@@ -94,16 +106,17 @@ def _moved(timeline: Timeline) -> dict[str, int]:
 
 def main(address: str, host: str, data: str) -> None:
     folder = Path(data)
-    flows = queries(folder)
+    flows: dict[str, Dataflow] = {}
     sessions: dict[tuple[str, int], Session] = {}
     for text in sys.stdin:
         request = json.loads(text)
         query, where, hosts = request["query"], request["where"], request["hosts"]
-        if (where, hosts) not in sessions:
-            prefer = (SWITCH,) if where == "switch" else ()
-            sessions[where, hosts] = Session(address, host=host, prefer=prefer, parallelism=hosts)
-        session = sessions[where, hosts]
         try:
+            flows = flows or queries(folder)
+            if (where, hosts) not in sessions:
+                prefer = (SWITCH,) if where == "switch" else ()
+                sessions[where, hosts] = Session(address, host=host, prefer=prefer, parallelism=hosts)
+            session = sessions[where, hosts]
             run = partial(at_client, session, folder) if where == "client" else partial(_run, session, flows[query])
             said = answer(session, run, request["runs"])
         except JumpgateError as error:
