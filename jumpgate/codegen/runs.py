@@ -8,8 +8,9 @@ but for the numbers of columns, fields, outputs, parameters and sites, and these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 #: units from which on a loop is written; fewer are unrolled, which the C++ compiler makes more of
 RUN_MIN = 24
@@ -70,6 +71,11 @@ def condition(terms: Sequence[str], scope: Scope) -> tuple[list[Run], str]:
     before, after = "if (!(", ")) return 0;"
     runs, rest = fold([[f"{before}{term}{after}"] for term in terms], scope)
     return runs, " && ".join(line.removeprefix(before).removesuffix(after) for line in rest) or "true"
+
+
+def any_runs(parts: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether templates are given any: then fields and outputs are read by their places."""
+    return any(part[key] for part in parts for key in part if key == "runs" or key.endswith("_runs"))
 
 
 class _Reader:
