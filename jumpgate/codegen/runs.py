@@ -119,4 +119,5 @@ class _Reader:
         if name := of["local"]:
             known = name in self._declared  # what other statements declare keeps its name
             return self._names.setdefault(name, f"{name[0]}_{len(self._names)}") if known else name
-        return f"{of['before']}m[{self._place(of['before'], of['number'])}]"
+        before = _NUMBERED.sub(self._without, of["before"])  # a failure may have a name of its own
+        return f"{before}m[{self._place(before, of['number'])}]"
