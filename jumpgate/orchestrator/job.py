@@ -17,7 +17,7 @@ from jumpgate import debug
 from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
 from jumpgate.nca.shared import Shared
-from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
+from jumpgate.orchestrator.failures import CONSEQUENCE, all_of, located, on_all, retrieve, weight
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
@@ -268,7 +268,8 @@ class Job:
 
     def _failed(self, error: BaseException, ended_ns: int) -> JumpgateError:
         """The typed error for what ended the job; the record has it, too, and only now says that the job has ended."""
-        if isinstance(error, asyncio.CancelledError):
+        cancelled = self._cancelled is not None and weight(error) >= CONSEQUENCE  # a client that goes breaks its edge
+        if cancelled or isinstance(error, asyncio.CancelledError):
             error = self._cancelled or Cancelled(f"job {self.id} was cancelled", job=self.id)
         elif isinstance(error, TimeoutError) and self._timeout_s is not None:
             error = TimedOut(f"job {self.id} did not end within {self._timeout_s:g} s", job=self.id)

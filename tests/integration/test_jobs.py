@@ -409,6 +409,24 @@ def test_a_consumer_that_goes_away_cancels_the_job(
     with_rig(scripted_host, body)
 
 
+def test_a_client_that_goes_away_cancels_a_job_whose_result_broke_off(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(rig: Rig) -> None:
+        async def after_the_client_has_gone(handle: Any) -> dict[str, Any]:
+            rig.engine.cancel(job)
+            return await stats(handle)
+
+        stats = rig.lifecycle.stats
+        monkeypatch.setattr(rig.lifecycle, "stats", after_the_client_has_gone)
+        rig.lifecycle.script("i0", stage1=fail("unreachable", "the client vanished"))
+        job = await rig.submit(rig.plan())
+        assert isinstance(await rig.fails(job), errors.Cancelled)
+        assert rig.engine.describe(job).state == "cancelled"
+
+    with_rig(scripted_host, body)
+
+
 @pytest.mark.parametrize("step", [fail("internal"), WAIT])
 def test_an_instance_that_will_not_be_destroyed_is_killed(scripted_host: Path, watch: Watch, step: Any) -> None:
     async def body(rig: Rig) -> None:

@@ -24,8 +24,8 @@ from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from tests.support import scripted
 
 
-def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) -> None:
-    """on_all over one instance a failure (None: it waits to be cancelled)."""
+def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = (), watched: Exception | None = None) -> None:
+    """on_all over one instance a failure (None: it waits to be cancelled), and a watcher's failure soon after."""
     plan = scripted.plan([Device(f"h{n}") for n in range(len(failures))])
 
     async def verb(i: InstancePlan) -> None:
@@ -37,7 +37,15 @@ def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) ->
         else:
             raise failure
 
-    asyncio.run(on_all([(i, verb(i)) for i in plan.instances], "stage 2"))
+    async def body() -> None:
+        watchers = [] if watched is None else [watch(watched)]
+        await on_all([(i, verb(i)) for i in plan.instances], "stage 2", *watchers)
+
+    async def watch(failure: Exception) -> None:
+        await asyncio.sleep(0.05)
+        raise failure
+
+    asyncio.run(body())
 
 
 def test_data_beats_death_beats_disagreement_beats_loss_beats_cancellation() -> None:
@@ -64,6 +72,11 @@ def test_a_cause_that_comes_soon_after_its_consequence_is_waited_for() -> None:
 def test_of_two_consequences_the_first_is_reported() -> None:
     with pytest.raises(errors.Unreachable, match="first"):
         run([errors.Unreachable("second"), errors.Unreachable("first"), None], [0.05, 0, 0])
+
+
+def test_what_a_watcher_saw_beats_what_instances_saw_of_it() -> None:
+    with pytest.raises(errors.Unreachable, match="the device is gone"):
+        run([errors.ProtocolError("broke off"), None], watched=errors.Unreachable("the device is gone"))
 
 
 def test_a_mistake_of_ours_is_not_hidden() -> None:
