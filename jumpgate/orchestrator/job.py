@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any
 
 from jumpgate import debug
-from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
+from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
 from jumpgate.nca.shared import Shared
-from jumpgate.orchestrator.failures import CONSEQUENCE, all_of, located, on_all, retrieve, weight
+from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, retrieve, weight
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
@@ -134,8 +134,10 @@ class Job:
             await asyncio.sleep(0)  # it leaves before anything else is done
         except BaseException as error:
             ended_ns = time.time_ns()
-            await self._collect_last_stats()
-            raise self._failed(error, ended_ns) from None
+            consequence = weight(error) >= CONSEQUENCE and self._cancelled is None
+            died = await self._collect_last_stats(CAUSE_WAIT_S if consequence else LAST_STATS_TIMEOUT_S)
+            # an instance that had nothing left to do dies unseen, until its peers miss it
+            raise self._failed(died if consequence and died is not None else error, ended_ns) from None
         finally:
             await self._destroy()
 
@@ -280,17 +282,23 @@ class Job:
         self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
         return error
 
-    async def _collect_last_stats(self) -> None:
-        """What the instances had done when the job failed."""
+    async def _collect_last_stats(self, timeout_s: float) -> InstanceFailed | None:
+        """What the instances had done when the job failed; gives the error of one that turns out to have died."""
+        died: list[InstanceFailed] = []
+        phase = self.record.phases[-1].name if self.record.phases else ""
 
         async def collect(i: InstancePlan) -> None:
-            with contextlib.suppress(JumpgateError):
+            try:
                 self.record.counters[i.id] = await self._stats(i)
+            except InstanceFailed as error:
+                located(error, i, phase)
+                died.append(error)
+            except JumpgateError:
+                pass  # it does not answer any more
 
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(
-                all_of(collect(i) for i in self.instances if i.id in self._handles), LAST_STATS_TIMEOUT_S
-            )
+            await asyncio.wait_for(all_of(collect(i) for i in self.instances if i.id in self._handles), timeout_s)
+        return died[0] if died else None
 
     async def _destroy(self) -> None:
         """Every instance ends by its life-cycle; its host ends what does not, was only being started, or was started
