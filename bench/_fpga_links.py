@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tests.cluster.network import Machine
 
 from bench._cluster import lab
 from bench._filters import share_programs
 from bench._measure import Figure, remark
 from jumpgate.compiler.links import Chain, Links, taken
 from jumpgate.study import charts, report
-from tests.cluster.lab import Lab, line
+from jumpgate.study.paper.network import Machine, line
+from tests.cluster.lab import Lab
 
 HOSTS = 4
 #: a row has a column of 8 bytes for each join, before and after it; a row of a build side has a key and a value

@@ -52,7 +52,7 @@ from jumpgate.codegen.program import (
     source_columns,
     step_expressions,
 )
-from jumpgate.codegen.runs import RUN_MIN, Run, Scope, condition, fold
+from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
@@ -135,13 +135,15 @@ def render(program: Program, dialect: Dialect) -> Rendered:
     fallible: list[str] = []
     pipelines = [PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines]
     memos = {s.data["table"] for p in pipelines for s in p["sinks"] if s.kind == "groups" and s.data["word"]}
+    tables = [_table(program, t, memos) for t in program.tables]
     text = (
         environment()
         .get_template("program.cpp.j2")
         .render(
             version=__version__,
             installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
-            tables=[_table(program, t, memos) for t in program.tables],
+            tables=tables,
+            has_runs=any_runs([*tables, *({**s.data, "runs": s.runs} for p in pipelines for s in p["sinks"])]),
             pipelines=pipelines,
         )
     )
@@ -181,7 +183,6 @@ class PipelineRenderer:
             "sinks": sinks,
             "lives": lives,
             "arrays": list({v.version: v for v in lives}.values()),
-            "wide": max((len(s.values) for s in p.sinks if isinstance(s, EmitSink)), default=0),
             "last": live,
             "filters": [
                 {

@@ -8,8 +8,9 @@ but for the numbers of columns, fields, outputs, parameters and sites, and these
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 #: units from which on a loop is written; fewer are unrolled, which the C++ compiler makes more of
 RUN_MIN = 24
@@ -72,6 +73,11 @@ def condition(terms: Sequence[str], scope: Scope) -> tuple[list[Run], str]:
     return runs, " && ".join(line.removeprefix(before).removesuffix(after) for line in rest) or "true"
 
 
+def any_runs(parts: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether templates are given any: then fields and outputs are read by their places."""
+    return any(part[key] for part in parts for key in part if key == "runs" or key.endswith("_runs"))
+
+
 class _Reader:
     """A unit's text with its numbers taken out."""
 
@@ -113,4 +119,5 @@ class _Reader:
         if name := of["local"]:
             known = name in self._declared  # what other statements declare keeps its name
             return self._names.setdefault(name, f"{name[0]}_{len(self._names)}") if known else name
-        return f"{of['before']}m[{self._place(of['before'], of['number'])}]"
+        before = _NUMBERED.sub(self._without, of["before"])  # a failure may have a name of its own
+        return f"{before}m[{self._place(before, of['number'])}]"

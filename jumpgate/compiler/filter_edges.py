@@ -32,6 +32,7 @@ from jumpgate.dataflow.operators import (
     Operator,
     Partitioning,
     Project,
+    Prune,
     Read,
     Send,
     with_partners,
@@ -162,9 +163,11 @@ class _Filters:
         return replace(join, right=probe) if join.builds_left else replace(join, left=probe)
 
     def _giver(self, join: Join, fragment: Exchange) -> Site | None:
-        """Who sends the keys of a join's build side; None if nobody does."""
+        """Who sends the keys of a join's build side; None if nobody does, as for a join that only filters."""
         if self._kinds(fragment.site):
             return fragment.site
+        if isinstance(fragment.input, Prune):
+            return None
         build = join.build
         by_host = isinstance(build, Exchange) and build.transport is not None and _is_local(build.input)
         return build.site if isinstance(build, Exchange) and by_host and self._kinds(build.site) else None

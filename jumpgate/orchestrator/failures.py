@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from jumpgate import errors
 from jumpgate.errors import InstanceFailed, JumpgateError
 from jumpgate.nca.interface import InstancePlan
 
-#: after a failure that may be only a consequence, how long to wait for its cause
-CAUSE_WAIT_S = 0.25
+#: after a failure that may be only a consequence, how long to wait for its cause: a busy host is slow to say who died,
+#: a busy service to hear that its client has gone
+CAUSE_WAIT_S = 3.0
+#: errors of this weight and more may be only consequences
+CONSEQUENCE = 2
 #: the only host of a service without a configuration file
 THIS_MACHINE = "local"
 
@@ -73,7 +77,7 @@ async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | N
         return
     loop = asyncio.get_running_loop()
     over: asyncio.Future[None] = loop.create_future()
-    failures: list[BaseException] = []
+    failures: list[tuple[int, BaseException]] = []
     left = count
 
     def end() -> None:
@@ -87,9 +91,9 @@ async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | N
         error = None if task.cancelled() else task.exception()
         if isinstance(error, JumpgateError) and instance is not None:
             error = located(error, instance, phase)
-        if error is not None:
-            failures.append(error)
-        if not left or (error is not None and weight(error) < 2):
+        if error is not None:  # a watcher sees for itself: what it says is a cause
+            failures.append((weight(error) if instance is not None else min(weight(error), CONSEQUENCE - 1), error))
+        if not left or (error is not None and failures[-1][0] < CONSEQUENCE):
             end()
         elif error is not None and len(failures) == 1:
             loop.call_later(CAUSE_WAIT_S, end)
@@ -98,7 +102,7 @@ async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | N
         task.add_done_callback(ended)
     await over
     if failures:
-        raise min(failures, key=weight)
+        raise min(failures, key=itemgetter(0))[1]
 
 
 async def all_of(verbs: Iterable[Awaitable[Any]]) -> list[Any]:

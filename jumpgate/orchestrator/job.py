@@ -14,20 +14,32 @@ from functools import cached_property
 from typing import Any
 
 from jumpgate import debug
-from jumpgate.errors import Cancelled, InternalError, JumpgateError, TimedOut
+from jumpgate.errors import Cancelled, InstanceFailed, InternalError, JumpgateError, TimedOut
 from jumpgate.nca.interface import Groups, InstancePlan, JobContext, LifeCycle, StartsTogether
 from jumpgate.nca.shared import Shared
-from jumpgate.orchestrator.failures import all_of, located, on_all, retrieve
+from jumpgate.orchestrator.failures import CAUSE_WAIT_S, CONSEQUENCE, all_of, located, on_all, retrieve, weight
 from jumpgate.orchestrator.observed_host import ObservedHost
 from jumpgate.orchestrator.progress import watch
 from jumpgate.orchestrator.record import JobRecord, Phase
 
+#: of an instance (LifeCycle)
+VERBS = ("compile", "allocate", "configure", "execute", "destroy")
 #: for all instances to be allocated, and again to be configured
 SETUP_TIMEOUT_S = 60.0
 #: for an instance to end by itself; then its host kills it
 DESTROY_TIMEOUT_S = 1.0
 #: for the counters of a failed job, which only its report needs
 LAST_STATS_TIMEOUT_S = 0.2
+
+
+def starts_together(lifecycle: LifeCycle) -> StartsTogether | None:
+    """The life-cycle, if it starts a host's instances together; None also for one whose class changes a verb of an
+    instance that it inherits, as that would not be heard."""
+    if not isinstance(lifecycle, StartsTogether):
+        return None
+    classes = type(lifecycle).__mro__
+    own = classes[: next(n for n, c in enumerate(classes) if "allocate_all" in vars(c))]
+    return None if any(verb in vars(c) for c in own for verb in VERBS) else lifecycle
 
 
 @dataclass(frozen=True)
@@ -122,8 +134,10 @@ class Job:
             await asyncio.sleep(0)  # it leaves before anything else is done
         except BaseException as error:
             ended_ns = time.time_ns()
-            await self._collect_last_stats()
-            raise self._failed(error, ended_ns) from None
+            consequence = weight(error) >= CONSEQUENCE and self._cancelled is None
+            died = await self._collect_last_stats(CAUSE_WAIT_S if consequence else LAST_STATS_TIMEOUT_S)
+            # an instance that had nothing left to do dies unseen, until its peers miss it
+            raise self._failed(died if consequence and died is not None else error, ended_ns) from None
         finally:
             await self._destroy()
 
@@ -177,8 +191,7 @@ class Job:
     @cached_property
     def _together(self) -> dict[str, StartsTogether | None]:
         """The life-cycles that start a host's instances together, by accelerator; None of others."""
-        found = {nca: self._lifecycles(nca) for nca in {i.nca for i in self.instances}}
-        return {nca: of if isinstance(of, StartsTogether) else None for nca, of in found.items()}
+        return {nca: starts_together(self._lifecycles(nca)) for nca in {i.nca for i in self.instances}}
 
     @cached_property
     def _groups(self) -> list[list[InstancePlan]]:
@@ -257,7 +270,8 @@ class Job:
 
     def _failed(self, error: BaseException, ended_ns: int) -> JumpgateError:
         """The typed error for what ended the job; the record has it, too, and only now says that the job has ended."""
-        if isinstance(error, asyncio.CancelledError):
+        cancelled = self._cancelled is not None and weight(error) >= CONSEQUENCE  # a client that goes breaks its edge
+        if cancelled or isinstance(error, asyncio.CancelledError):
             error = self._cancelled or Cancelled(f"job {self.id} was cancelled", job=self.id)
         elif isinstance(error, TimeoutError) and self._timeout_s is not None:
             error = TimedOut(f"job {self.id} did not end within {self._timeout_s:g} s", job=self.id)
@@ -268,17 +282,23 @@ class Job:
         self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
         return error
 
-    async def _collect_last_stats(self) -> None:
-        """What the instances had done when the job failed."""
+    async def _collect_last_stats(self, timeout_s: float) -> InstanceFailed | None:
+        """What the instances had done when the job failed; gives the error of one that turns out to have died."""
+        died: list[InstanceFailed] = []
+        phase = self.record.phases[-1].name if self.record.phases else ""
 
         async def collect(i: InstancePlan) -> None:
-            with contextlib.suppress(JumpgateError):
+            try:
                 self.record.counters[i.id] = await self._stats(i)
+            except InstanceFailed as error:
+                located(error, i, phase)
+                died.append(error)
+            except JumpgateError:
+                pass  # it does not answer any more
 
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(
-                all_of(collect(i) for i in self.instances if i.id in self._handles), LAST_STATS_TIMEOUT_S
-            )
+            await asyncio.wait_for(all_of(collect(i) for i in self.instances if i.id in self._handles), timeout_s)
+        return died[0] if died else None
 
     async def _destroy(self) -> None:
         """Every instance ends by its life-cycle; its host ends what does not, was only being started, or was started

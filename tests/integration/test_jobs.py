@@ -20,6 +20,7 @@ from jumpgate.hosts.config import local_hosts
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator import job as job_module
+from jumpgate.orchestrator import progress
 from jumpgate.orchestrator.job import Event
 from jumpgate.orchestrator.record import load, save
 from jumpgate.service import engine as engine_module
@@ -188,6 +189,29 @@ def test_a_killed_instance_fails_the_job(scripted_host: Path, watch: Watch, stag
         assert watch.processes("jg ") == []
         rig.lifecycle.scripts.clear()
         assert (await rig.run(rig.plan()))[-1].state == "done", "the agents go on"
+
+    with_rig(scripted_host, body, hosts=2)
+
+
+def test_an_instance_killed_with_nothing_left_to_do_is_named(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(rig: Rig) -> None:
+        async def after_the_kill(handle: Any) -> dict[str, Any]:
+            nonlocal killed
+            if not killed:
+                killed = rig.lifecycle.pid("i1")
+                os.kill(killed, signal.SIGKILL)
+            return await stats(handle)
+
+        killed = 0
+        stats = rig.lifecycle.stats
+        monkeypatch.setattr(progress, "INTERVAL_S", 60.0)  # the last counters are the first that are asked for
+        monkeypatch.setattr(rig.lifecycle, "stats", after_the_kill)
+        rig.lifecycle.script("i0", stage1=fail("unreachable", "i1 does not answer", after_ms=200))
+        with pytest.raises(errors.InstanceFailed, match="instance i1 was killed by SIGKILL.*'host2' in stage 1"):
+            await rig.run(rig.plan())
+        assert killed
 
     with_rig(scripted_host, body, hosts=2)
 
@@ -405,6 +429,24 @@ def test_a_consumer_that_goes_away_cancels_the_job(
                 await asyncio.sleep(0.002)
         assert record.state == "cancelled"
         assert record.ended_ns
+
+    with_rig(scripted_host, body)
+
+
+def test_a_client_that_goes_away_cancels_a_job_whose_result_broke_off(
+    scripted_host: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body(rig: Rig) -> None:
+        async def after_the_client_has_gone(handle: Any) -> dict[str, Any]:
+            rig.engine.cancel(job)
+            return await stats(handle)
+
+        stats = rig.lifecycle.stats
+        monkeypatch.setattr(rig.lifecycle, "stats", after_the_client_has_gone)
+        rig.lifecycle.script("i0", stage1=fail("unreachable", "the client vanished"))
+        job = await rig.submit(rig.plan())
+        assert isinstance(await rig.fails(job), errors.Cancelled)
+        assert rig.engine.describe(job).state == "cancelled"
 
     with_rig(scripted_host, body)
 

@@ -16,14 +16,16 @@ from jumpgate import debug, errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.wire import Lines
 from jumpgate.nca.interface import Device, InstancePlan
+from jumpgate.ncas.runtime.lifecycle import SoftwareLifecycle
 from jumpgate.orchestrator import progress, record
 from jumpgate.orchestrator.failures import on_all
+from jumpgate.orchestrator.job import starts_together
 from jumpgate.orchestrator.record import JobRecord, Phase, load, save
 from tests.support import scripted
 
 
-def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) -> None:
-    """on_all over one instance a failure (None: it waits to be cancelled)."""
+def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = (), watched: Exception | None = None) -> None:
+    """on_all over one instance a failure (None: it waits to be cancelled), and a watcher's failure soon after."""
     plan = scripted.plan([Device(f"h{n}") for n in range(len(failures))])
 
     async def verb(i: InstancePlan) -> None:
@@ -35,7 +37,15 @@ def run(failures: Sequence[Exception | None], delays_s: Sequence[float] = ()) ->
         else:
             raise failure
 
-    asyncio.run(on_all([(i, verb(i)) for i in plan.instances], "stage 2"))
+    async def body() -> None:
+        watchers = [] if watched is None else [watch(watched)]
+        await on_all([(i, verb(i)) for i in plan.instances], "stage 2", *watchers)
+
+    async def watch(failure: Exception) -> None:
+        await asyncio.sleep(0.05)
+        raise failure
+
+    asyncio.run(body())
 
 
 def test_data_beats_death_beats_disagreement_beats_loss_beats_cancellation() -> None:
@@ -62,6 +72,11 @@ def test_a_cause_that_comes_soon_after_its_consequence_is_waited_for() -> None:
 def test_of_two_consequences_the_first_is_reported() -> None:
     with pytest.raises(errors.Unreachable, match="first"):
         run([errors.Unreachable("second"), errors.Unreachable("first"), None], [0.05, 0, 0])
+
+
+def test_what_a_watcher_saw_beats_what_instances_saw_of_it() -> None:
+    with pytest.raises(errors.Unreachable, match="the device is gone"):
+        run([errors.ProtocolError("broke off"), None], watched=errors.Unreachable("the device is gone"))
 
 
 def test_a_mistake_of_ours_is_not_hidden() -> None:
@@ -169,3 +184,22 @@ def test_many_instances_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(TimeoutError):
         asyncio.run(asyncio.wait_for(look(), 0.5))
     assert 1 <= len(looks) <= looks_max and all(len(counters) == count for counters in looks)
+
+
+def test_a_verb_that_a_class_below_changes_is_heard() -> None:
+    class Named(SoftwareLifecycle):
+        name = "named"
+
+    class Counting(Named):
+        async def configure(self, *arguments: Any) -> None:
+            await super().configure(*arguments)
+
+    class Both(Counting):
+        async def allocate_all(self, *arguments: Any) -> list[Any]:
+            return await super().allocate_all(*arguments)
+
+    plain, below = SoftwareLifecycle(), Named()
+    assert starts_together(plain) is plain and starts_together(below) is below
+    assert starts_together(Counting()) is None
+    both = Both()
+    assert starts_together(both) is both, "it knows of starting together"

@@ -34,6 +34,9 @@ KINDS = {
         "w->at<uint8_t[N]>(m[0])[i] = !(((const T3*)r2[i])->at<uint8_t>(m[1]));"
     ),
     "jg_fail(t, JG_OVERFLOW, {0});": "jg_fail(t, JG_OVERFLOW, m[0]);",
+    "int q{0} = code(c{0}[x]); if (q{0} != JG_OK) jg_fail(t, q{0}, {0});": (
+        "int q_0 = code(c_0[x]); if (q_0 != JG_OK) jg_fail(t, q_0, m[1]);"
+    ),
     "if (jg_load(t, {0}, w->s1, n)) return 1;": "if (jg_load(t, m[0], w->s1, n)) return 1;",
     "const int64_t e{0} = t->params[{0}].i; row->f1 = e{0};": (
         "const int64_t e_0 = t->params[m[0]].i; row->at<double>(m[1]) = e_0;"
