@@ -1,5 +1,9 @@
 """Groups' max or min: rows that do not exceed what their group forwarded before (p4/programs/groupby.py).
 
+The switch compares 32 bits of a value, and two registers of that width do not change as one. Of a wider column those
+values are therefore compared that lie in a window of 2^32, at the better end of what is known of the column; others
+pass. Any window is right; how well it is chosen decides how much is pruned.
+
 The switch keeps 32 bits of a key. Wider keys go by 32 bits of their fingerprints, whose others choose the row, where
 the configuration accepts that two groups may be taken for one.
 """
@@ -8,11 +12,12 @@ from __future__ import annotations
 
 import math
 
+from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import Aggregate, Operator
-from jumpgate.nca.interface import Unsupported
+from jumpgate.nca.interface import Estimates, Unsupported
 from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, fingerprints, pruned, with_payload
-from jumpgate.ncas.switch_prune.words import WORD_BITS, number, packed, word
+from jumpgate.ncas.switch_prune.words import INT64_MAX, WORD_BITS, WORD_MAX, at_number, number, packed, within, word
 from jumpgate.p4.programs import sizing
 from jumpgate.p4.programs.render import PruneSizes
 
@@ -30,11 +35,16 @@ def prune_groupby(node: Operator, setting: Setting) -> Pruning | Unsupported | N
     value = number(values[0])
     if value is None:
         return Unsupported(f"the switch compares numbers and dates, not {values[0].type.name}", "width")
-    a, exact = word(value, complement=functions == {"min"})
-    if not exact:
-        return Unsupported(f"the value is {values[0].type.name}, more than 32 bits", "width",
-                           "Cast it to a shorter integer or decimal, if it fits.")  # fmt: skip
-    carried, note, most = packed(node.keys, WORD_BITS), "", math.inf
+    if not value.exact:
+        return Unsupported(f"of a {values[0].type.name} the switch compares the day alone", "width",
+                           "Cast it to a date, if days suffice.")  # fmt: skip
+    least = functions == {"min"}
+    if value.bits <= WORD_BITS:
+        a, notes = word(value, complement=least)[0], []
+    else:
+        low = window(node, values[0], least, setting.estimates)
+        a, notes = within(value, low, complement=least), [f"values from {low} to {low + WORD_MAX}"]
+    carried, most = packed(node.keys, WORD_BITS), math.inf
     if carried is None:
         most = rows_max(setting.sizes, 1 - setting.success)
         if most < 1:
@@ -46,10 +56,20 @@ def prune_groupby(node: Operator, setting: Setting) -> Pruning | Unsupported | N
                 "(success = 0.9999).",
             )  # fmt: skip
         carried = bind("fingerprint", node.keys)
-        note = fingerprints(WORD_BITS, setting, most)
+        notes.append(fingerprints(WORD_BITS, setting, most))
     sent, arriving = with_payload(node.input, Tuple(carried, a))
     wire = pruned([sent], node.with_inputs((arriving,)), node.input)
-    return Pruning("groupby", (node,), wire, note, most)
+    return Pruning("groupby", (node,), wire, "; ".join(notes), most)
+
+
+def window(node: Aggregate, value: Expression, least: bool, estimates: Estimates | None) -> int:
+    """Where the 2^32 numbers begin that are compared: around zero if nothing is known of the column."""
+    known = None if estimates is None else estimates.column(node.input, value)
+    end = None if known is None else known.low if least else known.high
+    if end is None:
+        return -1 - (WORD_MAX >> 1)
+    first = at_number(value.type, end) - (0 if least else WORD_MAX)
+    return min(max(first, -INT64_MAX), INT64_MAX - WORD_MAX)
 
 
 def rows_max(sizes: PruneSizes, delta: float) -> int:

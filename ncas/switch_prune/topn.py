@@ -14,11 +14,10 @@ from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import Operator, Sort
 from jumpgate.nca.interface import Estimates, Unsupported
 from jumpgate.ncas.switch_prune.pruning import Pruning, Setting, Tuple, pruned, with_payload
-from jumpgate.ncas.switch_prune.words import Number, at_number, number, steps, unsigned, word
+from jumpgate.ncas.switch_prune.words import INT64_MAX, Number, at_number, number, steps, unsigned, word
 from jumpgate.p4.programs import sizing
 
 WANTED_MAX = (1 << 32) - 1
-INT64_MAX = (1 << 63) - 1
 #: the last threshold is where so many times the wanted rows are expected above it: n must be, for it to count
 SPARE = 2.0
 

@@ -18,6 +18,7 @@ from jumpgate.ncas.switch.wire import DIGITS_MAX, converted, wide_type
 
 INTEGER_BITS = {"bool": 2, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
 KEY_BITS, WORD_BITS = 64, 32
+WORD_MAX, INT64_MAX = (1 << 32) - 1, (1 << 63) - 1
 #: days as year · 512 + month · 32 + day; the years of 32 bits of days take so many bits
 DATE_BITS = 33
 EPOCH = datetime.date(1970, 1, 1).toordinal()
@@ -90,9 +91,20 @@ def word(n: Number, complement: bool = False) -> tuple[Expression, bool]:
     return bits_of(bind("subtract", (value, literal(least)))), exact
 
 
+def within(n: Number, low: int, complement: bool = False) -> Expression:
+    """The number as an unsigned word, if it is one of the 2^32 from `low` on; else NULL, so that the row passes.
+    `complement`: in the opposite order."""
+    high = low + WORD_MAX
+    near = between(n.expression, low, high)
+    offset = (literal(high), near) if complement else (near, literal(low))
+    outside = bind("lt", (n.expression, literal(low))), bind("gt", (n.expression, literal(high)))
+    null = Literal(int32, None)
+    return Case(int32, (outside[0], null, outside[1], null), bits_of(bind("subtract", offset)))
+
+
 def unsigned(n: Number) -> Expression:
     """The number itself as an unsigned word, a negative one as 0 and one that is too large as the greatest."""
-    return bits_of(between(n.expression, 0, (1 << WORD_BITS) - 1))
+    return bits_of(between(n.expression, 0, WORD_MAX))
 
 
 def between(value: Expression, least: int, greatest: int) -> Expression:

@@ -112,6 +112,10 @@ PRUNINGS: dict[str, Make] = {
     "skyline": lambda t: t.select("price", "item", "name").skyline(col("price").desc(), "item"),
     "max": lambda t: t.aggregate(by=["item"], hi=max_("price")),
     "min": lambda t: t.aggregate(by=["store"], lo=min_("item")),
+    "max of 64 bits": lambda t: t.select("item", x=col("item").cast("int64") - 1500).aggregate(by=["item"], hi=max_("x")),
+    "min of days": lambda t: t.aggregate(by=["store"], lo=min_("day")),
+    "max beyond 32 bits": lambda t: t.aggregate(by=["store"], hi=max_("n")),
+    "min beyond 32 bits": lambda t: t.aggregate(by=["item"], lo=min_("n")),
     "max by two keys": lambda t: t.select("price", "store", s=(col("store") * 7).cast("int8")).aggregate(
         by=["s", "store"], hi=max_("price")
     ),
@@ -134,8 +138,9 @@ PRUNINGS: dict[str, Make] = {
     "having by text": lambda t: t.aggregate(by=["name", "store"], n=count(), s=sum_("price")).filter(col("n") > 100),
 }  # fmt: skip
 
-#: the deterministic top-n does little where values are below zero, or the smallest are wanted
-HARDLY = ("top", "bottom", "nulls first")
+#: the deterministic top-n does little where values are below zero, or the smallest are wanted; and few values of 61
+#: bits are among 2^32
+HARDLY = ("top", "bottom", "nulls first", "max beyond 32 bits", "min beyond 32 bits")
 
 
 def passed(session: Session) -> tuple[int, int]:

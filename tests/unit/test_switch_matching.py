@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jumpgate.client import avg, col, count, count_distinct, max_, min_, sum_
@@ -30,7 +30,7 @@ from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
-from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, word
+from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, within, word
 from jumpgate.p4.compiler import report
 from jumpgate.p4.programs.render import CODES, PROGRAMS
 from jumpgate.p4.programs.topn import Deterministic
@@ -88,6 +88,8 @@ PRUNINGS = {
         lambda t: t.select("item", "store", s=col("store").cast("int8")).aggregate(by=["store", "s"], hi=max_("item")),
     ),
     "min": ("prune_groupby", lambda t: t.aggregate(by=["store"], lo=min_("item"))),
+    "max of 64 bits": ("prune_groupby", lambda t: t.aggregate(by=["store"], hi=max_("n"))),
+    "min of dates": ("prune_groupby", lambda t: t.aggregate(by=["item"], lo=min_("day"))),
     "join": (
         "prune_join",
         lambda t: t.join(
@@ -216,7 +218,7 @@ REFUSED = [
     ("prune_topn", lambda t: t.top(3, "name"), "orders numbers and dates, not string"),
     ("prune_skyline", lambda t: t.skyline("item", "n"), "a key is int64; the switch compares 32 bits"),
     ("prune_skyline", lambda t: t.skyline("item"), "two keys, not by 1"),
-    ("prune", lambda t: t.aggregate(by=["item"], s=max_("n")), "the value is int64, more than 32 bits"),
+    ("prune", lambda t: t.aggregate(by=["item"], s=max_("at")), "compares the day alone"),
     ("prune", lambda t: t.aggregate(by=["n"], s=max_("item")), r"the key \(int64\) is more"),
     ("prune", lambda t: t.aggregate(by=["item"], s=max_("store"), r=min_("store")), "the max, or by the min, of one"),
     (
@@ -431,6 +433,45 @@ def test_what_is_added_up_is_never_too_small(value: int) -> None:
     assert n is not None
     found = as_unsigned(evaluate(unsigned(n), (value,)))
     assert found == min(max(value, 0), 2**32 - 1)
+
+
+@pytest.mark.parametrize("low", [-(2**63) + 1, -(2**31), 5, 2**63 - 2**32])
+@pytest.mark.parametrize("complement", [False, True])
+def test_words_of_a_window(low: int, complement: bool) -> None:
+    n = number(ref("int64"))
+    assert n is not None
+    made = within(n, low, complement)
+
+    @given(st.integers(-(2**63), 2**63 - 1) | st.integers(max(low - 3, -(2**63)), min(low + 2**32 + 3, 2**63 - 1)))
+    @example(low)
+    @example(low + 2**32 - 1)
+    def holds(value: int) -> None:
+        found = evaluate(made, (value,))
+        offset = value - low
+        if not 0 <= offset < 2**32:
+            assert found is None, "the row passes"
+        else:
+            assert as_unsigned(found) == (2**32 - 1 - offset if complement else offset)
+
+    holds()
+    assert evaluate(made, (None,)) is None
+
+
+@pytest.mark.parametrize(
+    ("bounds", "greatest", "least"),
+    [
+        ((None, None), -(2**31), -(2**31)),
+        ((10**12, 10**13), 10**13 - 2**32 + 1, 10**12),
+        ((-(2.0**63), 2.0**63), 2**63 - 2**32, -(2**63) + 1),
+    ],
+)
+def test_the_window_is_where_the_answers_are(
+    table: Dataflow, bounds: tuple[float | None, float | None], greatest: int, least: int
+) -> None:
+    for measure, low in ((max_("n"), greatest), (min_("n"), least)):
+        flow = table.aggregate(by=["item"], found=measure)
+        match = PRUNE.match_estimated(flow.root, switch("prune_groupby"), estimates=Bounds(1000, *bounds))
+        assert isinstance(match, Match) and f"values from {low} to {low + 2**32 - 1}" in match.note
 
 
 def test_types_without_words() -> None:
