@@ -1,0 +1,54 @@
+package io.jumpgate.presto;
+
+import com.google.gson.JsonElement;
+import com.google.gson.JsonObject;
+import com.google.gson.JsonParseException;
+import com.google.gson.JsonParser;
+import io.jumpgate.JumpgateException;
+import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.Field;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"format": "parquet", "files": ["/a.parquet"],
+ * "columns": {"NAME": "decimal(7,2)?"}}}}}.
+ */
+record Catalog(Map<String, Map<String, Table>> schemas) {
+  /** Files of one format; {@code columns} are those that they have, in order. */
+  record Table(String format, List<String> files, List<Field> columns) {}
+
+  /** Raises {@code config} where the file cannot be read or says something else. */
+  static Catalog load(Path file) {
+    try {
+      Map<String, Map<String, Table>> schemas = new LinkedHashMap<>();
+      JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {
+        Map<String, Table> known = new LinkedHashMap<>();
+        tables.getAsJsonObject().asMap().forEach((name, table) -> known.put(name, table(table.getAsJsonObject())));
+        schemas.put(schema, known);
+      });
+      return new Catalog(schemas);
+    } catch (IOException | JsonParseException | IllegalStateException | IllegalArgumentException
+        | NullPointerException e) {
+      throw new JumpgateException(JumpgateException.CONFIG, "cannot read the catalog " + file + ": " + e.getMessage());
+    }
+  }
+
+  Table table(TableHandle handle) {
+    return schemas.get(handle.schema()).get(handle.table());
+  }
+
+  private static Table table(JsonObject table) {
+    List<String> files = table.getAsJsonArray("files").asList().stream().map(JsonElement::getAsString).toList();
+    List<Field> columns = table.getAsJsonObject("columns")
+                              .entrySet()
+                              .stream()
+                              .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString())))
+                              .toList();
+    return new Table(table.get("format").getAsString(), files, columns);
+  }
+}

@@ -1,0 +1,63 @@
+package io.jumpgate.presto;
+
+import com.facebook.presto.spi.FixedSplitSource;
+import com.facebook.presto.spi.connector.Connector;
+import com.facebook.presto.spi.connector.ConnectorMetadata;
+import com.facebook.presto.spi.connector.ConnectorPageSourceProvider;
+import com.facebook.presto.spi.connector.ConnectorSplitManager;
+import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
+import com.facebook.presto.spi.transaction.IsolationLevel;
+import com.facebook.presto.spi.ColumnHandle;
+import com.facebook.presto.spi.ConnectorPageSource;
+import com.facebook.presto.spi.ConnectorSession;
+import com.facebook.presto.spi.ConnectorSplit;
+import com.facebook.presto.spi.ConnectorTableLayoutHandle;
+import com.facebook.presto.spi.SplitContext;
+import io.jumpgate.client.JumpgateClient;
+import java.util.List;
+
+/** One catalog of a Presto cluster. */
+final class JumpgateConnector implements Connector {
+  private final JumpgateClient client;
+  private final Catalog catalog;
+  private final String receiverHost;
+
+  JumpgateConnector(JumpgateClient client, Catalog catalog, String receiverHost) {
+    this.client = client;
+    this.catalog = catalog;
+    this.receiverHost = receiverHost;
+  }
+
+  @Override
+  public ConnectorTransactionHandle beginTransaction(IsolationLevel level, boolean readOnly) {
+    return Transaction.INSTANCE;
+  }
+
+  @Override
+  public ConnectorMetadata getMetadata(ConnectorTransactionHandle transaction) {
+    return new JumpgateMetadata(catalog);
+  }
+
+  @Override
+  public ConnectorSplitManager getSplitManager() {
+    return (transaction, session, layout, context)
+               -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table())));
+  }
+
+  @Override
+  public ConnectorPageSourceProvider getPageSourceProvider() {
+    return new ConnectorPageSourceProvider() {
+      @Override
+      public ConnectorPageSource createPageSource(ConnectorTransactionHandle transaction, ConnectorSession session,
+          ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context) {
+        List<Integer> indices = columns.stream().map(c -> ((JumpgateColumn) c).index()).toList();
+        return JumpgatePageSource.open(client, catalog.table(((JumpgateSplit) split).table()), indices, receiverHost);
+      }
+    };
+  }
+
+  @Override
+  public void shutdown() {
+    client.close();
+  }
+}

@@ -1,0 +1,122 @@
+package io.jumpgate.presto;
+
+import com.facebook.presto.common.Page;
+import com.facebook.presto.common.block.Block;
+import com.facebook.presto.spi.ConnectorPageSource;
+import io.jumpgate.JumpgateException;
+import io.jumpgate.client.Execution;
+import io.jumpgate.client.Job;
+import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.dataflow.Dialect;
+import io.jumpgate.dataflow.Field;
+import io.jumpgate.dataflow.Layout;
+import io.jumpgate.dataflow.Operator;
+import io.jumpgate.dataflow.Partitioning;
+import io.jumpgate.ntf.ColumnarFrame;
+import io.jumpgate.ntf.Endpoint;
+import io.jumpgate.ntf.Expected;
+import io.jumpgate.ntf.Frame;
+import io.jumpgate.ntf.MemoryAccount;
+import io.jumpgate.ntf.ReadAhead;
+import io.jumpgate.v1.SubmitRequest;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** A job's rows as pages. Closing it ends the job. */
+final class JumpgatePageSource implements ConnectorPageSource {
+  private static final int FRAMES_AHEAD = 4;
+
+  private final List<Field> fields;
+  private final Endpoint endpoint;
+  private final Execution execution;
+  private final ReadAhead frames;
+  private long rows;
+  private boolean finished;
+
+  private JumpgatePageSource(List<Field> fields, Endpoint endpoint, Execution execution) {
+    this.fields = fields;
+    this.endpoint = endpoint;
+    this.execution = execution;
+    this.frames = new ReadAhead(endpoint, FRAMES_AHEAD);
+  }
+
+  /** Submits the job that reads these columns and starts it. */
+  static JumpgatePageSource open(JumpgateClient client, Catalog.Table table, List<Integer> columns, String host) {
+    Endpoint endpoint = Endpoint.open(new InetSocketAddress(host, 0), host, MemoryAccount.UNLIMITED);
+    try {
+      Operator read =
+          Operator.read(table.files(), table.format(), table.columns(), columns, Map.of(), Optional.empty());
+      Operator root = read.send(List.of(endpoint.address()), Partitioning.SINGLE, Layout.COLUMNAR);
+      Job job = client.submit(SubmitRequest.newBuilder().setDataflow(root.request(Dialect.DEFAULT)).build());
+      endpoint.expect(
+          new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), 0, job.certificate()));
+      Execution execution = client.execute(job.id(), event -> {});
+      execution.onFailure(endpoint::close);
+      return new JumpgatePageSource(job.descriptor().fields(), endpoint, execution);
+    } catch (JumpgateException e) {
+      endpoint.close();
+      throw e;
+    }
+  }
+
+  @Override
+  public Page getNextPage() {
+    try (Frame frame = frames.poll()) {
+      if (frame == null) {
+        if (frames.isFinished() && !finished) {
+          execution.await(); // what came counts only then
+          finished = true;
+        }
+        return null;
+      }
+      rows += frame.rows();
+      Block[] blocks = new Block[fields.size()];
+      for (int i = 0; i < blocks.length; i++) {
+        blocks[i] = Columns.block(fields.get(i), ((ColumnarFrame) frame).column(i), frame.rows());
+      }
+      return new Page(frame.rows(), blocks);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new JumpgateException(JumpgateException.CANCELLED, "interrupted while the job ended");
+    }
+  }
+
+  @Override
+  public CompletableFuture<?> isBlocked() {
+    return frames.ready();
+  }
+
+  @Override
+  public boolean isFinished() {
+    return finished;
+  }
+
+  @Override
+  public long getCompletedBytes() {
+    return endpoint.bytes();
+  }
+
+  @Override
+  public long getCompletedPositions() {
+    return rows;
+  }
+
+  @Override
+  public long getReadTimeNanos() {
+    return 0;
+  }
+
+  @Override
+  public long getSystemMemoryUsage() {
+    return 0;
+  }
+
+  @Override
+  public void close() {
+    execution.cancel();
+    frames.close();
+  }
+}

@@ -1,0 +1,6 @@
+package io.jumpgate.presto;
+
+import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
+
+/** Reading needs none. */
+public enum Transaction implements ConnectorTransactionHandle { INSTANCE }
