@@ -1,0 +1,102 @@
+"""Answers queries with a Presto server of one node and a service, in a network namespace (the server listens everywhere):
+
+    unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
+
+FOLDER has catalog.json and plugin/, LIB the server's jars. Queries come as a JSON list on stdin; their answers, rows or
+the text of an error, go to stdout likewise.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from jumpgate.hosts.config import local_hosts
+from jumpgate.service import embedded
+
+PORT = 18080
+URL = f"http://127.0.0.1:{PORT}"
+HEADERS = {"X-Presto-User": "test", "X-Presto-Catalog": "jumpgate", "X-Presto-Schema": "main"}
+
+#: seconds until the server knows itself as a worker
+PATIENCE_S = 120
+
+
+def main(folder: Path, lib: Path) -> None:
+    queries = json.load(sys.stdin)
+    service = embedded.start(local_hosts(1))
+    configure(folder, service.address)
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log)
+    try:
+        wait_for(server, folder)
+        json.dump([ask(query) for query in queries], sys.stdout)
+    finally:
+        server.terminate()
+        server.wait()
+        service.close()
+
+
+def configure(folder: Path, service: str) -> None:
+    catalogs = folder / "catalog"
+    catalogs.mkdir()
+    write(folder / "config.properties", {
+        "coordinator": "true", "node-scheduler.include-coordinator": "true", "http-server.http.port": PORT,
+        "discovery-server.enabled": "true", "discovery.uri": URL,
+        "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs,
+    })  # fmt: skip
+    write(catalogs / "jumpgate.properties", {
+        "connector.name": "jumpgate", "jumpgate.service": service, "jumpgate.catalog": folder / "catalog.json",
+    })  # fmt: skip
+
+
+def write(file: Path, properties: dict[str, object]) -> None:
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+
+def command(folder: Path, lib: Path) -> list[str]:
+    return [
+        "java", "-Xmx1g", "-Djdk.attach.allowAttachSelf=true",
+        *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
+        "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one",
+        f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", "com.facebook.presto.server.PrestoServer",
+    ]  # fmt: skip
+
+
+def wait_for(server: subprocess.Popen[bytes], folder: Path) -> None:
+    """Until the server runs a scan: it answers before it knows itself as a worker."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            answer: Any = ask("SELECT count(*) FROM system.runtime.nodes WHERE state = 'active'")
+        except OSError as e:
+            answer = str(e)
+        if answer == [[1]]:
+            return
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"Presto does not start: {answer}\n{(folder / 'server.log').read_text()[-4000:]}")
+        time.sleep(0.2)
+
+
+def ask(query: str) -> list[list[Any]] | str:
+    """The rows, or what went wrong."""
+    request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), HEADERS)
+    rows: list[list[Any]] = []
+    while True:
+        with urllib.request.urlopen(request) as response:
+            answer = json.load(response)
+        rows += answer.get("data", [])
+        if "error" in answer:
+            return str(answer["error"]["message"])
+        if "nextUri" not in answer:
+            return rows
+        request = urllib.request.Request(answer["nextUri"])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
