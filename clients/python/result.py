@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jumpgate.client.progress import Follower
 
 #: how long a stream that broke off waits for the service to say why
-CAUSE_WAIT_S = 5.0
+CAUSE_WAIT_S = 8.0
 #: of a result, at the top of the debugging ladder
 SHOWN_ROWS = 5
 

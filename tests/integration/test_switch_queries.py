@@ -112,7 +112,9 @@ PRUNINGS: dict[str, Make] = {
     "skyline": lambda t: t.select("price", "item", "name").skyline(col("price").desc(), "item"),
     "max": lambda t: t.aggregate(by=["item"], hi=max_("price")),
     "min": lambda t: t.aggregate(by=["store"], lo=min_("item")),
-    "max of 64 bits": lambda t: t.select("item", x=col("item").cast("int64") - 1500).aggregate(by=["item"], hi=max_("x")),
+    "max of 64 bits": lambda t: (
+        t.select("item", x=col("item").cast("int64") - 1500).aggregate(by=["item"], hi=max_("x"))
+    ),
     "min of days": lambda t: t.aggregate(by=["store"], lo=min_("day")),
     "max beyond 32 bits": lambda t: t.aggregate(by=["store"], hi=max_("n")),
     "min beyond 32 bits": lambda t: t.aggregate(by=["item"], lo=min_("n")),

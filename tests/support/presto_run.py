@@ -1,4 +1,4 @@
-"""Answers queries with a Presto server of one node and a service, in a network namespace (the server listens everywhere):
+"""Asks a Presto server of one node, and a service; in a network namespace, as the server listens everywhere:
 
     unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
 
@@ -61,7 +61,7 @@ def write(file: Path, properties: dict[str, object]) -> None:
 
 def command(folder: Path, lib: Path) -> list[str]:
     return [
-        "java", "-Xmx1g", "-Djdk.attach.allowAttachSelf=true",
+        "java", "-Xmx1g", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
         *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
         "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one",
         f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", "com.facebook.presto.server.PrestoServer",
@@ -92,7 +92,7 @@ def ask(query: str) -> list[list[Any]] | str:
             answer = json.load(response)
         rows += answer.get("data", [])
         if "error" in answer:
-            return str(answer["error"]["message"])
+            return f"{answer['error']['errorName']}: {answer['error']['message']}"
         if "nextUri" not in answer:
             return rows
         request = urllib.request.Request(answer["nextUri"])

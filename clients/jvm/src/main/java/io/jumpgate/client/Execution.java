@@ -7,6 +7,8 @@ import io.jumpgate.v1.Event;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Function;
 
@@ -17,6 +19,8 @@ import java.util.function.Function;
  */
 public final class Execution {
   private static final String DONE = "done";
+  /** Longer than a service waits for the cause of what it sees itself. */
+  private static final int CAUSE_SECONDS = 8;
 
   private final CompletableFuture<Event> done = new CompletableFuture<>();
   private final Context.CancellableContext context;
@@ -32,6 +36,20 @@ public final class Execution {
     } catch (ExecutionException e) {
       throw (JumpgateException) e.getCause();
     }
+  }
+
+  /**
+   * What an edge's failure is a symptom of: the job's error, if the service names one soon, else {@code seen}.
+   */
+  public JumpgateException cause(JumpgateException seen) throws InterruptedException {
+    try {
+      done.get(CAUSE_SECONDS, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      return (JumpgateException) e.getCause();
+    } catch (TimeoutException e) {
+      // the service says nothing
+    }
+    return seen;
   }
 
   public boolean isDone() {

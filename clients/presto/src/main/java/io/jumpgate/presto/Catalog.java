@@ -12,15 +12,24 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
  * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"format": "parquet", "files": ["/a.parquet"],
- * "columns": {"NAME": "decimal(7,2)?"}}}}}.
+ * "columns": {"NAME": "decimal(7,2)?"}}}}}. Presto knows no case: names that differ in nothing else are refused.
  */
 record Catalog(Map<String, Map<String, Table>> schemas) {
-  /** Files of one format; {@code columns} are those that they have, in order. */
-  record Table(String format, List<String> files, List<Field> columns) {}
+  /**
+   * Files of one format; {@code columns} are those that they have, in order; {@code names} Presto's to those of a type
+   *  that it can read.
+   */
+  record Table(String format, List<String> files, List<Field> columns, Map<String, Integer> names) {
+    /** What Presto does not see. */
+    List<Field> hidden() {
+      return columns.stream().filter(field -> Columns.type(field.type()).isEmpty()).toList();
+    }
+  }
 
   /** Raises {@code config} where the file cannot be read or says something else. */
   static Catalog load(Path file) {
@@ -28,12 +37,12 @@ record Catalog(Map<String, Map<String, Table>> schemas) {
       Map<String, Map<String, Table>> schemas = new LinkedHashMap<>();
       JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {
         Map<String, Table> known = new LinkedHashMap<>();
-        tables.getAsJsonObject().asMap().forEach((name, table) -> known.put(name, table(table.getAsJsonObject())));
-        schemas.put(schema, known);
+        tables.getAsJsonObject().asMap().forEach((name, table) -> put(known, name, table(table.getAsJsonObject())));
+        put(schemas, schema, known);
       });
       return new Catalog(schemas);
-    } catch (IOException | JsonParseException | IllegalStateException | IllegalArgumentException
-        | NullPointerException e) {
+    } catch (
+        IOException | JsonParseException | IllegalStateException | IllegalArgumentException | NullPointerException e) {
       throw new JumpgateException(JumpgateException.CONFIG, "cannot read the catalog " + file + ": " + e.getMessage());
     }
   }
@@ -49,6 +58,18 @@ record Catalog(Map<String, Map<String, Table>> schemas) {
                               .stream()
                               .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString())))
                               .toList();
-    return new Table(table.get("format").getAsString(), files, columns);
+    Map<String, Integer> names = new LinkedHashMap<>();
+    for (int i = 0; i < columns.size(); i++) {
+      if (Columns.type(columns.get(i).type()).isPresent()) {
+        put(names, columns.get(i).name(), i);
+      }
+    }
+    return new Table(table.get("format").getAsString(), files, columns, names);
+  }
+
+  private static <T> void put(Map<String, T> known, String name, T value) {
+    if (known.put(name.toLowerCase(Locale.ENGLISH), value) != null) {
+      throw new IllegalArgumentException("two are called '" + name + "' where case does not count");
+    }
   }
 }

@@ -1,18 +1,18 @@
 package io.jumpgate.presto;
 
+import com.facebook.presto.spi.ColumnHandle;
+import com.facebook.presto.spi.ConnectorPageSource;
+import com.facebook.presto.spi.ConnectorSession;
+import com.facebook.presto.spi.ConnectorSplit;
+import com.facebook.presto.spi.ConnectorTableLayoutHandle;
 import com.facebook.presto.spi.FixedSplitSource;
+import com.facebook.presto.spi.SplitContext;
 import com.facebook.presto.spi.connector.Connector;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
 import com.facebook.presto.spi.connector.ConnectorPageSourceProvider;
 import com.facebook.presto.spi.connector.ConnectorSplitManager;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
 import com.facebook.presto.spi.transaction.IsolationLevel;
-import com.facebook.presto.spi.ColumnHandle;
-import com.facebook.presto.spi.ConnectorPageSource;
-import com.facebook.presto.spi.ConnectorSession;
-import com.facebook.presto.spi.ConnectorSplit;
-import com.facebook.presto.spi.ConnectorTableLayoutHandle;
-import com.facebook.presto.spi.SplitContext;
 import io.jumpgate.client.JumpgateClient;
 import java.util.List;
 
@@ -40,8 +40,8 @@ final class JumpgateConnector implements Connector {
 
   @Override
   public ConnectorSplitManager getSplitManager() {
-    return (transaction, session, layout, context)
-               -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table())));
+    return (transaction, session, layout,
+               context) -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table())));
   }
 
   @Override

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /** The catalog in Presto's words. */
 final class JumpgateMetadata implements ConnectorMetadata {
@@ -63,39 +64,42 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public ConnectorTableMetadata getTableMetadata(ConnectorSession session, ConnectorTableHandle table) {
     TableHandle handle = (TableHandle) table;
-    return new ConnectorTableMetadata(new SchemaTableName(handle.schema(), handle.table()), columns(handle));
+    List<Field> hidden = catalog.table(handle).hidden();
+    String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
+    Optional<String> comment = hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Presto: " + names);
+    SchemaTableName name = new SchemaTableName(handle.schema(), handle.table());
+    return new ConnectorTableMetadata(name, columns(handle), Map.of(), comment);
   }
 
   @Override
   public Map<String, ColumnHandle> getColumnHandles(ConnectorSession session, ConnectorTableHandle table) {
-    List<Field> fields = catalog.table((TableHandle) table).columns();
     Map<String, ColumnHandle> handles = new LinkedHashMap<>();
-    for (int i = 0; i < fields.size(); i++) {
-      handles.put(fields.get(i).name(), new JumpgateColumn(i));
-    }
+    catalog.table((TableHandle) table).names().forEach((name, index) -> handles.put(name, new JumpgateColumn(index)));
     return handles;
   }
 
   @Override
-  public ColumnMetadata getColumnMetadata(
-      ConnectorSession session, ConnectorTableHandle table, ColumnHandle column) {
-    return columns((TableHandle) table).get(((JumpgateColumn) column).index());
+  public ColumnMetadata getColumnMetadata(ConnectorSession session, ConnectorTableHandle table, ColumnHandle column) {
+    return metadata(catalog.table((TableHandle) table).columns().get(((JumpgateColumn) column).index()));
   }
 
   @Override
   public Map<SchemaTableName, List<ColumnMetadata>> listTableColumns(
       ConnectorSession session, SchemaTablePrefix prefix) {
     Map<SchemaTableName, List<ColumnMetadata>> columns = new LinkedHashMap<>();
-    listTables(session, Optional.empty()).stream().filter(prefix::matches).forEach(
-        name -> columns.put(name, columns(new TableHandle(name.getSchemaName(), name.getTableName()))));
+    listTables(session, Optional.empty())
+        .stream()
+        .filter(prefix::matches)
+        .forEach(name -> columns.put(name, columns(new TableHandle(name.getSchemaName(), name.getTableName()))));
     return columns;
   }
 
   private List<ColumnMetadata> columns(TableHandle table) {
-    return catalog.table(table)
-        .columns()
-        .stream()
-        .map(field -> new ColumnMetadata(field.name(), Columns.type(field)))
-        .toList();
+    Catalog.Table known = catalog.table(table);
+    return known.names().values().stream().map(index -> metadata(known.columns().get(index))).toList();
+  }
+
+  private static ColumnMetadata metadata(Field field) {
+    return new ColumnMetadata(field.name(), Columns.type(field.type()).orElseThrow());
   }
 }

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** A job's rows as pages. Closing it ends the job. */
 final class JumpgatePageSource implements ConnectorPageSource {
@@ -33,19 +34,37 @@ final class JumpgatePageSource implements ConnectorPageSource {
   private final Endpoint endpoint;
   private final Execution execution;
   private final ReadAhead frames;
+  private final Held held;
   private long rows;
   private boolean finished;
 
-  private JumpgatePageSource(List<Field> fields, Endpoint endpoint, Execution execution) {
+  private JumpgatePageSource(List<Field> fields, Endpoint endpoint, Execution execution, Held held) {
     this.fields = fields;
+    this.held = held;
     this.endpoint = endpoint;
     this.execution = execution;
     this.frames = new ReadAhead(endpoint, FRAMES_AHEAD);
   }
 
-  /** Submits the job that reads these columns and starts it. */
+  /** The memory of frames that have arrived and are not yet pages. */
+  private static final class Held implements MemoryAccount {
+    private final AtomicLong bytes = new AtomicLong();
+
+    @Override
+    public void acquire(long taken) {
+      bytes.addAndGet(taken);
+    }
+
+    @Override
+    public void release(long given) {
+      bytes.addAndGet(-given);
+    }
+  }
+
+  /** Submits the job that reads these columns and starts it. Raises PrestoException. */
   static JumpgatePageSource open(JumpgateClient client, Catalog.Table table, List<Integer> columns, String host) {
-    Endpoint endpoint = Endpoint.open(new InetSocketAddress(host, 0), host, MemoryAccount.UNLIMITED);
+    Held held = new Held();
+    Endpoint endpoint = open(host, held);
     try {
       Operator read =
           Operator.read(table.files(), table.format(), table.columns(), columns, Map.of(), Optional.empty());
@@ -55,15 +74,33 @@ final class JumpgatePageSource implements ConnectorPageSource {
           new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), 0, job.certificate()));
       Execution execution = client.execute(job.id(), event -> {});
       execution.onFailure(endpoint::close);
-      return new JumpgatePageSource(job.descriptor().fields(), endpoint, execution);
+      return new JumpgatePageSource(job.descriptor().fields(), endpoint, execution, held);
     } catch (JumpgateException e) {
       endpoint.close();
-      throw e;
+      throw JumpgateErrorCode.explain(e);
+    }
+  }
+
+  private static Endpoint open(String host, MemoryAccount account) {
+    try {
+      return Endpoint.open(new InetSocketAddress(host, 0), host, account);
+    } catch (JumpgateException e) {
+      throw JumpgateErrorCode.explain(e);
     }
   }
 
   @Override
   public Page getNextPage() {
+    try {
+      return next();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw JumpgateErrorCode.explain(
+          new JumpgateException(JumpgateException.CANCELLED, "interrupted while the job ended"));
+    }
+  }
+
+  private Page next() throws InterruptedException {
     try (Frame frame = frames.poll()) {
       if (frame == null) {
         if (frames.isFinished() && !finished) {
@@ -78,9 +115,8 @@ final class JumpgatePageSource implements ConnectorPageSource {
         blocks[i] = Columns.block(fields.get(i), ((ColumnarFrame) frame).column(i), frame.rows());
       }
       return new Page(frame.rows(), blocks);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new JumpgateException(JumpgateException.CANCELLED, "interrupted while the job ended");
+    } catch (JumpgateException e) {
+      throw JumpgateErrorCode.explain(execution.cause(e));
     }
   }
 
@@ -111,7 +147,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
 
   @Override
   public long getSystemMemoryUsage() {
-    return 0;
+    return held.bytes.get();
   }
 
   @Override

@@ -102,7 +102,7 @@ private[spark] object Submission {
   val LastFrames: Duration = 60.seconds
 
   private val threads = Threads.named("jumpgate-job")
-  private val soon = CompletableFuture.delayedExecutor(2, TimeUnit.SECONDS)
+  private val soon = CompletableFuture.delayedExecutor(8, TimeUnit.SECONDS)
 
   /** `root` is the plan's; a partition of its rows goes to each address. */
   def dataflow(plan: LogicalPlan, root: Operator, addresses: Seq[String]): Dataflow = {
