@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import json
 import math
@@ -36,6 +37,7 @@ TYPES = {
     "long": ("decimal(18,4)?", pa.decimal128(18, 4), [Decimal("99999999999999.9999"), None, Decimal("-0.0001")]),
     "day": ("date?", pa.date32(), [datetime.date(1969, 12, 31), None, datetime.date(2500, 1, 1)]),
     "word": ("string?", pa.string(), ["", None, "zé"]),
+    "raw": ("binary?", pa.binary(), [b"", None, b"\x00\xff"]),
     "Mixed": ("int32?", pa.int32(), [1, None, 3]),
 }
 #: a column of a type that Presto knows less exactly: it does not see it
@@ -122,4 +124,6 @@ def as_json(value: Any) -> Any:
     """A value as Presto's protocol writes it."""
     if isinstance(value, Decimal | datetime.date):
         return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, value) if isinstance(value, float) else value
