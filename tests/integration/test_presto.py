@@ -49,6 +49,7 @@ QUERIES = [
     "SELECT word, tiny FROM t",
     "SELECT MIXED FROM T",
     "SELECT count(*) FROM t",
+    "SELECT count(*) FROM (SELECT n FROM many LIMIT 5)",
     "SELECT * FROM nothing",
     "SELECT count(*), sum(n), min(n), max(n) FROM many",
     "SELECT count(*) FROM many WHERE n % 7 = 3",

@@ -2,8 +2,8 @@
 
     unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
 
-FOLDER has catalog.json and plugin/, LIB the server's jars. Queries come as a JSON list on stdin; their answers, rows or
-the text of an error, go to stdout likewise.
+FOLDER has catalog.json and plugin/, LIB the server's jars. Queries come as a JSON list on stdin, first one that can be
+answered; their answers, rows or the text of an error, go to stdout likewise.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any
 
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
+from jumpgate.testing.leaks import wait_until
 
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}"
 HEADERS = {"X-Presto-User": "test", "X-Presto-Catalog": "jumpgate", "X-Presto-Schema": "main"}
 
-#: seconds until the server knows itself as a worker
+#: seconds until the server answers
 PATIENCE_S = 120
 
 
@@ -34,8 +35,9 @@ def main(folder: Path, lib: Path) -> None:
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log)
     try:
-        wait_for(server, folder)
+        wait_for(server, folder, queries[0])
         json.dump([ask(query) for query in queries], sys.stdout)
+        assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
     finally:
         server.terminate()
         server.wait()
@@ -61,22 +63,22 @@ def write(file: Path, properties: dict[str, object]) -> None:
 
 def command(folder: Path, lib: Path) -> list[str]:
     return [
-        "java", "-Xmx1g", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
+        "setpriv", "--pdeathsig", "KILL", "java", "-Xmx1g", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
         *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
         "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one",
         f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", "com.facebook.presto.server.PrestoServer",
     ]  # fmt: skip
 
 
-def wait_for(server: subprocess.Popen[bytes], folder: Path) -> None:
-    """Until the server runs a scan: it answers before it knows itself as a worker."""
+def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str) -> None:
+    """Until the server answers a query: it listens before it knows itself as a worker, and that before its catalogs."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            answer: Any = ask("SELECT count(*) FROM system.runtime.nodes WHERE state = 'active'")
+            answer: Any = ask(query)
         except OSError as e:
             answer = str(e)
-        if answer == [[1]]:
+        if isinstance(answer, list):
             return
         if server.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"Presto does not start: {answer}\n{(folder / 'server.log').read_text()[-4000:]}")
