@@ -63,7 +63,8 @@ def write(file: Path, properties: dict[str, object]) -> None:
 
 def command(folder: Path, lib: Path) -> list[str]:
     return [
-        "setpriv", "--pdeathsig", "KILL", "java", "-Xmx1g", "-XX:TieredStopAtLevel=1", "-Djdk.attach.allowAttachSelf=true",
+        "setpriv", "--pdeathsig", "KILL", "java", "-Xmx1g", "-XX:TieredStopAtLevel=1",
+        "-Djdk.attach.allowAttachSelf=true",
         *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
         "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one",
         f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", "com.facebook.presto.server.PrestoServer",
