@@ -41,18 +41,21 @@ class Instance:
         """Raises what the instance answered, or InstanceFailed once it is gone. `destroy` returns when it is gone."""
         if verb == "destroy":
             return await self._destroy()
-        if self.ended.done():
-            raise died(self.id, self.ended.result())
+        self.check_alive()
         return await self.answered(self._caller.call("call", instance=self.name, verb=verb, arguments=arguments))
 
     async def answered(self, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
         """What it answered to a request. Raises InstanceFailed once it is gone."""
         try:
             return await answer
-        except NotFound:
-            if self.ended.done():  # the agent had forgotten it already when our question came
-                raise died(self.id, self.ended.result()) from None
+        except NotFound:  # if it is gone, the agent had forgotten it already when our question came
+            self.check_alive()
             raise
+
+    def check_alive(self) -> None:
+        """Raises InstanceFailed once it is gone."""
+        if self.ended.done():
+            raise died(self.id, self.ended.result()) from None
 
     async def _destroy(self) -> dict[str, Any]:
         if not self.ended.done():
@@ -215,10 +218,18 @@ class AgentHost:
             handle.pid = int(answer["pid"])
         return [(handle, answer["allocated"]) for handle, answer in zip(handles, answers, strict=True)]
 
-    async def configure(self, job: str, configurations: Mapping[str, Mapping[str, Any]], shared: Shared) -> None:
-        """Configures instances of a job, which may refer to what is shared."""
-        arguments = {"job": job, "configurations": configurations}
-        await self._caller.ask("configure", arguments, shared.used())
+    async def configure(
+        self, instances: Sequence[Instance], configurations: Sequence[Mapping[str, Any]], shared: Shared
+    ) -> None:
+        """Configures instances of one job; what they are told may refer to what is shared. Raises InstanceFailed once
+        one of them is gone."""
+        told = {i.id: configuration for i, configuration in zip(instances, configurations, strict=True)}
+        try:
+            await self._caller.ask("configure", {"job": instances[0].job, "configurations": told}, shared.used())
+        except NotFound:
+            for i in instances:
+                i.check_alive()
+            raise
 
     def each(self, instances: Sequence[Instance], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
         """The same request to each instance, in one message; their answers to come."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import socket
 import subprocess
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,18 @@ class Forked(NamedTuple):
     ended: asyncio.Future[End]
 
 
+#: of an instance that is being started: its pid, and the future of Forked
+Answer = asyncio.Future[tuple[int, asyncio.Future[End]]]
+
+
+class _Request(NamedTuple):
+    """A message to the zygote. One that forks has a control socket for it, and somebody who waits for the answer."""
+
+    message: bytes
+    control: socket.socket | None = None
+    answer: Answer | None = None
+
+
 class Zygote:
     """One running `jghost`. Its instances end with it, and it ends with this process."""
 
@@ -53,7 +65,8 @@ class Zygote:
         ours.setblocking(False)
         self._socket = ours
         self._loop = asyncio.get_running_loop()
-        self._forking: list[asyncio.Future[tuple[int, asyncio.Future[End]]]] = []
+        self._unsent: deque[_Request] = deque()  # of hundreds that come at once, the socket takes some
+        self._forking: deque[Answer] = deque()  # in the order in which they were sent
         self._ends: dict[int, asyncio.Future[End]] = {}
         #: done once it can fork; raises InstanceFailed if it ended before
         self.ready: asyncio.Future[None] = self._loop.create_future()
@@ -76,11 +89,9 @@ class Zygote:
         if len(request) > REQUEST_BYTES_MAX:
             raise InstanceFailed(f"cannot start instance {name}: its command is too long", instance=name)
         ours, theirs = socket.socketpair()
-        answer: asyncio.Future[tuple[int, asyncio.Future[End]]] = self._loop.create_future()
+        answer: Answer = self._loop.create_future()
+        self._send(_Request(request, theirs, answer))
         try:
-            # a datagram of some hundred bytes: it is taken at once, or the zygote is gone
-            socket.send_fds(self._socket, [request], [theirs.fileno()])
-            self._forking.append(answer)
             pid, ended = await answer
         except OSError as error:
             ours.close()
@@ -88,15 +99,36 @@ class Zygote:
         except BaseException:
             ours.close()
             raise
-        finally:
-            theirs.close()
         return Forked(pid, ours, ended)
 
     def kill(self, pid: int) -> None:
         """Kills one of its instances, whatever that is doing; nothing happens if it has ended."""
         if self.alive:
-            with contextlib.suppress(OSError):
-                self._socket.send(str(pid).encode())
+            self._send(_Request(str(pid).encode()))
+
+    def _send(self, request: _Request) -> None:
+        self._unsent.append(request)
+        if len(self._unsent) == 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Sends what there is room for; the rest once the zygote has taken some."""
+        while self._unsent:
+            message, control, answer = self._unsent[0]
+            try:
+                socket.send_fds(self._socket, [message], [] if control is None else [control.fileno()])
+                if answer is not None:
+                    self._forking.append(answer)
+            except BlockingIOError:
+                self._loop.add_writer(self._socket, self._flush)
+                return
+            except OSError as error:  # it cannot have the socket; if it is gone, we hear of that
+                if answer is not None:
+                    _fail(answer, error)
+            self._unsent.popleft()
+            if control is not None:
+                control.close()
+        self._loop.remove_writer(self._socket)
 
     def _receive(self) -> None:
         try:
@@ -112,7 +144,7 @@ class Zygote:
         if "ready" in message:
             self.ready.set_result(None)
         elif "spawned" in message:
-            answer, pid = self._forking.pop(0), int(message["pid"])
+            answer, pid = self._forking.popleft(), int(message["pid"])
             if pid < 0:
                 _fail(
                     answer,
@@ -131,14 +163,20 @@ class Zygote:
 
     def _lost(self) -> None:
         self._loop.remove_reader(self._socket)
+        self._loop.remove_writer(self._socket)
         self._socket.close()
         self._process.kill()
         self._process.wait()
         _fail(self.ready, _ended())
+        for _, control, answer in self._unsent:
+            if control is not None and answer is not None:
+                control.close()
+                self._forking.append(answer)
         for answer in self._forking:
             _fail(answer, _ended())
         for ended in self._ends.values():
             ended.set_result(LOST)
+        self._unsent.clear()
         self._forking.clear()
         self._ends.clear()
 

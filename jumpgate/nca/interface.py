@@ -387,8 +387,10 @@ class Groups(Host, Protocol):
     ) -> list[tuple[InstanceHandle, dict[str, Any]]]:
         """Spawns them, and asks those with arguments to allocate: each with its answer."""
 
-    async def configure(self, job: str, configurations: Mapping[str, Mapping[str, Any]], shared: Shared) -> None:
-        """Configures instances; what they are told may refer to `shared`."""
+    async def configure(
+        self, instances: Sequence[InstanceHandle], configurations: Sequence[Mapping[str, Any]], shared: Shared
+    ) -> None:
+        """Configures instances of one job; what they are told may refer to `shared`."""
 
     def each(self, instances: Sequence[InstanceHandle], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
         """The same request to each, and their answers to come, whoever is first."""

@@ -207,9 +207,9 @@ class Job:
             handles = await together.allocate_all(group, self._host(first), self.context)
         else:
             handles = [await self._lifecycle(first).allocate(first, self.context)]
-        for i, handle in zip(group, handles, strict=True):
-            self._handles[i.id] = handle
-            if debug.level() >= 1:
+        self._handles.update((i.id, handle) for i, handle in zip(group, handles, strict=True))
+        if debug.level() >= 1:
+            for i in group:
                 address = self.context.addresses.get(i.id)
                 listens = f", accepts edges at {address}" if address else ""
                 debug.note(i.id, i.device.name, f"{i.nca} of job {self.id}{listens}")

@@ -115,11 +115,11 @@ class SoftwareLifecycle:
         host: Groups,
         context: JobContext,
     ) -> None:
-        configurations = {}
+        told = []
         for handle, i, artifact in zip(handles, instances, artifacts, strict=True):
             handle.artifact = artifact
-            configurations[i.id] = configuration(i, artifact, context, context.shared)
-        await host.configure(context.job, configurations, context.shared)
+            told.append(configuration(i, artifact, context, context.shared))
+        await host.configure([h.instance for h in handles], told, context.shared)
 
     def execute_all(self, handles: Sequence[Live], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
         answers = host.each([h.instance for h in handles], "execute", stage=stage)

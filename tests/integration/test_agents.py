@@ -193,13 +193,14 @@ def test_instances_are_started_configured_and_told_to_run_together(
             started = await host.start("job", {"a": nothing, "b": None, "c": nothing})
             handles = [handle for handle, _ in started]
             assert [h.id for h in handles] == ["a", "b", "c"] and len({h.pid for h in handles}) == 3
+            await handles[1].call("stats")  # it runs, and so has its name, as the others do
             assert names(watch.processes("jg ")) == ["jg a", "jg b", "jg c"]
             shared = Shared()
 
             def told(step: str) -> dict[str, object]:
                 return shared(f"stages {step}", lambda: {"stages": {"1": {"do": step}}})
 
-            await host.configure("job", {"a": told("nothing"), "b": told("wait"), "c": told("nothing")}, shared)
+            await host.configure(handles, [told("nothing"), told("wait"), told("nothing")], shared)
             answers = host.each(handles, "execute", stage=1)
             tasks = [asyncio.create_task(answer) for answer in answers]  # type: ignore[arg-type]
             async with asyncio.timeout(60):
@@ -212,12 +213,29 @@ def test_instances_are_started_configured_and_told_to_run_together(
             with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
                 await late[0]
             await late[1]
+            with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
+                await host.configure(handles, [told("nothing")] * 3, shared)
             with pytest.raises(errors.InternalError, match="KeyError"):
                 await host._caller.call("each", instances=["job/a"])
             os.kill(handles[0].pid, signal.SIGSTOP)  # it does not end by itself
             await host.release("job")
             assert not watch.processes("jg ")
             assert [h.ended.result().signal for h in handles] == [signal.SIGKILL, signal.SIGKILL, 0]
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_more_instances_than_the_zygote_takes_at_once(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            started = await host.start("job", {str(number): None for number in range(400)})
+            for handle, _ in started:
+                os.kill(handle.pid, signal.SIGSTOP)  # each has to be killed
+            await host.release("job")
+            assert {handle.ended.result().signal for handle, _ in started} == {signal.SIGKILL}
+            assert not watch.processes("jg ")
             await host.close()
 
     asyncio.run(run())
@@ -236,12 +254,12 @@ def test_what_goes_wrong_with_one_of_several_instances_names_it(
             assert refused.value.fields["instance"] == "b"
             await host.release("one")
             assert not watch.processes("jg ")
-            await host.start("two", {"a": good, "b": good})
+            two = [handle for handle, _ in await host.start("two", {"a": good, "b": good})]
             with pytest.raises(errors.ConfigError, match="no such port") as refused:
-                await host.configure("two", {"a": good, "b": bad}, Shared())
+                await host.configure(two, [good, bad], Shared())
             assert refused.value.fields["instance"] == "b"
             with pytest.raises(errors.InternalError, match="KeyError"):
-                await host.configure("two", {"a": {"$": "unheard of"}}, Shared())
+                await host.configure(two[:1], [{"$": "unheard of"}], Shared())
             await host.release("two")
             await host.close()
 

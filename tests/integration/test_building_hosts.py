@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import re
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,15 +29,17 @@ from jumpgate.service import embedded
 
 
 class Shown:
-    """What a client shows; somebody waits for its first word."""
+    """What a client shows; somebody waits for its first word, or until a step of a build is done."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.some = threading.Event()
+        self.some, self.step = threading.Event(), threading.Event()
 
     def show(self, job: str, progress: Progress) -> None:
         self.texts.append(f"{progress.title}: {progress}")
         self.some.set()
+        if re.fullmatch(r"building: the runtime, one time: [1-9]\d* of [1-9]\d+ on new", self.texts[-1]):
+            self.step.set()
 
     def drop(self, job: str) -> None:
         pass
@@ -115,3 +122,71 @@ def test_a_job_that_waits_for_a_build_can_be_cancelled(
             assert not release.is_set()
 
     with_new_host(tmp_path, monkeypatch, release, work)
+
+
+COMPILER = """#!/bin/sh
+# The runtime's compiler: after the first object it waits for the file `go`, or `fail`. What it links is there already.
+for word; do
+  [ "$last" = -o ] && out=$word
+  last=$word
+done
+case $out in
+  *jgruntime.dir/*.o | *jghost.dir/*.o)
+    mkdir FOLDER/first 2>/dev/null || until [ -e FOLDER/go ]; do
+      if [ -e FOLDER/fail ]; then echo "a.cpp:1:2: error: a full moon" >&2; exit 1; fi
+      sleep 0.05
+    done
+    : >"$out" ;;
+  libjgruntime.so | jghost) cp READY/"$out" "$out" ;;
+  *) exec g++ "$@" ;;
+esac
+"""
+
+
+@contextlib.contextmanager
+def building_host(folder: Path) -> Iterator[str]:
+    """The address of a service whose one host has an empty cache, and that compiler in `folder`."""
+    compiler = folder / "c++"
+    ready = toolchain.runtime().host_program.parent
+    compiler.write_text(COMPILER.replace("FOLDER", str(folder)).replace("READY", str(ready)))
+    compiler.chmod(0o755)
+    (folder / "token").write_text("secret\n")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jumpgate.hosts.agent", "--token-file", str(folder / "token")],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "JUMPGATE_CACHE_DIR": str(folder / "cache"), "JUMPGATE_CXX": str(compiler)},
+    )
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().split(b":")[1].strip(b" }\n"))
+        host = HostConfig(Device("new", "host", 1, 1 << 30), f"127.0.0.1:{port}", str(folder / "token"))
+        service = embedded.start(Config((host,)))
+        try:
+            yield service.address
+        finally:
+            service.close()
+    finally:
+        process.terminate()
+        process.wait(60)
+        process.stdout.close()
+
+
+def test_the_steps_of_a_build_are_shown_as_they_are_done(tmp_path: Path, shown: Shown) -> None:
+    with building_host(tmp_path) as address, Session(address) as session:
+        result = session.run(three(tmp_path))
+        threading.Thread(target=lambda: shown.step.wait(60) and (tmp_path / "go").touch()).start()
+        assert result.to_pylist() == [{"n": 3}]
+    assert shown.step.is_set()
+
+
+def test_a_build_that_fails_is_the_error_of_who_waited_for_it(tmp_path: Path, shown: Shown) -> None:
+    with building_host(tmp_path) as address, Session(address) as session:
+        result = session.run(three(tmp_path))
+        threading.Thread(target=lambda: shown.step.wait(60) and (tmp_path / "fail").touch()).start()
+        with pytest.raises(errors.BuildError, match="runtime library did not compile: .*a full moon") as failed:
+            result.to_arrow()
+        assert failed.value.fields["host"] == "new"
+        (tmp_path / "go").touch()  # what was wrong is mended
+        assert session.run(three(tmp_path)).to_pylist() == [{"n": 3}]
+    assert shown.step.is_set()
