@@ -21,8 +21,8 @@ from jumpgate.dataflow.types import DataType, Field, Schema
 from jumpgate.errors import JumpgateError, MalformedData, MemoryLimit
 from jumpgate.nca.interface import ColumnStatistics, Selection, Statistics
 
-#: answers that are kept
-ANSWERS_MAX = 100_000
+#: answers that are kept: about files, and about conditions on their rows, whose constants are others in each request
+ANSWERS_MAX, SELECTIONS_MAX = 100_000, 1000
 #: the answer where a file cannot be read: reading the data will say why
 NOTHING: Mapping[str, Any] = {"estimate": Statistics(), "column": ColumnStatistics(), "selection": None}
 
@@ -39,9 +39,10 @@ class _Question(NamedTuple):
 
 
 class _Answers:
-    """Those given last. Thread-safe."""
+    """Those given last, so many. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept_max: int) -> None:
+        self._kept_max = kept_max
         self._kept: OrderedDict[_Question, Any] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -51,7 +52,7 @@ class _Answers:
     def keep(self, question: _Question, answer: Any) -> None:
         with self._lock:
             self._kept[question] = answer
-            if len(self._kept) > ANSWERS_MAX:
+            if len(self._kept) > self._kept_max:
                 self._kept.popitem(last=False)
 
     def to(self, question: _Question) -> Any:
@@ -70,7 +71,15 @@ class _Answers:
         return answer
 
 
-_answers = _Answers()
+_of_files, _selections = _Answers(ANSWERS_MAX), _Answers(SELECTIONS_MAX)
+
+
+def _answers(question: _Question) -> _Answers:
+    return _selections if question.verb == "selection" else _of_files
+
+
+def _answer(question: _Question) -> Any:
+    return _answers(question).to(question)
 
 
 def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]) -> Schema:
@@ -79,7 +88,7 @@ def infer_schema(files: tuple[str, ...], format: str, options: Mapping[str, str]
     Raises as that does; MalformedData, which names the file, if a file ended the process that read it.
     """
     states = tuple(map(file_state, files))
-    found = _answers.to(_Question("schema", files, states, (format, tuple(sorted(options.items())))))
+    found = _answer(_Question("schema", files, states, (format, tuple(sorted(options.items())))))
     assert isinstance(found, Schema)
     return found
 
@@ -88,7 +97,7 @@ def estimate(files: tuple[str, ...], format: str, options: Options = ()) -> Stat
     """Rows and bytes of all files together, see statistics.estimate; unknown where a file cannot be read."""
     try:
         states = tuple(map(file_state, files))
-        known = [_answers.to(question) for question in _sizes(files, states, format, options)]
+        known = [_answer(question) for question in _sizes(files, states, format, options)]
     except JumpgateError:
         return Statistics()
     if any(k.rows is None or k.bytes is None for k in known):
@@ -106,7 +115,7 @@ def closed_to_datafusion(files: tuple[str, ...]) -> bool:
     """Whether DataFusion would read these Parquet files otherwise, or not at all: columns are encrypted, or timestamps
     have 96 bits, which it takes for other moments where they do not fit 64, or there are more rows than a file says.
     Raises FileUnreadable, MalformedData."""
-    return bool(_answers.to(_Question("closed", files, tuple(map(file_state, files)), ())))
+    return bool(_answer(_Question("closed", files, tuple(map(file_state, files)), ())))
 
 
 def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
@@ -115,10 +124,10 @@ def check_pages(files: tuple[str, ...], names: tuple[str, ...]) -> None:
     Raises MalformedData for a page whose bytes have changed, FileUnreadable.
     """
     states = dict(zip(files, map(file_state, files), strict=True))
-    for file in _answers.to(_Question("with_checksums", files, tuple(states.values()), ())):
+    for file in _answer(_Question("with_checksums", files, tuple(states.values()), ())):
         group = 0
         while group >= 0:
-            group = _answers.to(_Question("pages", (file,), (states[file],), (names, group)))
+            group = _answer(_Question("pages", (file,), (states[file],), (names, group)))
 
 
 def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
@@ -130,13 +139,13 @@ def look(questions: Iterable[tuple[Operator, tuple[str, ...]]]) -> None:
             wanted |= dict.fromkeys(_about(node, names))
         except JumpgateError:
             continue
-    missing = [question for question in wanted if question not in _answers]
+    missing = [question for question in wanted if question not in _answers(question)]
     if len(missing) < 2:
         return
     answers = prober.ask_all([(q.verb, q.files, q.arguments) for q in missing])
     for question, answer in zip(missing, answers or (), strict=False):
         if not isinstance(answer, JumpgateError):
-            _answers.keep(question, answer)
+            _answers(question).keep(question, answer)
 
 
 def _about(node: Operator, names: tuple[str, ...]) -> Iterator[_Question]:
@@ -191,7 +200,7 @@ def _column(
     files: tuple[str, ...], states: tuple[FileState, ...], format: str, options: Options, name: str, type: DataType
 ) -> ColumnStatistics:
     try:
-        found = _answers.to(_values(files, states, format, options, name, type))
+        found = _answer(_values(files, states, format, options, name, type))
     except JumpgateError:
         return ColumnStatistics()
     assert isinstance(found, ColumnStatistics)
@@ -208,7 +217,7 @@ def _selection(
 ) -> Selection | None:
     assert isinstance(filter, Filter)
     try:
-        found = _answers.to(_tried(files, states, format, options, filter, names))
+        found = _answer(_tried(files, states, format, options, filter, names))
     except JumpgateError:
         return None
     assert found is None or isinstance(found, Selection)

@@ -14,14 +14,6 @@ namespace {
 
 using parquet::LogicalType;
 
-template <class Out>
-struct Cast {
-  template <class T>
-  Out operator()(T value) const {
-    return static_cast<Out>(value);
-  }
-};
-
 // An unsigned integer, stored as a signed one.
 struct FromUnsigned {
   int64_t operator()(int32_t value) const { return static_cast<uint32_t>(value); }

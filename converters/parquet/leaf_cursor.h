@@ -9,7 +9,7 @@
 
 #include "common/nested.h"
 #include "parquet/chunk_reader.h"
-#include "parquet/page_stream.h"
+#include "parquet/page_reader.h"
 
 namespace jg::columnar {
 
@@ -76,8 +76,8 @@ class TypedLeaf final : public LeafCursor {
 
  protected:
   void open(std::shared_ptr<arrow::io::RandomAccessFile> file, const ChunkPlace& place) override {
-    auto pages = open_pages(file, place, *found_, pool_, &chunk_);
-    pages->set_data_page_filter([](const parquet::DataPageStats& page) { return page.num_values == 0; });  // no end
+    auto no_end = [](const parquet::DataPageStats& page) { return page.num_values == 0; };
+    auto pages = open_pages(std::move(file), place, *found_, pool_, no_end);
     reader_ = parquet::ColumnReader::Make(found_, std::move(pages), pool_);
   }
 
@@ -96,7 +96,6 @@ class TypedLeaf final : public LeafCursor {
   const parquet::ColumnDescriptor* found_;
   RecyclingPool* pool_;
   Convert convert_;
-  std::shared_ptr<arrow::ResizableBuffer> chunk_;
   std::shared_ptr<parquet::ColumnReader> reader_;
   std::array<T, kEntries> values_;
 };

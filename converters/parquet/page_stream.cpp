@@ -1,8 +1,5 @@
 #include "parquet/page_stream.h"
 
-#include <arrow/io/buffered.h>
-#include <arrow/io/memory.h>
-
 #include <bit>
 #include <cstring>
 #include <string>
@@ -11,32 +8,6 @@
 #include "common/read_error.h"
 
 namespace jg::columnar {
-
-namespace {
-// Chunks up to this size are read at once; larger ones through a window, so that memory does not grow with them.
-constexpr int64_t kWholeChunkBytesMax = 8 << 20;
-constexpr int64_t kPageWindowBytes = 1 << 20;
-}  // namespace
-
-std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
-                                                const ChunkPlace& place, const parquet::ColumnDescriptor& column,
-                                                RecyclingPool* pool, std::shared_ptr<arrow::ResizableBuffer>* chunk) {
-  parquet::ReaderProperties properties(pool);
-  properties.set_page_checksum_verification(true);
-  std::shared_ptr<arrow::io::InputStream> stream;
-  if (place.bytes <= kWholeChunkBytesMax) {
-    if (!*chunk) *chunk = take(arrow::AllocateResizableBuffer(0, pool));
-    check((*chunk)->Resize(place.bytes, /*shrink_to_fit=*/false));
-    if (take(file->ReadAt(place.offset, place.bytes, (*chunk)->mutable_data())) < place.bytes) {
-      malformed("the file ends inside of it");
-    }
-    stream = std::make_shared<arrow::io::BufferReader>(arrow::SliceBuffer(*chunk, 0, place.bytes));
-  } else {
-    auto raw = take(arrow::io::RandomAccessFile::GetStream(file, place.offset, place.bytes));
-    stream = take(arrow::io::BufferedInputStream::Create(kPageWindowBytes, pool, std::move(raw), place.bytes));
-  }
-  return parquet::PageReader::Open(std::move(stream), place.entries, place.codec, properties, column);
-}
 
 PageStream::PageStream(const parquet::ColumnDescriptor* column, RecyclingPool* pool) : column_(column), pool_(pool) {}
 
@@ -49,8 +20,7 @@ void PageStream::start(std::shared_ptr<arrow::io::RandomAccessFile> file, const 
 }
 
 void PageStream::open() {
-  reader_ = open_pages(file_, place_, *column_, pool_, &chunk_);
-  reader_->set_data_page_filter([this](const parquet::DataPageStats& page) {
+  reader_ = open_pages(file_, place_, *column_, pool_, [this](const parquet::DataPageStats& page) {
     if (page.num_values < 0 || next_row_ + page.num_values > wanted_row_) return false;
     next_row_ += page.num_values;
     return true;

@@ -1,20 +1,11 @@
 // The data pages of one column chunk, one current page at a time, with its validity decoded.
 #pragma once
-#include <arrow/buffer.h>
-#include <parquet/column_page.h>
-#include <parquet/column_reader.h>
-
 #include <memory>
 
-#include "parquet/chunk_reader.h"
 #include "parquet/hybrid.h"
+#include "parquet/page_reader.h"
 
 namespace jg::columnar {
-
-// The pages of a chunk, with checksums verified. `chunk` holds its bytes where they are few.
-std::unique_ptr<parquet::PageReader> open_pages(const std::shared_ptr<arrow::io::RandomAccessFile>& file,
-                                                const ChunkPlace& place, const parquet::ColumnDescriptor& column,
-                                                RecyclingPool* pool, std::shared_ptr<arrow::ResizableBuffer>* chunk);
 
 // Of a column without lists above it.
 class PageStream {
@@ -45,7 +36,6 @@ class PageStream {
   RecyclingPool* pool_;
   std::shared_ptr<arrow::io::RandomAccessFile> file_;
   ChunkPlace place_;
-  std::shared_ptr<arrow::ResizableBuffer> chunk_;
   std::unique_ptr<parquet::PageReader> reader_;
   std::shared_ptr<parquet::Page> page_;
   int64_t wanted_row_ = 0;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <type_traits>
@@ -20,6 +21,15 @@
 
 namespace jg::columnar {
 
+// The value itself, in a type that holds it.
+template <class Out>
+struct Cast {
+  template <class T>
+  Out operator()(T value) const {
+    return static_cast<Out>(value);
+  }
+};
+
 // Convert: Out operator()(T) const; throws ReadError where a value does not fit.
 template <class Physical, class Out, class Convert>
 class TypedChunkReader final : public ChunkReader {
@@ -28,6 +38,7 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kFixedBytes = std::is_same_v<T, parquet::FixedLenByteArray>;
   static constexpr bool kBool = std::is_same_v<T, bool>;
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
+  static constexpr bool kSame = std::is_same_v<T, Out> && std::is_same_v<Convert, Cast<Out>>;
 
  public:
   TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
@@ -46,7 +57,17 @@ class TypedChunkReader final : public ChunkReader {
     Out* values = reinterpret_cast<Out*>(room.data);
     uint8_t* valid = room.valid.get();
     bool nulls = false;
+    coded_ = kText;
     kept_.clear();
+    out->codes = nullptr;
+    out->valid = nullptr;
+    if constexpr (kSame) {
+      seek(row + (sel ? sel[0] : 0));
+      if (is_ready(row, rows)) {
+        out->data = const_cast<uint8_t*>(data_ + (row - pages_.first_row()) * stride_);
+        return;
+      }
+    }
     if (sel == nullptr) {
       for (int32_t done = 0, begin = 0; done < rows;) {
         if (kText && done > begin && row + done >= pages_.end_row()) keep(values + begin, nullptr, done - begin);
@@ -54,7 +75,7 @@ class TypedChunkReader final : public ChunkReader {
         begin = done;
         int64_t from = row + done - pages_.first_row();
         int32_t take = static_cast<int32_t>(std::min<int64_t>(rows - done, pages_.end_row() - row - done));
-        nulls |= read_all(from, take, values + done, valid + done);
+        nulls |= read_all(from, take, values + done, valid + done, codes_.data() + 1 + done);
         done += take;
       }
     } else {
@@ -70,7 +91,9 @@ class TypedChunkReader final : public ChunkReader {
     }
     if (nulls && !column_.nullable) throw unexpected_null(column_);
     out->data = values;
-    out->valid = nulls ? valid : nullptr;
+    if (nulls) out->valid = valid;
+    if (coded_) out->codes = codes_.data() + 1;
+    out->dictionary = dictionary_number_;
   }
 
  private:
@@ -87,6 +110,12 @@ class TypedChunkReader final : public ChunkReader {
     }
   }
 
+  // Whether the current page has these rows as they are wanted.
+  bool is_ready(int64_t row, int32_t rows) const {
+    return layout_ == Layout::kPlain && row >= pages_.first_row() && row + rows <= pages_.end_row() &&
+           pages_.validity().all() && reinterpret_cast<uintptr_t>(data_) % alignof(T) == 0;
+  }
+
   void load_dictionary(const parquet::DictionaryPage& page) {
     if (has_dictionary_) malformed("a second dictionary in one column chunk");
     if (page.num_values() < 0 || page.num_values() > page.size()) malformed("a dictionary larger than its page");
@@ -97,6 +126,8 @@ class TypedChunkReader final : public ChunkReader {
     for (size_t i = 0; i < dictionary_.size(); ++i) dictionary_[i] = convert_(decoded_[i]);
     has_dictionary_ = true;
     if constexpr (kText) {
+      static std::atomic<uint64_t> numbers{0};
+      dictionary_number_ = ++numbers;
       size_t bytes = 0;
       for (const JgStr& s : dictionary_) bytes += s.size;
       dictionary_bytes_.resize(bytes);
@@ -156,17 +187,18 @@ class TypedChunkReader final : public ChunkReader {
   }
 
   // All rows [from, from + rows) of the current page; says whether one is NULL.
-  bool read_all(int64_t from, int32_t rows, Out* out, uint8_t* valid) {
+  bool read_all(int64_t from, int32_t rows, Out* out, uint8_t* valid, uint32_t* codes) {
     const Validity& validity = pages_.validity();
     int64_t first = validity.rank(from);
     int32_t count = static_cast<int32_t>(validity.rank(from + rows) - first);
-    if (count > 0) dense(first, count, out);
+    if (count > 0) dense(first, count, out, codes);
     if (count == rows) {
       std::memset(valid, 1, static_cast<size_t>(rows));
       return false;
     }
     validity.expand(from, rows, valid);
     spread(out, valid, rows, count);
+    if (coded_) spread(codes, valid, rows, count);
     return true;
   }
 
@@ -216,8 +248,10 @@ class TypedChunkReader final : public ChunkReader {
     return dictionary_[index];
   }
 
-  // The page's values [first, first + count) to out[0 … count).
-  void dense(int64_t first, int32_t count, Out* out) {
+  // The page's values [first, first + count) to out[0 … count), and of a dictionary's their indices to codes[0 …
+  // count).
+  void dense(int64_t first, int32_t count, Out* out, uint32_t* codes) {
+    coded_ &= layout_ == Layout::kDictionary;
     switch (layout_) {
       case Layout::kPlain:
         for (int32_t i = 0; i < count; ++i) out[i] = convert_(plain_at(first + i));
@@ -227,12 +261,12 @@ class TypedChunkReader final : public ChunkReader {
         return;
       case Layout::kDictionary: {
         indices_.skip(first - cursor_);
-        indices_.decode(index_.data(), count);
+        indices_.decode(codes, count);
         uint32_t largest = 0;
-        for (int32_t i = 0; i < count; ++i) largest = std::max(largest, index_[i]);
+        for (int32_t i = 0; i < count; ++i) largest = std::max(largest, codes[i]);
         entry(largest);
         const Out* entries = dictionary_.data();
-        for (int32_t i = 0; i < count; ++i) out[i] = entries[index_[i]];
+        for (int32_t i = 0; i < count; ++i) out[i] = entries[codes[i]];
         break;
       }
       case Layout::kText:
@@ -247,6 +281,7 @@ class TypedChunkReader final : public ChunkReader {
 
   // The page's values first + positions_[0 … count) to out[targets_[…]].
   void pick(int64_t first, int32_t count, Out* out) {
+    coded_ &= layout_ == Layout::kDictionary;
     switch (layout_) {
       case Layout::kPlain:
         for (int32_t i = 0; i < count; ++i) out[targets_[i]] = convert_(plain_at(first + positions_[i]));
@@ -258,6 +293,9 @@ class TypedChunkReader final : public ChunkReader {
         indices_.skip(first - cursor_);
         indices_.pick(positions_.data(), count, positions_[count - 1] + 1, index_.data());
         for (int32_t i = 0; i < count; ++i) out[targets_[i]] = entry(index_[i]);
+        if constexpr (kText) {
+          for (int32_t i = 0; i < count; ++i) codes_[1 + targets_[i]] = index_[i];
+        }
         break;
       case Layout::kText:
         if constexpr (kBytes) {
@@ -300,11 +338,14 @@ class TypedChunkReader final : public ChunkReader {
   bool has_dictionary_ = false;
   std::vector<Out> dictionary_;
   std::vector<char> dictionary_bytes_;
+  uint64_t dictionary_number_ = 0;
+  bool coded_ = false;  // all values of the batch so far are the dictionary's
   std::unique_ptr<T[]> decoded_;
   int32_t decoded_capacity_ = 0;
   std::map<parquet::Encoding::type, std::unique_ptr<typename parquet::EncodingTraits<Physical>::Decoder>> decoders_;
   std::vector<std::unique_ptr<char[]>> kept_;
   std::array<uint32_t, JG_BATCH_ROWS> index_;
+  std::array<uint32_t, 1 + JG_BATCH_ROWS> codes_;  // of rows; the first is read, but never used
   std::array<int32_t, JG_BATCH_ROWS> positions_, targets_;
 };
 

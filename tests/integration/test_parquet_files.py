@@ -294,6 +294,30 @@ def test_checksums_of_pages_on_every_road(tmp_path: Path, version: str, nested: 
                     connection.sql(f'SELECT "{column}" FROM t', offload=offload).to_arrow()
 
 
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip", "lz4", "brotli"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_codecs(tmp_path: Path, codec: str, version: str) -> None:
+    """Of pages smaller and larger than what is read at once, flat and nested ones, of which some rows are left out."""
+    chance = random.Random(3)
+    data = {
+        "i": list(range(40_000)),
+        "n": [chance.randrange(10**6) for _ in range(40_000)],
+        "f": [chance.random() for _ in range(40_000)],
+        "s": [None if i % 7 == 0 else f"text {i % 900}" * (i % 40) for i in range(40_000)],
+        "l": [[i, None] if i % 3 else [] for i in range(40_000)],
+        "nothing": [None] * 40_000,
+    }
+    table = pa.table(data | {"nothing": pa.array(data["nothing"], pa.int32())})
+    for size in (4000, 1 << 24):
+        path = write(
+            tmp_path / f"{size}.parquet", table, compression=codec, data_page_version=version, data_page_size=size,
+            use_dictionary=["s"], max_rows_per_page=10**6,
+        )  # fmt: skip
+        found = client.read([path]).filter(col("n") < 300_000)
+        answer = sorted(run(found).to_arrow().to_pylist(), key=lambda row: row["i"])
+        assert answer == [row for row in table.to_pylist() if row["n"] < 300_000]
+
+
 def test_files_without_checksums_are_not_looked_into(tmp_path: Path) -> None:
     path = write(tmp_path / "t.parquet", {"x": [1, 2]})
     assert pages.with_checksums([path, str(tmp_path / "none"), __file__]) == []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -187,6 +188,34 @@ def test_what_is_known_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.Mo
         assert look() == found
     parquet(tmp_path / "a.parquet", [1])
     assert probe.estimate((file,), "parquet").rows == 1.0
+
+
+def test_of_conditions_the_last_are_remembered_and_all_of_a_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = parquet(tmp_path / "a.parquet", [1, 2, 3])
+    monkeypatch.setattr(probe, "_selections", probe._Answers(3))
+    asked = Counter[str]()
+
+    def ask(verb: str, files: tuple[str, ...], *arguments: object) -> object:
+        asked[verb] += 1
+        return original(verb, files, *arguments)
+
+    original = prober.ask
+    monkeypatch.setattr(prober, "ask", ask)
+
+    def kept(least: int) -> int:
+        known = probe.estimate((file,), "parquet")
+        assert known.column is not None and known.select is not None
+        assert known.column("a", t.int64).low == 1.0
+        found = known.select(read(file).filter(col("a") >= least).root, ())
+        assert found is not None
+        return found.chosen
+
+    assert [kept(least) for least in (1, 2, 3, 4, 4, 3, 2)] == [3, 2, 1, 0, 0, 1, 2]
+    assert asked == {"schema": 1, "estimate": 1, "column": 1, "selection": 4}
+    kept(1)
+    assert asked == {"schema": 1, "estimate": 1, "column": 1, "selection": 5}
 
 
 @pytest.fixture

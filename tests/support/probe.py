@@ -70,7 +70,12 @@ class _Option(ctypes.Structure):
 
 
 class _Col(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("valid", ctypes.POINTER(ctypes.c_uint8))]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("valid", ctypes.POINTER(ctypes.c_uint8)),
+        ("codes", ctypes.c_void_p),
+        ("dictionary", ctypes.c_uint64),
+    ]
 
 
 class _Str(ctypes.Structure):
