@@ -7,6 +7,7 @@ everything is single and nothing is inserted.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.plan import Exchange, Plan, Site
@@ -45,6 +46,8 @@ class Spread:
 SINGLE = Spread()
 #: of the rows that an instance gets on average: a key with so many is dealt out
 HEAVY_SHARE = 0.25
+#: values of a side that rows are looked up in, of the rows of its largest table: with fewer each is sent once
+ONCE_SHARE = 0.25
 
 
 def parallelise(plan: Plan) -> Plan:
@@ -169,6 +172,7 @@ class _Parallel:
             if left_spread.single:
                 return _over(node, left, self.gather(right, right_spread, site)), SINGLE
             everywhere = Partitioning("broadcast", count=site.count)
+            right = self._each_once(node, right)
             return _over(node, left, self.move(right, right_spread, everywhere, site)), left_spread
         if keyless:
             gathered = self.gather(left, left_spread, site), self.gather(right, right_spread, site)
@@ -183,6 +187,8 @@ class _Parallel:
         left, left_keys = _with_columns(left, node.left_keys)
         right, right_keys = _with_columns(right, node.right_keys)
         heavy = self._heavy(node, left_spread, left_keys, right_spread, right_keys, site)
+        if right_spread.keys != right_keys and len(right.schema) == right_width:
+            right = self._each_once(node, right)
         shift = len(left.schema) - width
         residual = node.residual
         if residual is not None and shift:
@@ -206,6 +212,25 @@ class _Parallel:
         if keys is not None and result is not joined:
             keys = tuple(wanted.index(k) for k in keys) if all(k in wanted for k in keys) else None
         return result, Spread(site.count, keys)
+
+    def _each_once(self, node: Join, right: Operator) -> Operator:
+        """The right side, each of its rows once an instance, if rows of the left one are only looked up in it, and
+        tables are read for it that have far more rows than its columns have values."""
+        inexact = any(f.type.is_nested or f.type.is_float for f in right.schema)
+        if node.type.pairs or node.residual is not None or inexact:
+            return right
+        columns = references(node.right.schema)
+        values: dict[int, float] = {}  # that columns have together, by the table that they are of
+        for column in columns:
+            rows, known = self.estimator.base(node.right, column)
+            if rows is None or known.distinct is None:
+                return right
+            origin = id(self.estimator.origin(node.right, column)[0])
+            values[origin] = min(rows, values.get(origin, 1.0) * known.distinct)
+        read = max((self.estimator.files(n).rows or 0.0 for n in node.right.walk() if isinstance(n, Read)), default=0.0)
+        if math.prod(values.values()) > ONCE_SHARE * read:
+            return right
+        return Aggregate(right, references(right.schema), right.schema.names, ())
 
     def _heavy(
         self,

@@ -116,11 +116,12 @@ def test_key_types(lab: Lab, types: tuple[str, list[Any]]) -> None:
 def test_keys_close_together_and_far_apart(lab: Lab, how: str) -> None:
     """Rows are found by the key itself where the values lie close together, by its hash otherwise."""
     low, high = -(2**63), 2**63 - 1
-    asked = [None, low, low + 1, low + 9, -6, -5, 0, 7, 29, 30, 4000, high - 1, high]
+    asked = [None, low, low + 1, low + 9, -6, -5, 0, 7, 29, 30, 899, 900, 4000, high - 1, high]
     left = lab.table({"a": "int64", "k": "int64"}, list(enumerate(asked)))
     for keys in (
         [*range(-5, 30), 7, 7, None],
         [low, low + 9, low + 9],
+        [7, 29, 900, None],
         [high - 2, high],
         [low, high],
         [*range(0, 8000, 500)],

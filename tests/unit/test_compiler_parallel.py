@@ -10,6 +10,7 @@ import pytest
 
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions
+from jumpgate.compiler.tree import pair_references
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Aggregate,
@@ -24,7 +25,7 @@ from jumpgate.dataflow.operators import (
     UnionAll,
 )
 from jumpgate.dataflow.types import int32, string
-from jumpgate.nca.interface import JobPlan, Statistics
+from jumpgate.nca.interface import ColumnStatistics, JobPlan, Statistics
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.testing import oracle
 from jumpgate.testing.dataflows import Generator
@@ -39,6 +40,12 @@ HOSTS = (host("a"), host("b"))
 
 def sized(rows: float):  # type: ignore[no-untyped-def]
     return lambda files, format, options: Statistics(rows, rows * 100)
+
+
+def repeating(rows: float, distinct: float):  # type: ignore[no-untyped-def]
+    """Tables of so many rows, columns of so many values."""
+    known = ColumnStatistics(distinct)
+    return lambda files, format, options: Statistics(rows, rows * 100, lambda name, type: known)
 
 
 SMALL = CompileOptions(statistics=sized(100))
@@ -103,6 +110,24 @@ def test_builds_whose_rows_come_out_are_never_broadcast(type: str) -> None:
 def test_null_rules_need_the_whole_build_side() -> None:
     assert kinds(compiled(joined(A, B, "ak", "bk", "mark"), LARGE)) == ["broadcast"]
     assert kinds(compiled(joined(A, B, "ak", "bk", "anti"), LARGE)) == ["hash", "hash"]  # as NOT EXISTS: without any
+
+
+@pytest.mark.parametrize("type", ["semi", "anti", "mark"])
+@pytest.mark.parametrize("bytes_max", [0, 1 << 40])
+def test_what_rows_are_only_looked_up_in_is_sent_once(type: str, bytes_max: int) -> None:
+    root = joined(Project(A, (ref(A, "av"),), ("x",)), Project(B, (ref(B, "bk"),), ("y",)), "x", "y", type)
+
+    def once(distinct: float, root: Operator = root) -> bool:
+        plan = compiled(root, CompileOptions(statistics=repeating(1000, distinct), broadcast_bytes_max=bytes_max))
+        found = of_type(plan, Aggregate)
+        assert [a.schema.names for a in found] in ([], [("y",)])
+        return bool(found)
+
+    assert once(100) and not once(900)
+    residual = bind("lt", pair_references(root.left.schema, root.right.schema))
+    assert not once(100, replace(root, residual=residual))
+    assert not once(100, replace(root, type="inner"))
+    assert not of_type(compiled(root, replace(LARGE, broadcast_bytes_max=bytes_max)), Aggregate), "nobody knows"
 
 
 def test_rows_that_lie_right_do_not_move_again() -> None:
@@ -179,6 +204,7 @@ LAYOUTS = {
     "broadcast": (HOSTS, CompileOptions(statistics=sized(1000))),
     "partitioned": (HOSTS, CompileOptions(statistics=sized(1000), parallelism=3, broadcast_bytes_max=0)),
     "unknown": (HOSTS, CompileOptions()),
+    "repeating": (HOSTS, CompileOptions(statistics=repeating(1000, 3), parallelism=3, broadcast_bytes_max=0)),
 }
 FAKES = (PruningNCA(), PartialNCA())
 
