@@ -8,8 +8,10 @@ value is found at run time; literals have become parameters.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from jumpgate.dataflow import located
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.types import DataType, Schema
@@ -344,6 +346,11 @@ class FileSource:
     options: tuple[tuple[str, str], ...]
     bounds: tuple[tuple[int, str, str], ...]
     name: str
+
+    @cached_property
+    def hosts(self) -> dict[str, list[str]]:
+        """The paths by the hosts that have them, "" where all do."""
+        return located.hosts(self.files)
 
 
 @dataclass(frozen=True)

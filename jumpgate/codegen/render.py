@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,6 @@ from jumpgate.codegen.program import (
     FilterStep,
     GroupSink,
     LimitStep,
-    Look,
     MarkValue,
     Pipeline,
     ProbeStep,
@@ -46,18 +46,21 @@ from jumpgate.codegen.program import (
     SourceColumn,
     Step,
     Table,
-    Windows,
     leaves,
     sink_expressions,
     source_columns,
     step_expressions,
 )
 from jumpgate.codegen.runs import RUN_MIN, Run, Scope, any_runs, condition, fold
+from jumpgate.codegen.window_code import keeps_hash, windows_code
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.functions import BUILT_IN
 from jumpgate.dataflow.types import DataType
 from jumpgate.errors import InternalError
+
+#: words from which a group follows, at most: more cost as much as hashing keys
+MEMO_WORDS_MAX = 4
 
 
 @functools.cache
@@ -134,8 +137,12 @@ def render(program: Program, dialect: Dialect) -> Rendered:
     """The program in C++. A shape without a template raises InternalError."""
     fallible: list[str] = []
     pipelines = [PipelineRenderer(program, p, dialect, fallible).context() for p in program.pipelines]
-    memos = {s.data["table"] for p in pipelines for s in p["sinks"] if s.kind == "groups" and s.data["word"]}
-    tables = [_table(program, t, memos) for t in program.tables]
+    groups = [s.data for p in pipelines for s in p["sinks"] if s.kind == "groups"]
+    sets = _sets(program)
+    tables = [
+        _table(program, t, [len(g["words"]) for g in groups if g["table"] == t.id], t.id in sets)
+        for t in program.tables
+    ]
     text = (
         environment()
         .get_template("program.cpp.j2")
@@ -300,6 +307,8 @@ class PipelineRenderer:
             passes="nothing" if step.notes else step.type.output.value,
             hash=f"({null}) ? 0 : {hash_}" if null and ahead else hash_,
             key=key,
+            set=step.table in _sets(self.program),
+            single=key and step.passes_pairs and step.residual is None and not table.tracks_matches,
             ahead=ahead,
             match=match_,
             null=null,
@@ -325,7 +334,7 @@ class PipelineRenderer:
                     place = f"(T{table.id}*)jg_deal(t, {table.id}, hash, sizeof(T{table.id}))"
                     hash_ = hash_group(keys, [k.type for k in sink.keys])
                     writer.lines.append(f"const uint64_t hash = {hash_}; T{table.id}* row = {place}; *row = {{}};")
-                    if _keeps_hash(table):
+                    if keeps_hash(table):
                         writer.lines.append("row->hash = (uint32_t)hash;")
                     runs = self._stores(table, sink.values, writer)
                     return self._loop("rows", live, live, writer, runs, key=None, tail=[])
@@ -387,8 +396,35 @@ class PipelineRenderer:
             store_runs=store_runs,
             updates=updates,
             ahead=ahead,
-            word=_word(self.pipeline, sink, keys) if ahead and not hash_runs else None,
+            **self._words(sink, writer, ahead and not hash_runs),
         )
+
+    def _words(self, sink: GroupSink, writer: ExpressionWriter, wanted: bool) -> dict[str, Any]:
+        """Values of 64 bits from which a row's group follows, of what its keys are computed from: joined rows, and
+        columns, of which those that are `coded` give their codes; `unknown` is of which rows nobody knows them."""
+        words: list[Value] = []
+        coded: list[int] = []
+        found = dict.fromkeys(leaf for k in sink.keys for leaf in leaves(k))
+        fields = Counter(leaf.pointer for leaf in found if isinstance(leaf, RowField))
+        for leaf in found:
+            match leaf:
+                case RowField(pointer=p) if fields[p] > 1 or not is_word(leaf.type):
+                    words.append(Value(f"(uint64_t)r{p}[i]"))
+                case RowField():  # of which there are fewer than rows
+                    value = writer.write(leaf)
+                    words.append(Value(f"(uint64_t)({value.text})", value.null))
+                case SourceColumn(index=c) if leaf.type.is_text:
+                    coded.append(c)
+                    words.append(Value(f"d{c}[x]", writer.write(leaf).null))
+                case SourceColumn() if is_word(leaf.type):
+                    value = writer.write(leaf)
+                    words.append(Value(f"(uint64_t)({value.text})", value.null))
+                case SourceColumn() | MarkValue():
+                    wanted = False
+        texts = list(dict.fromkeys(w.text for w in words))
+        if not wanted or not self.pipeline.is_columnar or len(texts) > MEMO_WORDS_MAX:  # each row of a table comes once
+            texts = []
+        return {"words": texts, "unknown": any_null(*words), "coded": coded}
 
     def _emit(self, sink: EmitSink, live: Live, writer: ExpressionWriter) -> Loop:
         columns: list[dict[str, Any]] = []
@@ -453,24 +489,13 @@ def _integer_key(table: Table) -> int | None:
     return table.key_fields[0] if is_word(table.fields[table.key_fields[0]]) else None
 
 
-def _keeps_hash(table: Table) -> bool:
-    """Whether rows that are dealt out keep the hash, and are in its order: their partitions' keys would take too many
-    words."""
-    types = [table.fields[k.field] for k in table.order[: table.partition]]
-    return len(types) > 2 or not all(is_word(t) for t in types)
-
-
-def _word(pipeline: Pipeline, sink: GroupSink, keys: list[Value]) -> Value | None:
-    """64 bits from which a row's group follows: the joined row that all keys come from, or the only key."""
-    if not pipeline.is_columnar:
-        return None  # each row of a table comes once
-    if len(keys) == 1 and isinstance(sink.keys[0], SourceColumn) and is_word(sink.keys[0].type):
-        return Value(f"(uint64_t)({keys[0].text})", keys[0].null)
-    found = [leaf for k in sink.keys for leaf in leaves(k)]
-    pointers = {leaf.pointer for leaf in found if isinstance(leaf, RowField)}
-    if len(pointers) != 1 or any(isinstance(leaf, SourceColumn | MarkValue) for leaf in found):
-        return None
-    return Value(f"(uint64_t)r{pointers.pop()}[i]")
+def _sets(program: Program) -> set[int]:
+    """Joins by an integer of which nobody asks more than whether a key is there."""
+    found = {t.id for t in program.tables if _integer_key(t) is not None}
+    for step in (s for p in program.pipelines for s in p.steps if isinstance(s, ProbeStep)):
+        if step.residual is not None or step.notes or step.type.output.value != "left":
+            found.discard(step.table)
+    return found
 
 
 def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True, hash: str = "0") -> list[str]:
@@ -482,7 +507,7 @@ def _store(table: Table, i: int, v: Value, type: DataType, keep: bool = True, ha
     return [f"if ({v.null}) row->n{i} = 1; else row->f{i} = {kept};"]
 
 
-def _table(program: Program, table: Table, memos: set[int]) -> dict[str, Any]:
+def _table(program: Program, table: Table, memo_words: list[int], is_set: bool) -> dict[str, Any]:
     fields = sorted(enumerate(table.fields), key=lambda f: -f[1].width)
     keys = []
     for i in range(table.keys):
@@ -497,7 +522,7 @@ def _table(program: Program, table: Table, memos: set[int]) -> dict[str, Any]:
         "tracks": table.tracks_matches,
         "order": _order(table.order, table.fields),
         "dealt": table.partition > 0,
-        "hash": _keeps_hash(table),
+        "hash": keeps_hash(table),
         "sort_words": _sort_words(table),
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
@@ -508,9 +533,10 @@ def _table(program: Program, table: Table, memos: set[int]) -> dict[str, Any]:
         "merge_runs": merge_runs,
         "lists": [_list(table, i) for i in range(len(table.lists))],
         "key": _integer_key(table),
-        "memos": table.id in memos,
+        "memo_words": max(memo_words, default=0),
+        "is_set": is_set,
         "skyline": table.is_skyline,
-        "windows": None if table.windows is None else _windows(table, table.windows),
+        "windows": None if table.windows is None else windows_code(table, table.windows),
     }
 
 
@@ -539,7 +565,7 @@ def _sort_words(table: Table) -> dict[str, Any]:
     words: list[str] = []
     cuts: list[dict[str, Any]] = []
     order = table.order
-    if _keeps_hash(table):
+    if keeps_hash(table):
         words, order = ["a->hash"], order[table.partition :]
     wanted = len(words)
     for s in order:
@@ -569,79 +595,3 @@ def _list(table: Table, number: int) -> dict[str, Any]:
         "order": _order(values.order, values.types),
         "results": [" ".join(["{", *STATES[h.function].finish(h), "}"]) for h in measures],
     }
-
-
-def _windows(table: Table, windows: Windows) -> dict[str, Any]:
-    """What the template needs to compute window functions over rows in order; a and b are rows, cur the current one."""
-    split = windows.partition
-    ties = table.order[split : split + windows.peers]
-    updates = []
-    for held, argument in windows.states:
-        null = f"cur->n{argument}" if argument >= 0 and table.fields[argument].nullable else None
-        values = [Value(f"cur->f{argument}", null)] if argument >= 0 else []
-        updates.append("{ " + " ".join(STATES[held.function].update(held, values, table.id)) + " }")
-    set_at_once = {f for _, f, _ in windows.ranks} | {look.field for look in windows.looks}
-    states = sorted(set(range(len(table.fields))) - set_at_once)
-    first_state = min((held.first for held, _ in windows.states), default=len(table.fields))
-    # rows that nothing tells apart need no order
-    is_whole = 0 < split == len(table.order) and windows.seen == "whole" and not windows.ranks and not windows.looks
-    ties_count = windows.seen == "range" or any(f in ("rank", "dense_rank") for f, _, _ in windows.ranks)
-    return {
-        "partition": _same_fields(table, [s.field for s in table.order[:split]]),
-        "peers": _same_fields(table, [s.field for s in ties]) if ties_count else "true",
-        "seen": windows.seen,
-        "updates": updates,
-        "states": [f for f in states if f >= first_state],
-        "ranks": [(field, RANKS[function].format(count)) for function, field, count in windows.ranks],
-        "looks": [_look(table, look, windows.seen) for look in windows.looks],
-        "whole": _partition_hash(table) if is_whole else None,
-    }
-
-
-def _partition_hash(table: Table) -> str:
-    """The hash of what partitions row cur."""
-    if _keeps_hash(table):
-        return "jg_mix(cur->hash)"
-    fields = [k.field for k in table.order[: table.partition]]
-    types = [table.fields[f] for f in fields]
-    keys = [Value(f"cur->f{f}", f"cur->n{f}" if t.nullable else None) for f, t in zip(fields, types, strict=True)]
-    return hash_group(keys, types)
-
-
-#: row i, of the rows from first on that tie, of a partition from begin to end
-RANKS = {
-    "row_number": "i - begin + 1",
-    "rank": "first - begin + 1",
-    "dense_rank": "group",
-    "ntile": "jg_ntile(i - begin, end - begin, t->params[{}].i)",
-}
-
-
-def _look(table: Table, look: Look, seen: str) -> dict[str, Any]:
-    """The row that a value comes from; whether there is one; what stands for it otherwise."""
-    offset = f"t->params[{look.offset}].i"
-    last = {"whole": "end - 1", "rows": "i", "range": "last - 1"}[seen]
-    at, found = {
-        "lag": (f"i - {offset}", f"i - begin >= {offset}"),
-        "lead": (f"i + {offset}", f"end - 1 - i >= {offset}"),
-        "first_value": ("begin", "true"),
-        "last_value": (last, "true"),
-    }[look.function]
-    return {
-        "to": look.field,
-        "from": look.argument,
-        "nullable": table.fields[look.argument].nullable,
-        "at": at,
-        "found": found,
-        "default": None if look.default < 0 else look.default,
-        "default_nullable": look.default >= 0 and table.fields[look.default].nullable,
-    }
-
-
-def _same_fields(table: Table, fields: list[int]) -> str:
-    """Whether rows a and b have equal values there; NULL equals NULL."""
-    terms = []
-    for i in fields:
-        same = equal(f"a->f{i}", f"b->f{i}", table.fields[i])
-        terms.append(f"(a->n{i} == b->n{i} && (a->n{i} || {same}))" if table.fields[i].nullable else f"({same})")
-    return " && ".join(terms) or "true"

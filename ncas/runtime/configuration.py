@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
-from jumpgate.dataflow import located
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, InstancePlan, JobContext
@@ -109,7 +108,7 @@ def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext)
     """The instances that read the same files as this one, itself among them: each a share."""
     if dict(instance.options).get("replicated_reads") == "true":
         return [instance]
-    is_local = "" not in located.hosts(source.files)  # each host reads its own
+    is_local = "" not in source.hosts  # each host reads its own
     return context.plan.siblings[instance.fragment, instance.device.name if is_local else ""]
 
 
@@ -134,9 +133,8 @@ def _files(
     def make() -> dict[str, Any]:
         known = [context.plan.files.get(file, ()) for file in source.files]
         files = list(source.files)
-        by_host = located.hosts(files)
-        if "" not in by_host:
-            files = by_host.get(device, [])
+        if "" not in source.hosts:
+            files = source.hosts.get(device, [])
             known = [()] * len(files)
         return {
             "kind": "files",

@@ -165,6 +165,14 @@ int p1_1(JgTask* t, P1* w, int n) {
   [[maybe_unused]] const int32_t* __restrict s = w->s1;
   const JgJoin* join = t->joins[2];
   int k = 0;
+  if (join->is_unique) {
+    for (int i = 0; i < n; i++) {
+    [[maybe_unused]] const int x = s[i];
+      JgRow* const row = ((v1 && !v1[x])) ? nullptr : jg_chain(join, (int64_t)(c1[x]));
+      w->s2[k] = x;
+      k += row != nullptr;
+    }
+  } else {
   JgRow* first[BLOCK];
   for (int i = 0; i < n; i++) {
     if (i % BLOCK == 0) {
@@ -201,6 +209,7 @@ int p1_1(JgTask* t, P1* w, int n) {
         }
 }
   }
+  }
   if (k && p1_2(t, w, k)) return 1;
 
   return t->failure != JG_OK;
@@ -220,7 +229,7 @@ int p1_2(JgTask* t, P1* w, int n) {
   JgGroups* const g1 = t->groups[1];
   g1->seen += n;
   uint64_t hashes[BLOCK];
-  JgMemo* const memos = g1->memos;
+  void* const memos = jg_memos<1>(t, g1, 1, nullptr, 0);
   int asked = 0, missed = 0;
   for (int i = 0; i < n; i++) {
     if (!memos && i % BLOCK == 0) {
@@ -233,11 +242,12 @@ int p1_2(JgTask* t, P1* w, int n) {
     }
     [[maybe_unused]] const int x = s[i];
     T1* row = nullptr;
-    JgMemo* memo = nullptr;
+    JgMemo<1>* memo = nullptr;
+    uint64_t words[1];
     if (memos && !((v1 && !v1[x]))) {
-      const uint64_t word = (uint64_t)(c1[x]);
-      memo = jg_memo(memos, word);
-      if (memo->word == word) row = (T1*)memo->row;
+      words[0] = (uint64_t)(c1[x]);
+      memo = jg_memo(memos, words);
+      row = (T1*)jg_noted(memo, words);
       asked++;
     }
     if (!row) {
@@ -249,7 +259,7 @@ int p1_2(JgTask* t, P1* w, int n) {
         if ((v1 && !v1[x])) row->n0 = 1; else row->f0 = (int64_t)(c1[x]);
       }
       if (memo) {
-        memo->word = (uint64_t)(c1[x]);
+        memcpy(memo->words, words, sizeof words);
         memo->row = &row->head;
         missed++;
       }
@@ -353,10 +363,10 @@ int pipeline3(JgTask* t, int n) {
 }
 
 const JgTableInfo tables[] = {
-    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, false},
-    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, true},
-    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, key2, false},
-    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, false},
+    {sizeof(T0), -1, nullptr, nullptr, compare0, words0, 3, false, -1, texts0, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, false},
+    {sizeof(T1), -1, equal1, merge1, nullptr, nullptr, 0, false, -1, texts1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 1, false},
+    {sizeof(T2), -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, key2, 0, false},
+    {0, -1, nullptr, nullptr, nullptr, nullptr, 0, false, -1, nullptr, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, 0, false},
 };
 const JgPipelineInfo pipelines[] = {
     {sizeof(P0), 1, pipeline0, nullptr, 0},

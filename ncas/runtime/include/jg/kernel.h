@@ -44,15 +44,18 @@ struct JgJoin {
   JgDirectory directory;
   int64_t low;         // the key of slot 0
   uint64_t span;       // slots, 0: they are found by hash
+  uint64_t* present;   // or a bit for each of these keys, where no more is asked for: there are no slots
+  bool is_unique;      // found by the key itself, and no key has two rows
   JgRow* const* rows;  // every row, also those whose key is NULL
   int64_t count;
   JgRow* const* null_rows;  // rows with a NULL key; not in the directory
   int64_t null_count;
 };
 
-// A group, and a word from which its keys follow: of rows with that word nothing is hashed or compared.
+// A group, and words from which its keys follow: of rows with these words nothing is hashed or compared.
+template <int Words>
 struct JgMemo {
-  uint64_t word;
+  uint64_t words[Words];
   JgRow* row;
 };
 enum { JG_MEMO_BITS = 10, JG_MEMO_TRIAL = 1 << 14 };  // how many memos; rows after which they must have been of use
@@ -64,7 +67,9 @@ struct JgGroups {
   int64_t seen;             // rows since it was empty
   bool is_apart;            // each row is a group of its own: hardly any had met another one of its keys
   JgRow* single;            // the only group of an aggregate without keys
-  JgMemo* memos;            // null: not worth it
+  void* memos;              // null: not worth it
+  int pipeline;             // whose words are in memos
+  uint64_t dictionary;      // and the newest of those whose codes are
   int64_t asked, missed;    // how often they were
 };
 
@@ -343,6 +348,10 @@ JG_INLINE JgRow* jg_chain(const JgJoin* j, int64_t key) {
   const uint64_t at = (uint64_t)key - (uint64_t)j->low;
   return at < j->span ? (JgRow*)(j->directory.slots[at] & 0x0000FFFFFFFFFFFFull) : (JgRow*)0;
 }
+JG_INLINE bool jg_is_present(const JgJoin* j, int64_t key) {
+  const uint64_t at = (uint64_t)key - (uint64_t)j->low;
+  return at < j->span && (j->present[at >> 6] >> (at & 63) & 1);
+}
 // row_size 0: the rows themselves are of no interest.
 JG_INLINE void jg_chains_by_key(const JgJoin* j, const int64_t* keys, int n, int row_size, JgRow** first) {
   for (int i = 0; i < n; i++) first[i] = jg_chain(j, keys[i]);
@@ -374,8 +383,34 @@ JG_INLINE void jg_prefetch_row(JgRow* const* rows, int64_t at, int64_t n) {
 }
 
 // ---- groups by what their keys follow from ----
-JG_INLINE JgMemo* jg_memo(JgMemo* memos, uint64_t word) {
-  return &memos[word * 0x9E3779B97F4A7C15ull >> (64 - JG_MEMO_BITS)];
+// Memos of a pipeline's words, some of which are codes of columns: none where these have no codes; empty where a
+// dictionary is new, or another pipeline had them.
+template <int Words>
+JG_INLINE void* jg_memos(const JgTask* t, JgGroups* g, int pipeline, const int* columns, int n) {
+  uint64_t newest = 0;
+  for (int i = 0; i < n; i++) {
+    const JgCol* c = &t->cols[columns[i]];
+    if (!c->codes) return nullptr;
+    newest = c->dictionary > newest ? c->dictionary : newest;
+  }
+  if (g->memos && (newest != g->dictionary || pipeline != g->pipeline)) {
+    memset(g->memos, 0, sizeof(JgMemo<Words>) << JG_MEMO_BITS);
+    g->dictionary = newest;
+    g->pipeline = pipeline;
+  }
+  return g->memos;
+}
+template <int Words>
+JG_INLINE JgMemo<Words>* jg_memo(void* memos, const uint64_t (&words)[Words]) {
+  uint64_t h = 0;
+  for (int i = 0; i < Words; i++) h = (h ^ words[i]) * 0x9E3779B97F4A7C15ull;
+  return (JgMemo<Words>*)memos + (h >> (64 - JG_MEMO_BITS));
+}
+template <int Words>
+JG_INLINE JgRow* jg_noted(const JgMemo<Words>* memo, const uint64_t (&words)[Words]) {
+  uint64_t differ = 0;
+  for (int i = 0; i < Words; i++) differ |= memo->words[i] ^ words[i];
+  return differ ? nullptr : memo->row;
 }
 JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   g->asked += asked;
@@ -552,7 +587,8 @@ struct JgTableInfo {
   int64_t (*skyline)(JgRow** rows, int64_t n);   // sort buffers: moves the rows that stay to the front
   void (*complete)(JgTask*, JgMemory*, JgRow*);  // groups that hold values: what is made of them
   int64_t (*key)(const JgRow*);                  // join builds: the only key, an integer
-  bool has_memos;                                // groups
+  int32_t memo_words;                            // groups; 0: they have no memos
+  bool is_set;                                   // join builds: nobody asks more than whether a key is there
 };
 // Source rows whose column is outside the range of a field of a join build have no partner there.
 struct JgJoinFilter {
@@ -573,4 +609,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 13
+#define JG_ABI 16

@@ -17,6 +17,7 @@
 #include "executor/failures.h"
 #include "executor/file_states.h"
 #include "executor/instance_edges.h"
+#include "executor/selection.h"
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
@@ -162,15 +163,6 @@ bool Worker::has_room(JgTask* task) {
   }
   if (executor->budget.exceeded()) jg_fail(task, JG_MEMORY, -1);
   return task->failure == JG_OK;
-}
-
-const int32_t* identity() {
-  static const auto* rows = [] {
-    auto* r = new int32_t[JG_BATCH_ROWS];
-    for (int i = 0; i < JG_BATCH_ROWS; i++) r[i] = i;
-    return r;
-  }();
-  return rows;
 }
 
 // ---- pipelines ----
@@ -574,14 +566,9 @@ extern "C" {
 
 int jg_load(JgTask* task, int column, const int32_t* sel, int n) {
   auto* w = worker_of(task);
-  if (!sel) sel = jg::identity();
-  int32_t once[JG_BATCH_ROWS];  // a row that has several partners in a join is selected several times
-  int kept = 0;
-  for (int i = 0; i < n; ++i) {
-    once[kept] = sel[i];
-    kept += i + 1 == n || sel[i + 1] != sel[i];
-  }
-  jg::Status status = w->source->load(column, once, kept);
+  int32_t room[JG_BATCH_ROWS];
+  sel = jg::distinct_rows(sel, &n, room);
+  jg::Status status = w->source->load(column, sel, n);
   if (status.ok()) return 0;
   jg_fail(task, JG_STATUS, -1);
   w->status = status;

@@ -340,17 +340,17 @@ int jg_shortest_decimal(double v, int precision, int scale, jg_i128* out) {
 
 namespace {
 
-using Wide = unsigned __int128;
+using Magnitude = unsigned __int128;
 
 // *rest * 10 / divisor, the rest of which is left; both are less than 2^127, and *rest is less than the divisor
-int next_digit(Wide* rest, Wide divisor) {
-  if (*rest <= ~Wide{0} / 10) {
-    const Wide product = *rest * 10;
+int next_digit(Magnitude* rest, Magnitude divisor) {
+  if (*rest <= ~Magnitude{0} / 10) {
+    const Magnitude product = *rest * 10;
     *rest = product % divisor;
     return static_cast<int>(product / divisor);
   }
   int digit = 0;
-  Wide sum = 0;
+  Magnitude sum = 0;
   for (int i = 0; i < 10; i++) {
     sum += *rest;
     if (sum >= divisor) {
@@ -367,22 +367,22 @@ int next_digit(Wide* rest, Wide divisor) {
 int jg_divide_decimal(jg_i128 a, jg_i128 b, int by, int precision, jg_i128* out) {
   if (b == 0) return JG_DIVISION_BY_ZERO;
   const bool negative = (a < 0) != (b < 0);
-  Wide divisor = static_cast<Wide>(b < 0 ? -b : b);
-  const Wide limit = static_cast<Wide>(jg_power_of_ten(precision));
+  Magnitude divisor = static_cast<Magnitude>(b < 0 ? -b : b);
+  const Magnitude limit = static_cast<Magnitude>(jg_power_of_ten(precision));
   for (; by < 0; by++) {
-    if (divisor >= (Wide{1} << 127) / 10) return JG_OVERFLOW;
+    if (divisor >= (Magnitude{1} << 127) / 10) return JG_OVERFLOW;
     divisor *= 10;
   }
-  Wide rest = static_cast<Wide>(a < 0 ? -a : a);
-  if (rest <= static_cast<Wide>(jg_power_of_ten(38 - (by < 38 ? by : 38)))) {  // the product fits
-    rest *= by < 38 ? static_cast<Wide>(jg_power_of_ten(by)) : 1;
+  Magnitude rest = static_cast<Magnitude>(a < 0 ? -a : a);
+  if (rest <= static_cast<Magnitude>(jg_power_of_ten(38 - (by < 38 ? by : 38)))) {  // the product fits
+    rest *= by < 38 ? static_cast<Magnitude>(jg_power_of_ten(by)) : 1;
     by = by < 38 ? 0 : by;
   }
-  Wide quotient = rest / divisor;
+  Magnitude quotient = rest / divisor;
   rest %= divisor;
   for (; by > 0; by--) {
     if (quotient >= limit) return JG_OVERFLOW;
-    quotient = quotient * 10 + static_cast<Wide>(next_digit(&rest, divisor));
+    quotient = quotient * 10 + static_cast<Magnitude>(next_digit(&rest, divisor));
   }
   quotient += rest >= divisor - rest;
   if (quotient >= limit) return JG_OVERFLOW;

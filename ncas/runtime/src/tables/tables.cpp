@@ -23,17 +23,22 @@ constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up
 constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
 constexpr int64_t kMergedBytes = 512 << 20;    // of groups that were dealt out, from which on merging them may pay
 
+// Says whether some slot has several rows.
 template <class SlotOf>
-void link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+bool link_all(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+  bool chains = false;
   for (size_t i = 0; i < rows.size(); i++) {
     if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
     link(&slots[slot_of(rows[i])], rows[i]);
+    chains |= rows[i]->next != nullptr;
   }
+  return chains;
 }
 
 // The same, of a directory that other threads link rows into.
 template <class SlotOf>
-void link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+bool link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_of) {
+  bool chains = false;
   for (size_t i = 0; i < rows.size(); i++) {
     if (i + kAhead < rows.size()) __builtin_prefetch(&slots[slot_of(rows[i + kAhead])]);
     JgRow* row = rows[i];
@@ -43,6 +48,18 @@ void link_shared(const std::vector<JgRow*>& rows, uint64_t* slots, SlotOf slot_o
       row->next = reinterpret_cast<JgRow*>(old & kPointer);
       now = (old & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);
     } while (!__atomic_compare_exchange_n(slot, &old, now, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+    chains |= row->next != nullptr;
+  }
+  return chains;
+}
+
+// Sets a bit for each row's key; other threads do, too.
+template <class SlotOf>
+void mark_all(const std::vector<JgRow*>& rows, uint64_t* bits, SlotOf slot_of) {
+  for (size_t i = 0; i < rows.size(); i++) {
+    if (i + kAhead < rows.size()) __builtin_prefetch(rows[i + kAhead]);
+    const uint64_t at = slot_of(rows[i]);
+    __atomic_fetch_or(&bits[at >> 6], uint64_t{1} << (at & 63), __ATOMIC_RELAXED);
   }
 }
 
@@ -81,11 +98,12 @@ void Table::begin_groups(Part* part) {
   const size_t slots = part->slots.size();
   part->slots = Slots(64, 0);
   if (slots) budget_->held -= static_cast<int64_t>((slots - part->slots.size()) * sizeof(uint64_t));
-  part->memos.assign(info_.has_memos ? size_t{1} << JG_MEMO_BITS : 0, {});
+  const auto words = static_cast<size_t>(info_.memo_words);
+  part->memos.assign(words ? (words + 1) << JG_MEMO_BITS : 0, 0);
   part->groups = {};
   part->groups.directory = directory_of(&part->slots);
   part->groups.capacity = static_cast<int64_t>(part->slots.size());
-  part->groups.memos = info_.has_memos ? part->memos.data() : nullptr;
+  part->groups.memos = words ? part->memos.data() : nullptr;
   part->texts.reset();
 }
 
@@ -372,17 +390,18 @@ void Table::gather_deals() {
   }
 }
 
-// By key where that takes no more slots than by hash.
+// By key where that takes no more memory than by hash.
 void Table::begin_directory(int64_t rows) {
-  const uint64_t by_hash = slots_for(rows * 2);
+  const uint64_t by_hash = slots_for(rows * 2), in_slot = info_.is_set ? 64 : 1;
   int64_t low = INT64_MAX, high = INT64_MIN;
   for (auto& p : parts_) low = std::min(low, p->low), high = std::max(high, p->high);
-  if (info_.key && low <= high && static_cast<uint64_t>(high) - static_cast<uint64_t>(low) < by_hash) {
+  if (info_.key && low <= high && (static_cast<uint64_t>(high) - static_cast<uint64_t>(low)) / in_slot < by_hash) {
     join_.low = low;
     join_.span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
   }
-  slots_.assign(join_.span ? join_.span : by_hash, 0);
+  slots_.assign(join_.span ? (join_.span - 1) / in_slot + 1 : by_hash, 0);
   budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
+  if (join_.span && info_.is_set) join_.present = slots_.data();
   join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(&slots_);
 }
 
@@ -396,10 +415,11 @@ Status Table::task(int i, JgTask* task) {
   switch (kind_) {
     case Kind::kJoin: {
       const auto slot_of = [this](const JgRow* row) { return this->slot_of(row); };
-      if (parts_.size() == 1)
-        link_all(parts_[i]->rows, slots_.data(), slot_of);
-      else
-        link_shared(parts_[i]->rows, slots_.data(), slot_of);
+      if (join_.present)
+        mark_all(parts_[i]->rows, join_.present, slot_of);
+      else if (parts_.size() == 1 ? link_all(parts_[i]->rows, slots_.data(), slot_of)
+                                  : link_shared(parts_[i]->rows, slots_.data(), slot_of))
+        has_chains_ = true;
       break;
     }
     case Kind::kGroups:
@@ -545,6 +565,7 @@ void Table::finish(JgTask* task) {
   switch (kind_) {
     case Kind::kJoin:
       if (is_expanded_) gather_chains();
+      join_.is_unique = join_.span && !join_.present && !has_chains_;
       join_.rows = rows_.data();
       join_.count = static_cast<int64_t>(rows_.size());
       join_.null_rows = null_rows_.data();

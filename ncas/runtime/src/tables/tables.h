@@ -1,6 +1,7 @@
 // State tables: join builds, groups and sort buffers. Threads fill parts of their own; complete() makes one of them.
 #pragma once
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,7 +43,7 @@ struct Part {
   Arena arena;
   JgGroups groups{};
   Slots slots;                                // of the groups' directory
-  std::vector<JgMemo> memos;                  // of groups
+  std::vector<uint64_t> memos;                // of groups
   int64_t low = INT64_MAX, high = INT64_MIN;  // join builds by an integer: its range
   std::vector<JgRow*> rows, null_rows;        // in the order in which they came; null_rows: of join builds
   const JgRow* threshold = nullptr;           // top-n: rows that are not smaller are of no use
@@ -143,7 +144,8 @@ class Table {
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<ByDeal> before_;               // groups: of each part, what it had before it dealt them out
   std::vector<JgRow*> rows_, null_rows_;
-  Slots slots_;
+  Slots slots_;  // of a join; or its bits
+  std::atomic<bool> has_chains_{false};
   std::unique_ptr<Sorter> sorter_;
   enum class Round { kDeal, kSort, kWindows } round_ = Round::kDeal;
   std::vector<size_t> deals_;
