@@ -24,7 +24,12 @@ class Network:
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[Lines, bytes]] = deque()
         self.messages = self.sent_bytes = 0
-        self.told_s = 0.0  #: this process's CPU time when the last host was told to run
+        self.agents_s = 0.0  #: this process's CPU time that was the agents'
+        self.told_s = 0.0  #: the service's CPU time when the last host was told to run
+
+    def service_s(self) -> float:
+        """CPU time of this process but for the agents'."""
+        return time.process_time() - self.agents_s
 
     def host(self, device: Device) -> AgentHost:
         """One that is connected."""
@@ -57,6 +62,11 @@ class _Agent(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         """One message; of what is shared in it nothing is looked at."""
+        began = time.process_time()
+        self._answer(data)
+        self._network.agents_s += time.process_time() - began
+
+    def _answer(self, data: Any) -> None:
         network = self._network
         network.messages += 1
         network.sent_bytes += len(data)
@@ -70,7 +80,7 @@ class _Agent(asyncio.Transport):
                 network.answer(self._lines, {"id": id, "ok": {"started": started}})
             case "each":
                 if arguments["arguments"]["stage"] == 1:
-                    network.told_s = time.process_time()
+                    network.told_s = network.service_s()
                 for number in range(len(arguments["instances"])):
                     network.answer(self._lines, {"id": id + number, "ok": _COUNTERS})
             case "release":

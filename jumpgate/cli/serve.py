@@ -36,12 +36,14 @@ def command(host: str, port: int, config: Path | None, trusted_network: bool, as
 
 async def _serve(host: str, port: int, config: Path | None, trusted_network: bool, as_json: bool) -> None:
     from jumpgate.hosts.config import load
+    from jumpgate.service.collector import collect_seldom
     from jumpgate.service.embedded import configured_registry
     from jumpgate.service.server import serve
 
     configuration = load(config)
     registry = configured_registry(configuration)
     serving = await serve(configuration, registry, host, port, trusted_network=trusted_network)
+    collect_seldom()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
