@@ -76,6 +76,7 @@ class Job:
         self._ended: set[str] = set()  # instances whose part of the running stage is done
         self._task: asyncio.Task[None] | None = None
         self._cancelled: JumpgateError | None = None
+        self._cancelling = asyncio.Event()
         self._on_event: Callable[[Event], None] = lambda _: None
         #: hears every second or few whether the job does more than wait for its client to read
         self.on_work: Callable[[bool], None] = lambda _: None
@@ -137,6 +138,8 @@ class Job:
             consequence = weight(error) >= CONSEQUENCE and self._cancelled is None
             died = await self._collect_last_stats(CAUSE_WAIT_S if consequence else LAST_STATS_TIMEOUT_S)
             # an instance that had nothing left to do dies unseen, until its peers miss it
+            if consequence and died is None and self._is_clients(error):
+                await self._hear_of_client(ended_ns)
             raise self._failed(died if consequence and died is not None else error, ended_ns) from None
         finally:
             await self._destroy()
@@ -144,6 +147,7 @@ class Job:
     def cancel(self) -> None:
         """Ends it wherever it is; nothing happens once it has ended."""
         self._cancelled = Cancelled(f"job {self.id} was cancelled", job=self.id)
+        self._cancelling.set()
         if self._task is not None:
             self._task.cancel()
         elif not self.record.ended_ns:
@@ -281,6 +285,16 @@ class Job:
         self.record.error, self.record.ended_ns = error.to_dict(), ended_ns
         self._enter("cancelled" if isinstance(error, Cancelled) else "failed")
         return error
+
+    def _is_clients(self, error: BaseException) -> bool:
+        """Whether it says that the edge to the client broke."""
+        return isinstance(error, JumpgateError) and error.fields.get("edge") == self.context.plan.result
+
+    async def _hear_of_client(self, ended_ns: int) -> None:
+        """A client that goes away closes its edge and cancels the job: of these two the second may come later."""
+        left_s = CAUSE_WAIT_S - (time.time_ns() - ended_ns) / 1e9
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._cancelling.wait(), left_s)
 
     async def _collect_last_stats(self, timeout_s: float) -> InstanceFailed | None:
         """What the instances had done when the job failed; gives the error of one that turns out to have died."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -93,6 +94,17 @@ def test_a_client_that_goes_away_ends_the_job(rig: Rig, table: Dataflow) -> None
     with pytest.raises(Cancelled):
         list(batches)
     assert wait_until(lambda: rig.ended(result.job))
+
+
+def test_a_client_that_closes_its_edge_and_then_cancels_has_cancelled(rig: Rig, table: Dataflow) -> None:
+    result = rig.session.run(table)
+    batches = iter(result)
+    next(batches)
+    result._stream.close()
+    time.sleep(0.5)  # by then the instance has failed
+    result.cancel()
+    assert wait_until(lambda: rig.ended(result.job))
+    assert rig.session.describe(result.job).state == "cancelled"
 
 
 def test_cancel_by_id(rig: Rig, table: Dataflow) -> None:
