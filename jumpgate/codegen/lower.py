@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
 from jumpgate.codegen.bounds import bounds
+from jumpgate.codegen.kept_rows import used_twice
 from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
 from jumpgate.codegen.program import (
     AppendSink,
@@ -96,9 +97,12 @@ class Stream:
 
 
 class Lowering:
-    def __init__(self, input_stages: dict[str, int], filters: Sequence[KeyFilter] = ()) -> None:
+    def __init__(
+        self, input_stages: dict[str, int], filters: Sequence[KeyFilter] = (), on_disk: frozenset[int] = frozenset()
+    ) -> None:
         self.program = Program()
         self.filters = filters
+        self.on_disk = on_disk
         self.input_stages = input_stages
         self.shared: dict[int, tuple[Table, list[Expression], int]] = {}
         self.builds: dict[tuple[int, tuple[Expression, ...]], tuple[Table, list[int], int]] = {}
@@ -326,6 +330,8 @@ class Lowering:
             table.is_expanded = True
         self._send_keys(table, built)
         streams = self.lower(node.left)
+        if self.lowering[-1] in self.on_disk:
+            streams = [self._waiting(node, table, streams)]
         for s in streams:
             s.stage = max(s.stage, built + 1)
             pointer, s.pointers = s.pointers, s.pointers + 1
@@ -352,6 +358,18 @@ class Lowering:
             stage = max(s.stage for s in streams)
             streams.append(Stream(("unmatched", table.id), (), env, stage, "unmatched rows", pointers=1))
         return streams
+
+    def _waiting(self, node: Join, build: Table, streams: list[Stream]) -> Stream:
+        """The left rows of a join, which wait in a table until its build is complete: where that is on disk, they are
+        looked up in a part of it at a time."""
+        build.on_disk = True
+        table = self.table("rows")
+        table.fields = list(node.left.schema.types)
+        for s in streams:
+            keys = tuple(self.literal(s.resolve(k)) for k in node.left_keys)
+            self.finish(s, [AppendSink(table.id, keys, tuple(map(self.literal, s.env)))], "wait")
+        stage = max(s.stage for s in streams)
+        return Stream(("pairs", table.id), (), [*self.fields(table, 0)], stage, "waiting rows", pointers=1)
 
     def _send_keys(self, table: Table, built: int) -> None:
         """Sends the keys of the join that is being lowered over its filter edges when its table is complete."""
@@ -564,7 +582,7 @@ class Lowering:
 
     def emit(self, node: Emit, stage: int) -> Program:
         """Closes the fragment: everything that sends does so in one stage, that of the root's component."""
-        self.kept_rows = _used_twice(node)
+        self.kept_rows = used_twice(node)
         self.numbers = {id(n): number for number, n in enumerate(numbered(node))}
         self.lowering.append(self.numbers[id(node)])
         self.program.sinks.append(node.edge)
@@ -593,32 +611,20 @@ class Lowering:
 
 
 def lower_fragment(
-    root: Operator, input_stages: dict[str, int] | None = None, stage: int = 1, filters: Sequence[KeyFilter] = ()
+    root: Operator,
+    input_stages: dict[str, int] | None = None,
+    stage: int = 1,
+    filters: Sequence[KeyFilter] = (),
+    on_disk: frozenset[int] = frozenset(),
 ) -> Program:
     """The program of a fragment (root: Emit) that sends in `stage` or later.
 
-    `input_stages`: the stage in which each Receive's edge is read; `filters`: what else it sends.
+    `input_stages`: the stage in which each Receive's edge is read; `filters`: what else it sends; `on_disk`: numbers of
+    the joins whose builds may be more than there is room for.
     """
     if not isinstance(root, Emit):
         raise TypeError("a fragment's root is an Emit")
-    return Lowering(input_stages or {}, filters).emit(root, stage)
-
-
-def _used_twice(root: Operator) -> frozenset[int]:
-    """Ids of the nodes that have several users, no state to share, and cannot be computed once more for each user."""
-    users: dict[int, int] = {}
-    once: dict[int, bool] = {}
-
-    def visit(node: Operator) -> bool:
-        users[id(node)] = users.get(id(node), 0) + 1
-        if id(node) not in once:
-            below = [visit(i) for i in node.inputs]
-            kept = isinstance(node, Aggregate | Sort | Skyline | Window)
-            once[id(node)] = not kept and (isinstance(node, Receive | Limit) or any(below))
-        return once[id(node)]
-
-    visit(root)
-    return frozenset(id for id, count in users.items() if count > 1 and once[id])
+    return Lowering(input_stages or {}, filters, on_disk).emit(root, stage)
 
 
 def _ordered_alike(a: DataType, b: DataType) -> bool:

@@ -198,7 +198,8 @@ class Windows:
 
 @dataclass
 class Table:
-    """State rows. kind: join | groups | sort. `fields` in declaration order; the first `keys` of them are the key."""
+    """State rows. kind: join | groups | sort | rows (that wait for a join). `fields` in declaration order; the first
+    `keys` of them are the key."""
 
     id: int
     kind: str
@@ -213,6 +214,8 @@ class Table:
     tracks_matches: bool = False
     #: join by keys: a row is visited together with all others of its key
     is_expanded: bool = False
+    #: join: its rows may go to disk, as do those that are looked up in it
+    on_disk: bool = False
     #: sort: parameters that hold limit and offset
     limit: int | None = None
     offset: int | None = None
@@ -303,7 +306,8 @@ class JoinFilter:
 
 @dataclass
 class Pipeline:
-    """source: ("files" | "edge", source number) or ("drain" | "matched" | "unmatched", table number)."""
+    """source: ("files" | "edge", source number) or ("drain" | "matched" | "unmatched" | "pairs", table
+    number). Rows of `pairs` are looked up by the first step, in a join build that may be on disk."""
 
     id: int
     source: tuple[str, int]
@@ -327,6 +331,12 @@ class Pipeline:
     @property
     def emits(self) -> tuple[int, ...]:
         return tuple(s.sink for s in self.sinks if isinstance(s, EmitSink))
+
+    @property
+    def build(self) -> int:
+        """The table that rows of `pairs` are looked up in; -1: they are not."""
+        first = self.steps[0] if self.source[0] == "pairs" else None
+        return first.table if isinstance(first, ProbeStep) else -1
 
     @property
     def needs(self) -> tuple[int, ...]:

@@ -344,7 +344,8 @@ class PipelineRenderer:
                     tail = [f"jg_offer(t, {table.id}, (const JgRow*)row);"]
                     return self._loop("rows", live, live, writer, runs, key=None, tail=tail)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
-                row += f"({null}) ? 0 : {hash_}, {null})" if null else f"{hash_}, 0)"
+                unmatched = null if table.kind == "join" else "0"  # what waits for a join may stay without a partner
+                row += f"({null}) ? 0 : {hash_}, {unmatched})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
                 runs = self._stores(table, sink.values, writer)
                 key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None
@@ -524,6 +525,7 @@ def _table(program: Program, table: Table, memo_words: list[int], is_set: bool) 
         "dealt": table.partition > 0,
         "hash": keeps_hash(table),
         "sort_words": _sort_words(table),
+        "on_disk": table.on_disk,
         "texts": [i for i, t in enumerate(table.fields) if t.is_text],
         "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
         "flags": [i for i, t in enumerate(table.fields) if t.nullable],

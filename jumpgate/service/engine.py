@@ -14,6 +14,7 @@ from pathlib import Path
 from jumpgate import debug, extras
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
+from jumpgate.compiler.join_memory import joins_to_disk
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
 from jumpgate.dataflow import located
@@ -148,6 +149,7 @@ class Engine:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
+        plan = joins_to_disk(plan, limit)
         if not limit:
             return plan
         option = ("memory_limit_bytes", str(limit))

@@ -76,7 +76,8 @@ def _program(program: Program) -> dict[str, Any]:
 
     tables = []
     for t in program.tables:
-        table: dict[str, Any] = {"kind": t.kind, "has_keys": t.keys > 0, "is_expanded": t.is_expanded}
+        flags = {"has_keys": t.keys > 0, "is_expanded": t.is_expanded, "on_disk": t.on_disk}
+        table: dict[str, Any] = {"kind": t.kind, **flags}
         if t.limit is not None and t.offset is not None:
             table |= {"limit": parameter(t.limit), "offset": parameter(t.offset)}
         tables.append(table)
@@ -86,6 +87,7 @@ def _program(program: Program) -> dict[str, Any]:
             "name": p.name,
             "source_kind": p.source[0],
             "source": p.source[1],
+            "build": p.build,
             "ordered": p.source[0] == "drain" and program.tables[p.source[1]].is_ordered,
             "feeds": p.feeds,
             "needs": p.needs,

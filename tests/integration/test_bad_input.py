@@ -274,10 +274,12 @@ def test_memory_limit(one_host: str, tmp_path: Path, what: str) -> None:
         whole = pa.table({"a": pa.array(range(n), pa.int64()), "s": pa.array([f"some text {i}" for i in range(n)])})
         table = Lab(session, tmp_path).table(SCHEMA, whole)
         flow = {
-            "join": table.join(table.select(b=col("a"), t=col("s")), left_on="a", right_on="b").aggregate(m=max_("t")),
-            "join of groups": table.join(table.distinct().select(t=col("s")), left_on="s", right_on="t").aggregate(
-                n=count()
-            ),
+            "join": table.join(
+                table.select(b=col("a"), t=col("s")), left_on="a", right_on="b", how="full"
+            ).aggregate(m=max_("t")),
+            "join of groups": table.join(
+                table.distinct().select(t=col("s")), left_on="s", right_on="t", how="full"
+            ).aggregate(n=count()),
             "values": table.aggregate(m=string_agg("s", ",")),
         }[what]  # fmt: skip
         has(fails(session, flow), MemoryLimit, "its limit is 1 MiB", "use more instances")

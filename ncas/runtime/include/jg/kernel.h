@@ -577,7 +577,7 @@ struct JgTableInfo {
   // bits of it, which order them before all else, so that the partitions' keys need no words. -1: nowhere
   bool is_dealt;
   int32_t hash_offset;
-  const uint32_t* texts;  // groups, sort buffers: offsets of the string fields
+  const uint32_t* texts;  // of tables that may go to disk: offsets of the string fields
   int32_t text_count;
   void (*windows)(JgTask*, JgRow* const* rows, int64_t n);  // sort buffers: fills the fields of window functions
   int (*together)(const JgRow*, const JgRow*);              // sort buffers with windows: in one partition

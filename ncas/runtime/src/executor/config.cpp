@@ -210,13 +210,14 @@ void parse(element e, Config* c) {
   element program = member(e, "program");
   for (element t : list(program, "tables"))
     c->tables.push_back({text(t, "kind"), flag(t, "has_keys", true), flag(t, "is_expanded", false),
-                         number_or(t, "limit", -1), number_or(t, "offset", 0), 0});
+                         flag(t, "on_disk", false), number_or(t, "limit", -1), number_or(t, "offset", 0), 0});
   for (element p : list(program, "pipelines")) {
     PipelineConfig pipeline;
     pipeline.stage = static_cast<int>(number(p, "stage"));
     pipeline.name = text(p, "name");
     pipeline.source_kind = text(p, "source_kind");
     pipeline.source = static_cast<int>(number(p, "source"));
+    pipeline.build = static_cast<int>(number_or(p, "build", -1));
     pipeline.ordered = flag(p, "ordered", false);
     pipeline.feeds = ints(p, "feeds");
     pipeline.needs = ints(p, "needs");

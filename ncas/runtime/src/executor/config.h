@@ -34,8 +34,8 @@ struct SinkConfig {
 
 struct PipelineConfig {
   int stage = 1;
-  std::string name, source_kind;  // files | edge | drain | matched | unmatched
-  int source = 0;
+  std::string name, source_kind;  // files | edge | drain | matched | unmatched | pairs
+  int source = 0, build = -1;     // build: the join's that the rows of `pairs` wait for
   bool ordered = false;
   std::vector<int> feeds, needs, after, sinks;
 };

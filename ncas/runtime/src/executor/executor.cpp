@@ -172,7 +172,8 @@ int64_t PipelineWork::more() {
   if (enough) return 0;
   if (c.source_kind == "files" || c.source_kind == "edge")
     return opened ? executor->sources[c.source]->morsels_left() : 0;
-  return unclaimed(*executor->tables[c.source], drained);
+  const Table& table = *executor->tables[c.source];
+  return c.build < 0 ? unclaimed(table, drained) : unclaimed_pairs(table, *executor->tables[c.build], drained);
 }
 
 Status PipelineWork::run(int thread) {
@@ -194,7 +195,8 @@ Status PipelineWork::process(int thread) {
   w.work = this;
   JgTask task{};
   task.params = executor->config.params.data();
-  task.joins = executor->joins.data();
+  std::vector<JgJoin*> joins = executor->joins;
+  task.joins = joins.data();
   std::vector<JgGroups*> groups(executor->tables.size());
   std::vector<JgPlace*> places(executor->tables.size());
   w.parts.resize(executor->tables.size());
@@ -221,6 +223,9 @@ Status PipelineWork::process(int thread) {
   if (columnar) {
     source = executor->sources[c.source]->worker();
     w.source = source.get();
+  } else if (c.build >= 0) {
+    const Table &waiting = *executor->tables[c.source], &build = *executor->tables[c.build];
+    reader = make_pair_reader(waiting, build, &executor->budget, &drained, &joins[c.build]);
   } else {
     const Which which = c.source_kind == "matched"     ? Which::kMatched
                         : c.source_kind == "unmatched" ? Which::kUnmatched
@@ -341,6 +346,7 @@ Status Executor::build() {
     const TableConfig& t = config.tables[i];
     const auto kind = t.kind == "join"     ? Table::Kind::kJoin
                       : t.kind == "groups" ? Table::Kind::kGroups
+                      : t.kind == "rows"   ? Table::Kind::kRows
                                            : Table::Kind::kSort;
     tables.push_back(std::make_unique<Table>(kind, program->tables[i], t, &budget));
     joins.push_back(tables.back()->join());

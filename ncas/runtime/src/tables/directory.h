@@ -19,6 +19,13 @@ inline JgDirectory directory_of(Slots* slots) {
   return {slots->data(), static_cast<uint32_t>(64 - std::countr_zero(slots->size()))};
 }
 
+// Of rows whose hashes begin with the bits of a deal, which is as if theirs were the only slots of a larger one.
+inline JgDirectory directory_of_deal(Slots* slots, size_t deal) {
+  const JgDirectory all = directory_of(slots);
+  const auto before = static_cast<uintptr_t>(deal * slots->size() * sizeof(uint64_t));
+  return {reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(all.slots) - before), all.shift - JG_DEAL_BITS};
+}
+
 inline void link(uint64_t* slot, JgRow* row) {
   row->next = reinterpret_cast<JgRow*>(*slot & kPointer);
   *slot = (*slot & ~kPointer) | reinterpret_cast<uint64_t>(row) | jg_tag(row->hash);

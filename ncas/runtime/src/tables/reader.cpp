@@ -71,12 +71,16 @@ class SpilledReader : public TableReader {
  protected:
   virtual Status fill(JgTask* task) = 0;
   Status read_run(const SpillFile& file, const Run& run, std::vector<JgRow*>* rows) {
-    char* at = arena_.bytes(static_cast<uint64_t>(run.bytes));
+    return read_run(file, run, table_.info(), &arena_, rows);
+  }
+  Status read_run(const SpillFile& file, const Run& run, const JgTableInfo& info, Arena* arena,
+                  std::vector<JgRow*>* rows) {
+    char* at = arena->bytes(static_cast<uint64_t>(run.bytes));
     JG_RETURN_IF_ERROR(in_bounds());
     JG_RETURN_IF_ERROR(file.read(run.at, run.bytes, at));
     for (int64_t r = 0; r < run.rows; r++) {
-      rows->push_back(revived(table_.info(), at));
-      at += record_size(table_.info(), rows->back());
+      rows->push_back(revived(info, at));
+      at += record_size(info, rows->back());
     }
     return {};
   }
@@ -169,6 +173,77 @@ class DealReader : public SpilledReader {
   DealSorter sorter_;
   WholePartitions whole_;
   std::atomic<size_t>* claimed_;
+};
+
+// Rows of a deal after those of another, run by run.
+class RowReader : public SpilledReader {
+ public:
+  RowReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
+      : SpilledReader(table, budget), claimed_(claimed) {}
+
+ protected:
+  // What these rows need beside them; not called where a deal has no rows.
+  virtual Status begin(size_t) { return {}; }
+
+ private:
+  Status fill(JgTask*) override {
+    while (rows_.empty()) {
+      if (next_ < runs_.size()) {
+        JG_RETURN_IF_ERROR(read_run(*runs_[next_].first, *runs_[next_].second, &rows_));
+        next_++;
+        continue;
+      }
+      const size_t deal = claimed_->fetch_add(1);
+      if (deal >= kDeals) break;
+      next_ = 0;
+      runs_.clear();
+      if (table_.is_spilled()) {
+        for (const auto& part : table_.parts())
+          for (const Run& run : part->runs[deal]) runs_.emplace_back(part->file.get(), &run);
+      } else {
+        table_.append_deal(deal, &rows_);
+      }
+      if (!runs_.empty() || !rows_.empty()) JG_RETURN_IF_ERROR(begin(deal));
+    }
+    return {};
+  }
+
+  std::vector<std::pair<const SpillFile*, const Run*>> runs_;  // of the deal
+  size_t next_ = 0;
+  std::atomic<size_t>* claimed_;
+};
+
+// With the rows of a deal those of a join's build that may be their partners.
+class PairReader : public RowReader {
+ public:
+  PairReader(const Table& rows, const Table& build, Budget* budget, std::atomic<size_t>* claimed, JgJoin** join)
+      : RowReader(rows, budget, claimed), build_(build), built_(budget) {
+    *join = &join_;
+  }
+  ~PairReader() override { budget_->held -= held_; }
+
+ private:
+  Status begin(size_t deal) override {
+    built_.reset();
+    build_rows_.clear();
+    for (const auto& part : build_.parts())
+      for (const Run& run : part->runs[deal])
+        JG_RETURN_IF_ERROR(read_run(*part->file, run, build_.info(), &built_, &build_rows_));
+    slots_.assign(slots_for(2 * static_cast<int64_t>(build_rows_.size())), 0);
+    const auto held = static_cast<int64_t>((slots_.capacity() + build_rows_.capacity()) * sizeof(uint64_t));
+    budget_->held += held - std::exchange(held_, held);
+    JG_RETURN_IF_ERROR(in_bounds());
+    join_.directory = directory_of_deal(&slots_, deal);
+    for (JgRow* row : build_rows_) link(&join_.directory.slots[row->hash >> join_.directory.shift], row);
+    return {};
+  }
+
+  const Table& build_;
+  Arena built_;
+  std::vector<JgRow*> build_rows_;
+  Slots slots_;
+  int64_t held_ = 0;
+  JgJoin join_{};
 };
 
 // The rows of a sorted run, one after the other.
@@ -287,6 +362,8 @@ std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget
                                          std::atomic<size_t>* claimed) {
   if (table.is_dealt() && table.kind() == Table::Kind::kGroups)
     return std::make_unique<GroupReader>(table, budget, claimed);
+  if (table.is_spilled() && (table.kind() == Table::Kind::kJoin || table.kind() == Table::Kind::kRows))
+    return std::make_unique<RowReader>(table, budget, claimed);
   if (table.is_dealt()) return std::make_unique<DealReader>(table, budget, claimed);
   if (!table.is_spilled()) return std::make_unique<MemoryReader>(table, which, claimed);
   return std::make_unique<MergeReader>(table, budget, claimed);
@@ -298,6 +375,17 @@ int64_t unclaimed(const Table& table, size_t claimed) {
   const size_t all = table.is_spilled() ? 1 : (table.rows().size() + JG_BATCH_ROWS - 1) / JG_BATCH_ROWS;
   const size_t gone = table.is_spilled() ? claimed : claimed / JG_BATCH_ROWS;
   return gone < all ? static_cast<int64_t>(all - gone) : 0;
+}
+
+std::unique_ptr<TableReader> make_pair_reader(const Table& rows, const Table& build, Budget* budget,
+                                              std::atomic<size_t>* claimed, JgJoin** join) {
+  if (!build.is_spilled()) return make_reader(rows, Which::kAll, budget, claimed);
+  return std::make_unique<PairReader>(rows, build, budget, claimed, join);
+}
+
+int64_t unclaimed_pairs(const Table& rows, const Table& build, size_t claimed) {
+  if (!build.is_spilled()) return unclaimed(rows, claimed);
+  return std::max<int64_t>(0, static_cast<int64_t>(kDeals) - static_cast<int64_t>(claimed));
 }
 
 }  // namespace jg

@@ -21,6 +21,7 @@ constexpr size_t kAhead = 16;                  // how far what is visited at ran
 constexpr size_t kManyGroups = 1 << 16;        // of a thread, from which on their number should be worth it
 constexpr size_t kMostGroups = 1 << 18;        // of a thread that are looked up: more have no room in the cache
 constexpr int64_t kApartRows = 1 << 20;        // after which grouping is tried again
+constexpr size_t kRunRows = 16384;             // of a deal on disk, at most: some are read whole
 constexpr int64_t kMergedBytes = 512 << 20;    // of groups that were dealt out, from which on merging them may pay
 
 // Says whether some slot has several rows.
@@ -70,7 +71,9 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       info_(info),
       has_keys_(config.has_keys),
       is_expanded_(config.is_expanded),
-      can_spill_(kind == Kind::kGroups ? config.has_keys && !info.complete : kind == Kind::kSort && !info.skyline),
+      can_spill_(kind == Kind::kGroups ? config.has_keys && !info.complete
+                 : kind == Kind::kSort ? !info.skyline
+                                       : kind == Kind::kRows || config.on_disk),
       limit_(config.limit),
       offset_(config.offset),
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
@@ -84,7 +87,7 @@ Part* Table::part(int thread) {
   auto& part = parts_[thread];
   if (!part) {
     part = std::make_unique<Part>(budget_, can_spill_);
-    if (is_parted() && (info_.is_dealt || can_spill_)) part->dealt = std::make_unique<DealtRows>(info_.row_size);
+    if (info_.is_dealt || (is_parted() && can_spill_)) part->dealt = std::make_unique<DealtRows>(info_.row_size);
     if (kind_ == Kind::kGroups) {
       part->merge_from = std::min(budget_->spill_least, kMergedBytes);
       begin_groups(part.get());
@@ -248,6 +251,7 @@ Status Table::spill(Part* part) {
   }
   JG_RETURN_IF_ERROR(part->dealt ? spill_dealt(part) : spill_sorted(part));
   part->rows.clear();
+  part->null_rows.clear();  // which no join looks for that may go to disk
   part->arena.reset();
   return {};
 }
@@ -258,9 +262,11 @@ Status Table::spill_dealt(Part* part) {
   for (size_t d = 0; d < kDeals; d++) {
     rows.clear();
     part->append(d, before, &rows);
-    if (rows.empty()) continue;
-    part->runs[d].emplace_back();
-    JG_RETURN_IF_ERROR(part->file->write(rows.data(), rows.size(), &part->runs[d].back()));
+    for (size_t at = 0; at < rows.size(); at += kRunRows) {
+      part->runs[d].emplace_back();
+      const size_t n = std::min(kRunRows, rows.size() - at);
+      JG_RETURN_IF_ERROR(part->file->write(rows.data() + at, n, &part->runs[d].back()));
+    }
   }
   part->dealt->clear();
   if (kind_ == Kind::kGroups) begin_groups(part);
@@ -310,6 +316,12 @@ void Table::prepare() {
       break;
     case Kind::kSort:
       prepare_sort();
+      break;
+    case Kind::kRows:
+      for (auto& p : parts_) {
+        rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
+        before_.emplace_back(p->rows);
+      }
       break;
   }
 }
@@ -441,6 +453,9 @@ Status Table::task(int i, JgTask* task) {
           info_.windows(task, rows_.data() + window_bounds_[i], window_bounds_[i + 1] - window_bounds_[i]);
           break;
       }
+      break;
+    case Kind::kRows:
+      break;
   }
   return {};
 }
@@ -581,6 +596,8 @@ void Table::finish(JgTask* task) {
       break;
     case Kind::kSort:
       return finish_sort(task);
+    case Kind::kRows:
+      break;
   }
   tasks_ = 0;
 }

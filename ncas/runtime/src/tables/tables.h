@@ -1,4 +1,5 @@
-// State tables: join builds, groups and sort buffers. Threads fill parts of their own; complete() makes one of them.
+// State tables: join builds, groups, sort buffers, and rows that wait for a join. Threads fill parts of their own;
+// complete() makes one of them.
 #pragma once
 #include <array>
 #include <atomic>
@@ -19,9 +20,10 @@
 namespace jg {
 
 struct TableConfig {
-  std::string kind;  // join | groups | sort
+  std::string kind;  // join | groups | sort | rows
   bool has_keys = true;
   bool is_expanded = false;
+  bool on_disk = false;  // of a join: where its rows are more than there is room for
   int64_t limit = -1, offset = 0;
   int readers = 0;  // pipelines that its rows are the source of
 };
@@ -60,7 +62,7 @@ struct Part {
 
 class Table {
  public:
-  enum class Kind { kJoin, kGroups, kSort };
+  enum class Kind { kJoin, kGroups, kSort, kRows };
   Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budget* budget);
 
   Part* part(int thread);  // made on first use
@@ -80,7 +82,7 @@ class Table {
 
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }
-  const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
+  const std::vector<JgRow*>& rows() const { return rows_; }  // groups, sort, rows: the result; join: every row
   // Brings rows into the cache, all at once.
   void prefetch(JgRow* const* rows, int n) const {
     for (int i = 0; i < n; i++) {
@@ -111,7 +113,7 @@ class Table {
     return join_.span ? static_cast<uint64_t>(info_.key(row)) - static_cast<uint64_t>(join_.low)
                       : row->hash >> join_.directory.shift;
   }
-  bool is_parted() const { return kind_ == Kind::kGroups || info_.is_dealt; }  // by a hash
+  bool is_parted() const { return kind_ != Kind::kSort || info_.is_dealt; }  // by a hash
   Status spill(Part* part);
   Status spill_sorted(Part* part);
   Status spill_dealt(Part* part);
@@ -142,7 +144,7 @@ class Table {
   std::mutex mutex_;  // guards parts_ growing
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
-  std::vector<ByDeal> before_;               // groups: of each part, what it had before it dealt them out
+  std::vector<ByDeal> before_;               // of each part: what it had before it dealt groups out, or all rows
   std::vector<JgRow*> rows_, null_rows_;
   Slots slots_;  // of a join; or its bits
   std::atomic<bool> has_chains_{false};
