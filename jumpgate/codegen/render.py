@@ -344,8 +344,8 @@ class PipelineRenderer:
                     tail = [f"jg_offer(t, {table.id}, (const JgRow*)row);"]
                     return self._loop("rows", live, live, writer, runs, key=None, tail=tail)
                 row = f"(T{table.id}*)jg_append(t, {table.id}, "
-                unmatched = null if table.kind == "join" else "0"  # what waits for a join may stay without a partner
-                row += f"({null}) ? 0 : {hash_}, {unmatched})" if null else f"{hash_}, 0)"
+                apart = null if table.kind == "join" else "0"  # builds keep rows without a key apart from the others
+                row += f"({null}) ? 0 : {hash_}, {apart})" if null else f"{hash_}, 0)"
                 writer.lines.append(f"T{table.id}* row = {row};")
                 runs = self._stores(table, sink.values, writer)
                 key = f"(int64_t)({keys[0].text})" if _integer_key(table) is not None else None

@@ -124,6 +124,8 @@ def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -
             continue
         expected = fragment["operators"][number]
         notes = [_noted(expected)] if expected else []
+        if number in fragment.get("on_disk", ()):
+            notes.append("may go to disk")
         if number in were:
             notes.append(f"was {_was(were[number])}")
         lines.append(f"{line}  [{'; '.join(notes)}]" if notes else line)

@@ -451,7 +451,8 @@ class LifeCycle(Protocol):
     Any other verb out of order or twice raises a typed error at once, and changes nothing.
 
     One that has `queues_stages = True` may be asked for a stage while the one before it runs, which it then starts by
-    itself, unless that failed: an instance that is a job's only one need not wait between stages."""
+    itself, unless that failed: an instance that is a job's only one need not wait between stages. One that has
+    `joins_on_disk = True` is told which joins may need more memory than there is (disk_joins.py)."""
 
     async def compile(self, instance: InstancePlan, host: Host) -> Any:
         """Generates and builds what the instance needs; returns an artifact that configure understands. Cached by

@@ -149,11 +149,14 @@ class Engine:
             debug.note("plan", "service", explain_text(plan.explain, verbose=True))
         plan = replace(plan, files=states)
         limit = options.memory_limit_bytes or self.config.service.get("memory_limit_bytes", 0)
-        plan = joins_to_disk(plan, limit)
+        plan = joins_to_disk(plan, limit, self._joins_on_disk)
         if not limit:
             return plan
         option = ("memory_limit_bytes", str(limit))
         return replace(plan, instances=tuple(replace(i, options=(*i.options, option)) for i in plan.instances))
+
+    def _joins_on_disk(self, nca: str) -> bool:
+        return getattr(self.registry.lifecycle(nca), "joins_on_disk", False)
 
     def _statistics(self, files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
         """What is known about files, here or where they are."""

@@ -16,7 +16,7 @@ from jumpgate.codegen.render import render, shape_key
 from jumpgate.dataflow.dialect import DEFAULT, Dialect
 from jumpgate.dataflow.formats import formats
 from jumpgate.dataflow.operators import Operator
-from jumpgate.nca.disk_joins import joins_on_disk
+from jumpgate.nca import disk_joins
 from jumpgate.nca.interface import Groups, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.transport import TCP
 from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared
@@ -37,7 +37,7 @@ class Live:
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
-    queues_stages = True
+    queues_stages = joins_on_disk = True
 
     def __init__(self) -> None:
         #: the fragments lowered last, by identity (the root is kept alive): plans of repeated requests share theirs
@@ -47,7 +47,7 @@ class SoftwareLifecycle:
         """The fragment's program, its dialect and its key."""
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
-            on_disk = joins_on_disk(dict(instance.options))
+            on_disk = disk_joins.joins_on_disk(dict(instance.options))
             program = lower_fragment(instance.root, stages, instance.stage, instance.filters, on_disk)
             dialect = _dialect(instance)
             if (last := max((p.stage for p in program.pipelines), default=0)) > instance.stage:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -178,8 +179,8 @@ def test_tables_beyond_the_limit_go_on_on_disk(
         limited.register("facts", file)
         with limited.sql(SPILLED[query]) as answer:
             found = answer.to_arrow()
-            records = [limited.session.describe(job).record for job in answer.jobs]
-    assert sum(c["spilled_bytes"] for r in records if r for c in r["counters"].values()) > 1 << 20
+            records = [_record(limited, job) for job in answer.jobs]
+    assert sum(c["spilled_bytes"] for r in records for c in r["counters"].values()) > 1 << 20
     expected = engines[1].execute(SPILLED[query]).fetchall()
     assert repr([tuple(map(_plain, row.values())) for row in found.to_pylist()]) == repr(
         [tuple(map(_plain, row)) for row in expected]
@@ -189,6 +190,54 @@ def test_tables_beyond_the_limit_go_on_on_disk(
 def _plain(value: object) -> object:
     """Sums are integers here and decimals there."""
     return int(value) if isinstance(value, Decimal) else value
+
+
+#: of a build that turns out to be a hundredth of what is estimated
+FEW_GROUPS = (
+    "SELECT count(*), count(b.k), sum(a.v), sum(b.s), max(b.t) FROM facts AS a LEFT JOIN"
+    " (SELECT many % 1000 AS k, max(text) AS t, sum(v) AS s FROM facts GROUP BY k) AS b ON a.few = b.k"
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "limit_mib", "spills"),
+    [(FEW_GROUPS, 24, False), (FEW_GROUPS, 8, True), (QUERIES["join"], 32, True)],
+    ids=["neither side", "the rows that wait", "one side at least"],
+)
+def test_joins_that_go_to_disk_only_in_part(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection],
+    file: Path,
+    one_host: str,
+    query: str,
+    limit_mib: int,
+    spills: bool,
+) -> None:
+    with jumpgate.connect(one_host, offload="always", memory_limit_bytes=limit_mib << 20) as connection:
+        connection.register("facts", file)
+        with connection.sql(query) as answer:
+            found = answer.to_arrow()
+            records = [_record(connection, job) for job in answer.jobs]
+    assert any(f.get("on_disk") for r in records for f in r["explain"]["fragments"].values())
+    assert any(c["spilled_bytes"] for r in records for c in r["counters"].values()) == spills
+    assert [tuple(map(_plain, row.values())) for row in found.to_pylist()] == [
+        tuple(map(_plain, row)) for row in engines[1].execute(query).fetchall()
+    ]
+
+
+def _record(connection: Connection, job: str) -> dict[str, Any]:
+    record = connection.session.describe(job).record
+    assert record is not None
+    return record
+
+
+def test_a_key_with_more_rows_than_fit_is_an_error(
+    engines: tuple[Connection, duckdb.DuckDBPyConnection], file: Path, one_host: str
+) -> None:
+    text = "SELECT count(*), max(b.text) FROM facts AS a JOIN facts AS b ON a.few = b.skewed"
+    with jumpgate.connect(one_host, offload="always", memory_limit_bytes=6 << 20) as limited:
+        limited.register("facts", file)
+        with pytest.raises(MemoryLimit, match="its limit is 6 MiB"):
+            limited.sql(text).to_arrow()
 
 
 def test_a_partition_beyond_the_limit_is_an_error(

@@ -26,11 +26,10 @@ def join(left: Operator, right: Operator, type: JoinType = JoinType.INNER) -> Jo
     return Join(left, right, type, (ref(left, names[0]),), (ref(right, names[1]),))
 
 
-def plan(root: Operator, limit_bytes: int, memory_bytes: int = 8 << 30) -> JobPlan:
+def plan(root: Operator, limit_bytes: int, memory_bytes: int = 8 << 30, can: bool = True) -> JobPlan:
     host = Device("a", "host", 2, memory_bytes)
-    return joins_to_disk(
-        compile_dataflow(root, (host,), default_registry(), CompileOptions(statistics=ROWS)), limit_bytes
-    )
+    compiled = compile_dataflow(root, (host,), default_registry(), CompileOptions(statistics=ROWS))
+    return joins_to_disk(compiled, limit_bytes, lambda nca: can)
 
 
 def builds(plan: JobPlan) -> list[str]:
@@ -59,10 +58,14 @@ def test_without_a_limit_the_host_s_memory_counts() -> None:
 
 
 def test_explain_names_them() -> None:
-    assert "may go to disk, with the rows that look for partners: join" in explain_text(
-        plan(join(A, B), 32 << 20).explain
-    )
+    lines = explain_text(plan(join(join(A, B), C), 32 << 20).explain).splitlines()
+    (line,) = (line for line in lines if "may go to disk" in line)
+    assert "join inner on #0:ak = #0:bk" in line
     assert "may go to disk" not in explain_text(plan(join(A, B), 1 << 40).explain)
+
+
+def test_accelerators_without_joins_on_disk_are_not_asked_for_them() -> None:
+    assert builds(plan(join(A, B), 1 << 10, can=False)) == []
 
 
 @pytest.mark.parametrize("type", JoinType)

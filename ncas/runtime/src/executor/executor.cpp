@@ -172,8 +172,7 @@ int64_t PipelineWork::more() {
   if (enough) return 0;
   if (c.source_kind == "files" || c.source_kind == "edge")
     return opened ? executor->sources[c.source]->morsels_left() : 0;
-  const Table& table = *executor->tables[c.source];
-  return c.build < 0 ? unclaimed(table, drained) : unclaimed_pairs(table, *executor->tables[c.build], drained);
+  return unclaimed(*executor->tables[c.source], drained);
 }
 
 Status PipelineWork::run(int thread) {

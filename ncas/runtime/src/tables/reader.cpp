@@ -12,7 +12,9 @@ constexpr size_t kWindowsAtOnce = 16384;  // of window functions, at least, at a
 constexpr int64_t kRunBuffer = 1 << 20, kRunBufferLeast = 16 << 10;
 
 // What readers of dealt rows claim, one after the other.
-size_t deals_of(const Table& table) { return table.is_spilled() ? kDeals : table.deals().size(); }
+size_t deals_of(const Table& table) {
+  return table.is_spilled() || table.kind() == Table::Kind::kRows ? kDeals : table.deals().size();
+}
 
 class MemoryReader : public TableReader {
  public:
@@ -175,7 +177,7 @@ class DealReader : public SpilledReader {
   std::atomic<size_t>* claimed_;
 };
 
-// Rows of a deal after those of another, run by run.
+// Rows that wait for a join, or of a build on disk: those of a deal after those of another, run by run.
 class RowReader : public SpilledReader {
  public:
   RowReader(const Table& table, Budget* budget, std::atomic<size_t>* claimed)
@@ -362,7 +364,7 @@ std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget
                                          std::atomic<size_t>* claimed) {
   if (table.is_dealt() && table.kind() == Table::Kind::kGroups)
     return std::make_unique<GroupReader>(table, budget, claimed);
-  if (table.is_spilled() && (table.kind() == Table::Kind::kJoin || table.kind() == Table::Kind::kRows))
+  if (table.kind() == Table::Kind::kRows || (table.kind() == Table::Kind::kJoin && table.is_spilled()))
     return std::make_unique<RowReader>(table, budget, claimed);
   if (table.is_dealt()) return std::make_unique<DealReader>(table, budget, claimed);
   if (!table.is_spilled()) return std::make_unique<MemoryReader>(table, which, claimed);
@@ -381,11 +383,6 @@ std::unique_ptr<TableReader> make_pair_reader(const Table& rows, const Table& bu
                                               std::atomic<size_t>* claimed, JgJoin** join) {
   if (!build.is_spilled()) return make_reader(rows, Which::kAll, budget, claimed);
   return std::make_unique<PairReader>(rows, build, budget, claimed, join);
-}
-
-int64_t unclaimed_pairs(const Table& rows, const Table& build, size_t claimed) {
-  if (!build.is_spilled()) return unclaimed(rows, claimed);
-  return std::max<int64_t>(0, static_cast<int64_t>(kDeals) - static_cast<int64_t>(claimed));
 }
 
 }  // namespace jg

@@ -24,7 +24,6 @@ std::unique_ptr<TableReader> make_reader(const Table& table, Which which, Budget
 // Rows that wait for a join. Where its build is on disk, *join becomes the part of it that the batch's rows look in.
 std::unique_ptr<TableReader> make_pair_reader(const Table& rows, const Table& build, Budget* budget,
                                               std::atomic<size_t>* claimed, JgJoin** join);
-int64_t unclaimed_pairs(const Table& rows, const Table& build, size_t claimed);
 // How many times somebody else could still claim something.
 int64_t unclaimed(const Table& table, size_t claimed);
 

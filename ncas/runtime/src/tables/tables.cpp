@@ -318,10 +318,8 @@ void Table::prepare() {
       prepare_sort();
       break;
     case Kind::kRows:
-      for (auto& p : parts_) {
-        rows_.insert(rows_.end(), p->rows.begin(), p->rows.end());
-        before_.emplace_back(p->rows);
-      }
+      for (auto& p : parts_) before_.emplace_back(p->rows);
+      tasks_ = 0;
       break;
   }
 }

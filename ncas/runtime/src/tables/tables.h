@@ -82,7 +82,7 @@ class Table {
 
   Kind kind() const { return kind_; }
   JgJoin* join() { return &join_; }
-  const std::vector<JgRow*>& rows() const { return rows_; }  // groups, sort, rows: the result; join: every row
+  const std::vector<JgRow*>& rows() const { return rows_; }  // groups and sort: the result; join: every row
   // Brings rows into the cache, all at once.
   void prefetch(JgRow* const* rows, int n) const {
     for (int i = 0; i < n; i++) {
@@ -93,9 +93,9 @@ class Table {
   // A complete table is either all on disk or not at all; reader.h reads both.
   bool is_spilled() const { return is_spilled_; }
   // Readers take a deal after the other, and merge its groups, or put its rows in order.
-  bool is_dealt() const { return !deals_.empty() || (is_spilled_ && is_parted()); }
+  bool is_dealt() const { return !deals_.empty() || kind_ == Kind::kRows || (is_spilled_ && is_parted()); }
   const std::vector<size_t>& deals() const { return deals_; }  // in memory: by size, the largest first
-  // The rows of a deal in memory: of sort buffers, or of groups that are still to be merged.
+  // The rows of a deal in memory: of sort buffers, of groups that are still to be merged, or that wait for a join.
   void append_deal(size_t deal, std::vector<JgRow*>* rows) const;
   const std::vector<std::unique_ptr<Part>>& parts() const { return parts_; }
   const JgTableInfo& info() const { return info_; }
