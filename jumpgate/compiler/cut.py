@@ -15,7 +15,7 @@ from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.layouts import Layout
 from jumpgate.dataflow.operators import Emit, Join, Operator, Partitioning, Receive, numbered
-from jumpgate.nca.interface import Completeness, Device, Edge, InstancePlan, KeyFilter, Match
+from jumpgate.nca.interface import Completeness, Edge, InstancePlan, KeyFilter, Match
 from jumpgate.nca.transport import Transport
 from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.words import counted
@@ -221,10 +221,13 @@ def _filter_edge(plan: Plan, producer: Fragment, id: str, consumer: Fragment) ->
 
 def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -> None:
     producers = {edge.id: len(edge.producers) for edge in edges}
-    senders: dict[Device, int] = {}
+    bounded = {i.device.name: i.device for i in instances if i.inputs and i.device.offer.ports < math.inf}
+    senders = dict.fromkeys(bounded, 0)
     for instance in instances:
-        senders[instance.device] = senders.get(instance.device, 0) + sum(producers[e] for e in instance.inputs)
-    for device, count in senders.items():
+        if instance.device.name in bounded:
+            senders[instance.device.name] += sum(producers[e] for e in instance.inputs)
+    for name, count in senders.items():
+        device = bounded[name]
         if count > device.offer.ports:
             raise DeviceFull(
                 device,
@@ -232,16 +235,17 @@ def _check_ports(instances: tuple[InstancePlan, ...], edges: tuple[Edge, ...]) -
             )
 
 
-def _load(fragments: list[Fragment]) -> dict[Device, int]:
+def _load(fragments: list[Fragment]) -> dict[str, int]:
     """How many instances of the most numerous fragment share each device: its cores are divided among them."""
-    load: dict[Device, int] = {}
+    load: dict[str, int] = {}
     for f in fragments:
+        share = math.ceil(f.site.count / len(f.site.devices))
         for device in f.site.devices:
-            load[device] = max(load.get(device, 1), math.ceil(f.site.count / len(f.site.devices)))
+            load[device.name] = max(load.get(device.name, 1), share)
     return load
 
 
-def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[Device, int]) -> Iterator[InstancePlan]:
+def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[str, int]) -> Iterator[InstancePlan]:
     site = fragment.site
     common: dict[str, Any] = {
         "fragment": f"f{fragment.index}",
@@ -257,7 +261,7 @@ def _instances(plan: Plan, fragment: Fragment, stages: _Stages, load: dict[Devic
     }
     for index, id in enumerate(fragment.instances):
         device = site.devices[index % len(site.devices)]
-        threads = plan.options.threads or max(1, device.cores // load[device])
+        threads = plan.options.threads or max(1, device.cores // load[device.name])
         yield InstancePlan(id, device=device, index=index, threads=threads, **common)
 
 

@@ -10,14 +10,14 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.traffic import Traffic
 from jumpgate.compiler.work import work
 from jumpgate.dataflow.operators import Emit, Operator, Read, Receive, numbered
-from jumpgate.nca.interface import Device, Figures, JobFigures
+from jumpgate.nca.interface import Figures, JobFigures
 from jumpgate.nca.speeds import Work, assumed, seconds_of, unit_seconds
 
 
 def figures(plan: Plan) -> JobFigures:
     """Of every operator of which enough is known, and of the job if nothing is missing."""
     found: dict[tuple[str, int], Figures] = {}
-    receive_s: dict[Device, float] = {}
+    receive_s: dict[str, float] = {}
     total: float | None = {**assumed(), **plan.options.speeds}["job"]
     for instance in plan.instances:
         if instance.index:
@@ -31,26 +31,29 @@ def figures(plan: Plan) -> JobFigures:
                 continue
             found[instance.fragment, number] = of_node
             total = None if total is None else total + of_node.seconds
-        receive_s.update(dict.fromkeys((i.device for i in plan.instances if i.nca == instance.nca), speeds.receive_s))
+        if speeds.receive_s:
+            names = (i.device.name for i in plan.instances if i.nca == instance.nca)
+            receive_s.update(dict.fromkeys(names, speeds.receive_s))
         total = None if total is None else total + speeds.setup_s + speeds.seconds["start"]
     crossing, on_links = _travel(plan, receive_s)
     return JobFigures(found, crossing, None if total is None else total + on_links)
 
 
-def _travel(plan: Plan, receive_s: Mapping[Device, float]) -> tuple[dict[str, float], float]:
+def _travel(plan: Plan, receive_s: Mapping[str, float]) -> tuple[dict[str, float], float]:
     """The bytes of each edge that cross links, and what links and devices take for them, stage by stage. The edge to
     the client is left out: wherever the last rows are, they go there."""
-    devices = {i.id: i.device for i in plan.instances}
+    devices = {i.device.name: i.device for i in plan.instances}
+    where = {i.id: i.device.name for i in plan.instances}
     stage_of = {e: stage for i in plan.instances for e, stage in zip(i.inputs, i.input_stages, strict=True)}
     crossing: dict[str, float] = {}
     stages: defaultdict[int, Traffic] = defaultdict(Traffic)
     for edge in plan.edges:
         if edge.consumers:
-            ends = [devices[p] for p in edge.producers], [devices[c] for c in edge.consumers]
+            ends = [where[p] for p in edge.producers], [where[c] for c in edge.consumers]
             bytes = plan.estimator.of(Receive(edge.id, edge.ntf.schema)).bytes or 0.0
             crossing[edge.id] = stages[stage_of[edge.id]].add(bytes, edge.partitioning, *ends)
     assumed_s = unit_seconds("link", {**assumed(), **plan.options.speeds})
-    return crossing, sum(traffic.seconds(assumed_s, receive_s) for traffic in stages.values())
+    return crossing, sum(traffic.seconds(devices, assumed_s, receive_s) for traffic in stages.values())
 
 
 def _figures(plan: Plan, node: Operator, seconds: Mapping[str, float], cores: int) -> Figures | None:

@@ -18,14 +18,12 @@ class Traffic:
     """Bytes that cross links at the same time, those that leave and those that reach each device."""
 
     def __init__(self) -> None:
-        self.left: Counter[Device] = Counter()
-        self.reached: Counter[Device] = Counter()
+        self.left: Counter[str] = Counter()  # by the device's name
+        self.reached: Counter[str] = Counter()
 
-    def add(
-        self, bytes: float, partitioning: Partitioning, senders: Sequence[Device], receivers: Sequence[Device]
-    ) -> float:
-        """An edge with so many bytes of rows, which lie evenly on the devices of its producers. Returns how many of
-        them cross links, copies counted."""
+    def add(self, bytes: float, partitioning: Partitioning, senders: Sequence[str], receivers: Sequence[str]) -> float:
+        """An edge with so many bytes of rows, which lie evenly on the devices of its producers, by their names.
+        Returns how many of them cross links, copies counted."""
         if partitioning.kind == "paired":
             part = bytes / len(senders)
             pairs = [(a, b) for a, b in zip(senders, receivers, strict=True) if a != b]
@@ -41,15 +39,16 @@ class Traffic:
                 total[device] += part * n  # type: ignore[assignment]
         return part * left.total()
 
-    def seconds(self, assumed: float, receive_s: Mapping[Device, float]) -> float:
+    def seconds(self, devices: Mapping[str, Device], assumed: float, receive_s: Mapping[str, float]) -> float:
         """What the slowest link or device takes. assumed: for a byte over the link of a host of unknown speed;
         receive_s: for a byte that reaches a device, which works on rows as they pass."""
 
-        def taken(device: Device, bytes: float) -> float:
+        def taken(name: str, bytes: float) -> float:
+            device = devices[name]
             if device.link_bits_per_s:
                 return 8 * bytes / device.link_bits_per_s
             return bytes * assumed if device.kind == "host" else 0.0
 
         links = [taken(*way) for way in (*self.left.items(), *self.reached.items())]
-        devices = [bytes * receive_s.get(device, 0.0) for device, bytes in self.reached.items()]
-        return max(*links, *devices) if links else 0.0
+        work = [bytes * receive_s.get(name, 0.0) for name, bytes in self.reached.items()]
+        return max(*links, *work) if links else 0.0

@@ -52,10 +52,10 @@ class Lines(asyncio.Protocol):
         self._buffer += data
         begin = 0
         while (end := self._buffer.find(b"\n", max(begin, searched))) >= 0:
-            line = bytes(self._buffer[begin:end])
+            line = self._buffer[begin:end]
             begin = end + 1
             try:
-                message = json.loads(line)
+                message = json.loads(line.decode())
             except ValueError:
                 message = None
             if not isinstance(message, dict) or len(line) > self.line_bytes_max:

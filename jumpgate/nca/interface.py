@@ -426,7 +426,7 @@ class JobContext:
     #: what both ends of each edge over TCP show; None: edges are not encrypted
     certificate: JobCertificate | None = field(default=None, repr=False)
 
-    #: what configurations have in common
+    #: what configurations have in common; fills gaps by instance
     shared: Shared = field(default_factory=Shared, repr=False)
 
     _peers: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)

@@ -1,27 +1,27 @@
 """What an instance is told before it runs: the configuration of ARCHITECTURE.md.
 
-Most of it is the same for all instances of a fragment, or for all ends of an edge. `Shared` has that encoded once, and
-what is sent for each instance refers to it (jumpgate/nca/shared.py).
+Most of it is the same for all instances of a fragment: it is made and encoded once, with gaps for what is not
+(jumpgate/nca/shared.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from jumpgate.codegen.program import EdgeSource, FileSource, Program
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.types import Field
 from jumpgate.nca.interface import Edge, InstancePlan, JobContext
+from jumpgate.nca.shared import Gap, Template
 from jumpgate.nca.transport import TCP
 from jumpgate.ntf.descriptor import type_text
 
 #: siblings that an instance asks for shares of a scan, before it leaves the rest to them
 ASKED_MAX = 16
-
-#: (name, what makes it, members of the instance's own) → an object with both, or that refers to the first by its name
-Share = Callable[..., dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -33,40 +33,47 @@ class Artifact:
     dialect: Dialect
     readers: Mapping[str, str]
 
+    @cached_property
+    def reads_own_files(self) -> bool:
+        """Whether each host reads files of its own."""
+        return any(isinstance(s, FileSource) and "" not in s.hosts for s in self.program.sources)
 
-def whole(name: str, make: Callable[[], dict[str, Any]], **own: Any) -> dict[str, Any]:
-    """Shares nothing (Share)."""
-    return {**make(), **own}
+
+def configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
+    """The instance's configuration in full."""
+    return _template(instance, artifact, context).filled(instance)  # type: ignore[no-any-return]
 
 
-def configuration(
-    instance: InstancePlan, artifact: Artifact, context: JobContext, share: Share = whole
-) -> dict[str, Any]:
-    """The instance's configuration; what others have, too, as `share` would have it."""
-    program, fragment = artifact.program, instance.fragment
-    sources: list[dict[str, Any]] = []
-    for number, source in enumerate(program.sources):
-        if isinstance(source, FileSource):
-            reader = artifact.readers.get(source.format, "")
-            sources.append(
-                _files(f"{fragment} scan{number}", f"scan{number}", source, instance, context, reader, share)
-            )
-        else:
-            sources.append(_incoming(source, instance, context, share))
-    return share(
-        f"{fragment} {artifact.path} {instance.threads}",
-        lambda: {
+def shared_configuration(instance: InstancePlan, artifact: Artifact, context: JobContext) -> dict[str, Any]:
+    """The same, by reference to what is the same for others of its fragment (context.shared)."""
+    device = instance.device.name
+    place = device if artifact.reads_own_files else device in context.here
+    key = (instance.fragment, artifact.path, instance.threads, place, *artifact.readers.items())
+    return context.shared(key, lambda: _template(instance, artifact, context), instance)
+
+
+def _template(first: InstancePlan, artifact: Artifact, context: JobContext) -> Template:
+    """What the instances of a fragment are told that are like this one."""
+    program = artifact.program
+    sources = [
+        _files(f"scan{number}", source, first, context, artifact.readers.get(source.format, ""))
+        if isinstance(source, FileSource)
+        else _incoming(source, context)
+        for number, source in enumerate(program.sources)
+    ]
+    return Template(
+        {
             "job": context.job,
             **context.secrets(),
-            "threads": instance.threads,
-            "memory_limit_bytes": int(dict(instance.options).get("memory_limit_bytes", "0")),
+            "instance": Gap(attrgetter("id")),
+            "threads": first.threads,
+            "memory_limit_bytes": int(dict(first.options).get("memory_limit_bytes", "0")),
             "artifact": artifact.path,
             "params": program.params,
             "program": _program(program),
-        },
-        instance=instance.id,
-        sources=sources,
-        sinks=[_outgoing(edge, instance, context, share) for edge in program.sinks],
+            "sources": sources,
+            "sinks": [_outgoing(edge, context) for edge in program.sinks],
+        }
     )
 
 
@@ -117,50 +124,40 @@ def _readers_of(source: FileSource, instance: InstancePlan, context: JobContext)
 def _place(instance: InstancePlan, siblings: Sequence[InstancePlan]) -> int:
     """Its number among them."""
     index = instance.index
-    if (
-        index < len(siblings) and siblings[index].id == instance.id
-    ):  # among all of its fragment, of which there are many
+    if index < len(siblings) and siblings[index].id == instance.id:  # these are all of its fragment, maybe many
         return index
     return next(number for number, sibling in enumerate(siblings) if sibling.id == instance.id)
 
 
-def _files(
-    name: str, scan: str, source: FileSource, instance: InstancePlan, context: JobContext, reader: str, share: Share
-) -> dict[str, Any]:
-    device = instance.device.name
-    siblings = _readers_of(source, instance, context)
-    index = _place(instance, siblings)
-    is_here = device in context.here
-
-    def make() -> dict[str, Any]:
-        known = [context.plan.files.get(file, ()) for file in source.files]
-        files = list(source.files)
-        if "" not in source.hosts:
-            files = source.hosts.get(device, [])
-            known = [()] * len(files)
-        return {
-            "kind": "files",
-            "name": source.name,
-            "format": source.format,
-            "reader": reader,
-            "files": files,
-            "states": known if is_here else [state[:1] for state in known],
-            "file_columns": columns(source.file_schema),
-            "positions": source.positions,
-            "early": source.early,
-            "options": dict(source.options),
-            "share_count": len(siblings),
-            "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
-        }
-
-    def waits() -> dict[str, Any]:
-        return {"scan": scan, "parts": 2 * sum(i.threads for i in siblings), "timeout_ms": context.timeout_ms}
-
-    own: dict[str, Any] = {"share_index": index}
-    alone = len(siblings) < instance.count  # with files of this host
-    if len(siblings) > 1:
-        own["shares"] = share(f"{name} {device if alone else ''} shares", waits, peers=_asked(siblings, index, context))
-    return share(f"{name} {device if alone else is_here} {reader}", make, **own)
+def _files(scan: str, source: FileSource, first: InstancePlan, context: JobContext, reader: str) -> dict[str, Any]:
+    siblings = _readers_of(source, first, context)
+    files = list(source.files)
+    known = [context.plan.files.get(file, ()) for file in files]
+    if "" not in source.hosts:
+        files = source.hosts.get(first.device.name, [])
+        known = [()] * len(files)
+    shares = {
+        "scan": scan,
+        "parts": 2 * sum(i.threads for i in siblings),
+        "timeout_ms": context.timeout_ms,
+        "peers": Gap(lambda i: _asked(siblings, _place(i, siblings), context)),
+    }
+    return {
+        "kind": "files",
+        "name": source.name,
+        "format": source.format,
+        "reader": reader,
+        "files": files,
+        "states": known if first.device.name in context.here else [state[:1] for state in known],
+        "file_columns": columns(source.file_schema),
+        "positions": source.positions,
+        "early": source.early,
+        "options": dict(source.options),
+        "share_index": Gap(lambda i: _place(i, siblings)) if len(siblings) > 1 else 0,
+        "share_count": len(siblings),
+        "bounds": [{"column": c, "op": op, "value": v} for c, op, v in source.bounds],
+        **({"shares": shares} if len(siblings) > 1 else {}),
+    }
 
 
 def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) -> list[str]:
@@ -169,53 +166,38 @@ def _asked(siblings: Sequence[InstancePlan], index: int, context: JobContext) ->
     return [context.addresses[i.id] for i in ring[:ASKED_MAX]]
 
 
-def _incoming(source: EdgeSource, instance: InstancePlan, context: JobContext, share: Share) -> dict[str, Any]:
+def _incoming(source: EdgeSource, context: JobContext) -> dict[str, Any]:
     edge = context.plan.edge(source.edge)
-    paired = edge.partitioning.kind == "paired"  # as if the two were alone
-    producers = 1 if paired else len(edge.producers)
-    index = 0 if paired else instance.index
-    common = {"kind": "edge", "producers": producers}
-    return share(
-        f"{edge.id} arrives", lambda: {**common, **_edge(edge, context)}, **_end(edge, index, instance, context)
-    )
+    if edge.partitioning.kind == "paired":  # as if the two were alone
+        return {"kind": "edge", "producers": 1, **_edge(edge, 0, context)}
+    return {"kind": "edge", "producers": len(edge.producers), **_edge(edge, Gap(attrgetter("index")), context)}
 
 
-def _outgoing(id: str, instance: InstancePlan, context: JobContext, share: Share) -> dict[str, Any]:
-    edge = context.plan.edge(id)
-    index = edge.places[instance.id]
+def _outgoing(id: str, context: JobContext) -> dict[str, Any]:
+    edge, places = context.plan.edge(id), context.plan.edge(id).places
     if edge.partitioning.kind == "paired":
-        peers = [context.peers(edge)[index]]
-        return share(
-            f"{id} leaves",
-            lambda: {**_edge(edge, context), "partitioning": "single"},
-            **_end(edge, 0, instance, context),
-            peers=peers,
-        )
-
-    def make() -> dict[str, Any]:
-        to = {"peers": context.peers(edge)} if edge.transport.channel == TCP.channel else {}
-        heavy = (
-            {"heavy": edge.partitioning.heavy, "copied": edge.partitioning.copied} if edge.partitioning.heavy else {}
-        )
-        return {**_edge(edge, context), **to, "partitioning": edge.partitioning.kind, **heavy}
-
-    return share(f"{id} leaves", make, **_end(edge, index, instance, context))
+        peers = context.peers(edge)
+        alone = {"partitioning": "single", "peers": Gap(lambda i: [peers[places[i.id]]])}
+        return {**_edge(edge, 0, context), **alone}
+    to = {"peers": context.peers(edge)} if edge.transport.channel == TCP.channel else {}
+    heavy = {"heavy": edge.partitioning.heavy, "copied": edge.partitioning.copied} if edge.partitioning.heavy else {}
+    index = Gap(lambda i: places[i.id])
+    return {**_edge(edge, index, context), **to, "partitioning": edge.partitioning.kind, **heavy}
 
 
-def _edge(edge: Edge, context: JobContext) -> dict[str, Any]:
-    """What both ends of an edge are told."""
+def _edge(edge: Edge, index: Gap | int, context: JobContext) -> dict[str, Any]:
+    """What an end of an edge is told: `index` is its number; `end`: what a device has said that the edge's channel must
+    know there."""
+    ends = context.ends.get(edge.id, {})
     return {
         "edge": edge.id,
         "ntf": edge.ntf.text(),
         "fingerprint": edge.ntf.fingerprint(),
         "timeout_ms": context.timeout_ms,
         "channel": edge.transport.channel,
+        "index": index,
+        "end": Gap(lambda i: ends.get(i.id, {})) if ends else {},
     }
-
-
-def _end(edge: Edge, index: int, instance: InstancePlan, context: JobContext) -> dict[str, Any]:
-    """What one end is told: its number, and what a device has said that the edge's channel must know there."""
-    return {"index": index, "end": context.ends.get(edge.id, {}).get(instance.id, {})}
 
 
 def columns(schema: Iterable[Field]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from jumpgate.dataflow.operators import Operator
 from jumpgate.nca import disk_joins
 from jumpgate.nca.interface import Groups, Host, InstanceHandle, InstancePlan, JobContext
 from jumpgate.nca.transport import TCP
-from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared
+from jumpgate.ncas.runtime.configuration import Artifact, configuration, is_shared, shared_configuration
 from jumpgate.ntf.addresses import LOOPBACK, joined
 
 #: fragments that a life-cycle remembers
@@ -77,33 +77,29 @@ class SoftwareLifecycle:
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
-        wanted = self._allocation(instance, context)
+        wanted = self._allocation(instance, context, _property(instance, "data_bind"))
         if wanted is not None:
-            self._allocated(instance, await handle.call("allocate", **wanted), context)
+            address = _property(instance, "data_address")
+            _allocated(instance, address, await handle.call("allocate", **wanted), context)
         return Live(handle)
 
     async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Live]:
-        wanted = {i.id: self._allocation(i, context) for i in instances}
+        bind, address = (_property(instances[0], name) for name in ("data_bind", "data_address"))
+        wanted = {i.id: self._allocation(i, context, bind) for i in instances}
         started = await host.start(context.job, wanted)
         for i, (_, answer) in zip(instances, started, strict=True):
             if wanted[i.id] is not None:
-                self._allocated(i, answer, context)
+                _allocated(i, address, answer, context)
         return [Live(handle) for handle, _ in started]
 
-    def _allocation(self, instance: InstancePlan, context: JobContext) -> dict[str, Any] | None:
+    def _allocation(self, instance: InstancePlan, context: JobContext, bind: str) -> dict[str, Any] | None:
         """How an instance is asked to listen; None if there is nothing to listen for."""
         edges = context.plan
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
         own = {e: c for e in ends if (c := edges.edge(e).transport.channel) != TCP.channel}
         if not (instance.inputs or own or is_shared(self._lower(instance)[0], instance, context)):
             return None
-        return {"bind": _property(instance, "data_bind"), **({"ends": own} if own else {})}
-
-    def _allocated(self, instance: InstancePlan, answer: dict[str, Any], context: JobContext) -> None:
-        address = _property(instance, "data_address")
-        context.addresses[instance.id] = joined(address, answer["port"])
-        for edge, port in answer.get("ends", {}).items():
-            context.sockets[instance.id, edge] = joined(address, port)
+        return {"bind": bind, **({"ends": own} if own else {})}
 
     async def configure(self, handle: Live, instance: InstancePlan, artifact: Artifact, context: JobContext) -> None:
         handle.artifact = artifact
@@ -120,7 +116,7 @@ class SoftwareLifecycle:
         told = []
         for handle, i, artifact in zip(handles, instances, artifacts, strict=True):
             handle.artifact = artifact
-            told.append(configuration(i, artifact, context, context.shared))
+            told.append(shared_configuration(i, artifact, context))
         await host.configure([h.instance for h in handles], told, context.shared)
 
     def execute_all(self, handles: Sequence[Live], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
@@ -142,6 +138,12 @@ class SoftwareLifecycle:
 
     async def destroy(self, handle: Live) -> None:
         await handle.instance.call("destroy")
+
+
+def _allocated(instance: InstancePlan, address: str, answer: dict[str, Any], context: JobContext) -> None:
+    context.addresses[instance.id] = joined(address, answer["port"])
+    for edge, port in answer.get("ends", {}).items():
+        context.sockets[instance.id, edge] = joined(address, port)
 
 
 def _property(instance: InstancePlan, name: str) -> str:

@@ -21,7 +21,7 @@ from jumpgate.hosts.client import AgentHost
 from jumpgate.hosts.local import LocalAgent
 from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
-from jumpgate.nca.shared import Shared
+from jumpgate.nca.shared import Shared, Template
 from jumpgate.testing.leaks import Process, Watch, wait_until
 
 DEVICE = Device("here")
@@ -198,7 +198,7 @@ def test_instances_are_started_configured_and_told_to_run_together(
             shared = Shared()
 
             def told(step: str) -> dict[str, object]:
-                return shared(f"stages {step}", lambda: {"stages": {"1": {"do": step}}})
+                return shared(step, lambda: Template({"stages": {"1": {"do": step}}}), None)
 
             await host.configure(handles, [told("nothing"), told("wait"), told("nothing")], shared)
             answers = host.each(handles, "execute", stage=1)

@@ -6,30 +6,37 @@ import json
 
 import pytest
 
-from jumpgate.nca.shared import Shared, filled
+from jumpgate.nca.shared import Gap, Shared, Template, filled
 
 
-def test_what_refers_to_a_value_is_filled_with_it() -> None:
+def test_a_reference_stands_for_its_template_with_the_gaps_filled() -> None:
     shared, made = Shared(), []
 
-    def make() -> dict[str, object]:
+    def make() -> Template:
         made.append(1)
-        return {"peers": ["a", "b"], "index": -1}
+        return Template({"sinks": [{"peers": ["a", "b"], "index": Gap(lambda n: n)}], "id": Gap(lambda n: [f"i{n}"])})
 
-    told = [{"sinks": [shared("edge", make, index=n)], "n": n} for n in range(3)]
+    told = [shared("edge", make, n) for n in range(3)]
     assert made == [1]
     values = json.loads(shared.used())
-    assert filled(told, values) == [{"sinks": [{"peers": ["a", "b"], "index": n}], "n": n} for n in range(3)]
-    assert filled({"plain": [1, None, "x"]}, {}) == {"plain": [1, None, "x"]}
+    whole = [{"sinks": [{"peers": ["a", "b"], "index": n}], "id": [f"i{n}"]} for n in range(3)]
+    assert [filled(json.loads(json.dumps(t)), values) for t in told] == whole
+    assert [make().filled(n) for n in range(3)] == whole
     with pytest.raises(KeyError):
-        filled({"$": "edge"}, {})
+        filled({"$": "another", "#": []}, values)
+    with pytest.raises(IndexError):
+        filled({"$": "0", "#": [1]}, values)
+
+
+def test_what_refers_to_nothing_is_told_as_it_is() -> None:
+    assert filled({"plain": [1, None, {"#": 0}]}, {}) == {"plain": [1, None, {"#": 0}]}
 
 
 def test_a_message_has_the_values_that_it_refers_to() -> None:
     shared = Shared()
-    shared("a", lambda: {"x": 1})
-    assert json.loads(shared.used()) == {"a": {"x": 1}}
-    shared("a", lambda: {"x": 2})  # it is made once
-    shared('"b', dict)
-    assert json.loads(shared.used()) == {"a": {"x": 1}, '"b': {}}
+    shared("a", lambda: Template({"x": 1}), None)
+    assert json.loads(shared.used()) == {"0": {"x": 1}}
+    shared("a", lambda: Template({"x": 2}), None)  # it is made once
+    shared(("b", 1), lambda: Template({}), None)
+    assert json.loads(shared.used()) == {"0": {"x": 1}, "1": {}}
     assert json.loads(shared.used()) == {}

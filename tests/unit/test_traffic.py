@@ -36,16 +36,17 @@ def test_what_stays_crosses_no_link(
     partitioning: Partitioning, receivers: list[Device], crossing: float, seconds: float
 ) -> None:
     traffic = Traffic()
-    assert traffic.add(1000, partitioning, [A, B], receivers) == crossing
-    assert traffic.seconds(1e-9, {}) == pytest.approx(seconds)
+    assert traffic.add(1000, partitioning, ["a", "b"], [r.name for r in receivers]) == crossing
+    devices = {device.name: device for device in (A, B, *receivers)}
+    assert traffic.seconds(devices, 1e-9, {}) == pytest.approx(seconds)
 
 
 def test_edges_of_a_stage_share_the_links() -> None:
-    traffic = Traffic()
+    traffic, devices = Traffic(), {"a": A, "b": B}
     for _ in range(3):
-        traffic.add(1000, Partitioning("single"), [A], [B])
-    assert traffic.seconds(1e-9, {}) == pytest.approx(3.0)
-    assert traffic.seconds(1e-9, {B: 2e-3}) == pytest.approx(6.0)  # the device is slower than its link
+        traffic.add(1000, Partitioning("single"), ["a"], ["b"])
+    assert traffic.seconds(devices, 1e-9, {}) == pytest.approx(3.0)
+    assert traffic.seconds(devices, 1e-9, {"b": 2e-3}) == pytest.approx(6.0)  # the device is slower than its link
 
 
 def planned(link_bits_per_s: int, slow: bool, prefer: tuple[str, ...] = ()) -> JobPlan:
