@@ -6,7 +6,8 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from jumpgate import errors
@@ -34,17 +35,38 @@ class Live:
     artifact: Artifact | None = None
 
 
+@dataclass
+class _Lowered:
+    """A fragment that was lowered, and its artifacts by the path that they have on hosts. `root` is kept alive: it is
+    known by its identity."""
+
+    root: Operator
+    program: Program
+    dialect: Dialect
+    key: str
+    artifacts: dict[str, Artifact] = field(default_factory=dict)
+
+    @cached_property
+    def needs_readers(self) -> bool:
+        return any(formats()[s.format].reader for s in self.program.sources if isinstance(s, FileSource))
+
+    def artifact(self, path: str) -> Artifact:
+        """What has no readers, at that path."""
+        if path not in self.artifacts:
+            self.artifacts[path] = Artifact(path, self.program, self.dialect, {})
+        return self.artifacts[path]
+
+
 class SoftwareLifecycle:
     """compile → allocate → configure → execute (once a stage) → destroy, each on the instance's host."""
 
     queues_stages = joins_on_disk = True
 
     def __init__(self) -> None:
-        #: the fragments lowered last, by identity (the root is kept alive): plans of repeated requests share theirs
-        self._lowered: OrderedDict[int, tuple[Operator, Program, Dialect, str]] = OrderedDict()
+        #: the fragments lowered last, by the identity of their roots: plans of repeated requests share theirs
+        self._lowered: OrderedDict[int, _Lowered] = OrderedDict()
 
-    def _lower(self, instance: InstancePlan) -> tuple[Program, Dialect, str]:
-        """The fragment's program, its dialect and its key."""
+    def _lower(self, instance: InstancePlan) -> _Lowered:
         if id(instance.root) not in self._lowered:
             stages = dict(zip(instance.inputs, instance.input_stages, strict=False))
             on_disk = disk_joins.joins_on_disk(dict(instance.options))
@@ -54,26 +76,25 @@ class SoftwareLifecycle:
                 raise errors.InternalError(
                     f"{instance.id} sends in stage {instance.stage}, its program in stage {last}"
                 )
-            self._lowered[id(instance.root)] = instance.root, program, dialect, shape_key(program, dialect)
+            self._lowered[id(instance.root)] = _Lowered(instance.root, program, dialect, shape_key(program, dialect))
             if len(self._lowered) > LOWERED_MAX:
                 self._lowered.popitem(last=False)
-        return self._lowered[id(instance.root)][1:]
+        return self._lowered[id(instance.root)]
 
     async def compile(self, instance: InstancePlan, host: Host) -> Artifact:
-        program, dialect, key = self._lower(instance)
-        path = await host.has_artifact(key)
+        lowered = self._lower(instance)
+        program, dialect = lowered.program, lowered.dialect
+        path = await host.has_artifact(lowered.key)
         if path is None:
             source = (await asyncio.to_thread(render, program, dialect)).text
-            path = await host.compile(instance.fragment, source, key)
+            path = await host.compile(instance.fragment, source, lowered.key)
         return Artifact(path, program, dialect, await _readers(program, host))
 
     def compiled(self, instance: InstancePlan, host: Any) -> Artifact | None:
         """The artifact, where the host is known to have it."""
-        program, dialect, key = self._lower(instance)
-        path = host.known(key)
-        if path is None or any(formats()[s.format].reader for s in program.sources if isinstance(s, FileSource)):
-            return None
-        return Artifact(path, program, dialect, {})
+        lowered = self._lower(instance)
+        path = host.known(lowered.key)
+        return None if path is None or lowered.needs_readers else lowered.artifact(path)
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         handle = await context.hosts[instance.device.name].spawn(context.job, instance.id)
@@ -97,7 +118,7 @@ class SoftwareLifecycle:
         edges = context.plan
         ends = (*instance.inputs, *([instance.output] if instance.output else []))
         own = {e: c for e in ends if (c := edges.edge(e).transport.channel) != TCP.channel}
-        if not (instance.inputs or own or is_shared(self._lower(instance)[0], instance, context)):
+        if not (instance.inputs or own or is_shared(self._lower(instance).program, instance, context)):
             return None
         return {"bind": bind, **({"ends": own} if own else {})}
 
