@@ -4,6 +4,7 @@ what it held after the first minute (resident memory, descriptors, threads, proc
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -23,8 +24,8 @@ CLIENTS = 6
 FIRST_S = 60.0
 #: between two clients that are killed
 KILL_S = 3.0
-#: for what runs to end before it is counted
-REST_S = 5.0
+#: what is held is counted once it has not changed for so long, or after the second of these
+STILL_S, REST_S_MAX = 10.0, 120.0
 
 CLIENT = """
 import random, sys
@@ -55,13 +56,16 @@ def held(root: int) -> dict[str, float]:
     """By the process and all below it."""
     tree, found = [root], {"resident_mb": 0.0, "descriptors": 0.0, "threads": 0.0, "processes": 0.0}
     for pid in tree:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            found["threads"] += 1
-            tree += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
-        found["processes"] += 1
-        found["descriptors"] += len(os.listdir(f"/proc/{pid}/fd"))
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        found["resident_mb"] += pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it ends
+            threads = os.listdir(f"/proc/{pid}/task")
+            descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            for thread in threads:
+                tree += map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+            found["threads"] += len(threads)
+            found["processes"] += 1
+            found["descriptors"] += descriptors
+            found["resident_mb"] += pages * os.sysconf("SC_PAGE_SIZE") / 1e6
     temporary = cache.root() / "tmp"
     found["files"] = float(sum(1 for _ in temporary.rglob("*"))) if temporary.exists() else 0.0
     return found
@@ -99,8 +103,20 @@ def _work(
     finally:
         for client in clients:
             client.kill()
-    time.sleep(REST_S)
-    return held(pid)
+    return _at_rest(pid)
+
+
+def _at_rest(root: int) -> dict[str, float]:
+    """What is held once everything that ran has ended: programs that were being compiled for clients, too."""
+    began = since = time.monotonic()
+    found = held(root)
+    while time.monotonic() < min(since + STILL_S, began + REST_S_MAX):
+        time.sleep(1.0)
+        now = held(root)
+        if any(now[name] != found[name] for name in ("processes", "threads", "files")):
+            since = time.monotonic()
+        found = now
+    return found
 
 
 def main() -> None:
