@@ -1,4 +1,4 @@
-"""Filters that travel: TPC-DS over four machines whose links have a speed, with filter edges and without."""
+"""Filters that travel: TPC-DS and star queries over four machines, with filter edges and without."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from bench._cluster import lab
 from bench._measure import Figure, geometric_mean, remark
+from bench._star import QUERIES, tables
 from jumpgate.codegen import cache
 from jumpgate.study.paper.network import line
+from tests.cluster.lab import Lab
 
 WORKERS = 4
 RATE = "1gbit"
@@ -22,18 +24,7 @@ WITHOUT = """
 from jumpgate.compiler import compile
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
 """
-#: runs each query, if it is timed twice; says of the last run what it took, what left its host, and what was wrong
-CLIENT = """
-import json, sys, time
-from pathlib import Path
-import jumpgate
-from jumpgate.client import connect
-from jumpgate.study import suites
-from jumpgate.tpcds.suite import TPCDS
-
-address, data, timed, *numbers = sys.argv[1:]
-oracle = suites.Oracle(TPCDS, Path(data), "parquet", 1)
-
+LEFT_HOST = """
 def left_host(record):
     host = {i["id"]: i["host"] for i in record["instances"]}
     edges = {e["id"]: e for e in record["edges"]}
@@ -44,6 +35,20 @@ def left_host(record):
             if edge["partitioning"] == "paired":
                 to = [to[edge["producers"].index(instance)]]
             yield sink["bytes"] * sum(h != host[instance] for h in to) / len(to) if to else 0
+"""
+#: runs each query, if it is timed twice; says of the last run what it took, what left its host, and what was wrong
+CLIENT = (
+    LEFT_HOST
+    + """
+import json, sys, time
+from pathlib import Path
+import jumpgate
+from jumpgate.client import connect
+from jumpgate.study import suites
+from jumpgate.tpcds.suite import TPCDS
+
+address, data, timed, *numbers = sys.argv[1:]
+oracle = suites.Oracle(TPCDS, Path(data), "parquet", 1)
 
 with jumpgate.connect(address, offload="always", progress=False) as connection, connect(address) as session:
     suites.register(connection, TPCDS, Path(data), "parquet")
@@ -62,6 +67,23 @@ with jumpgate.connect(address, offload="always", progress=False) as connection, 
         }), flush=True)
 oracle.close()
 """
+)
+#: asks each star query, and says what left its host and the answer
+STAR_CLIENT = (
+    LEFT_HOST
+    + """
+import json, sys
+from jumpgate.client import connect
+from bench._star import QUERIES, star
+
+address, folder = sys.argv[1:]
+with connect(address, progress=False) as session:
+    for joins, groups in QUERIES.values():
+        answer = session.run(star(folder, joins, groups)).to_arrow().to_pylist()
+        record = session.describe(session.jobs()[0].id).record
+        print(json.dumps({"bytes": sum(left_host(record)), "answer": sorted(map(str, answer))}), flush=True)
+"""
+)
 
 
 class Run(NamedTuple):
@@ -72,10 +94,7 @@ class Run(NamedTuple):
 def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
     """Bytes between hosts and, if `timed`, seconds without filters ÷ with them, geometric means over the queries."""
     with lab() as machines:
-        names = [f"worker{number}" for number in range(1, WORKERS + 1)]
-        for name in names:
-            share_programs(machines.folder / name / "cache")
-            machines.worker(name)
+        names = _workers(machines)
         if timed:
             for machine in machines.network.machines:
                 machine.limit(RATE)
@@ -100,6 +119,35 @@ def filters(queries: Sequence[int], data: Path, timed: bool) -> list[Figure]:
         faster = geometric_mean([a.seconds / b.seconds for _, a, b in pairs])
         figures.append(Figure("transfer_vs_none", faster, 1.5, "higher", f"without filters, links of {RATE}; {which}"))
     return figures
+
+
+def star_filters() -> Figure:
+    """As the former, of star queries at scale 1, whose answers are compared with each other."""
+    with lab() as machines:
+        names = _workers(machines)
+        tables(machines.folder, 10)
+        ways = []
+        for before in (WITHOUT, ""):
+            service = machines.serve(machines.config(*names), before=before)
+            client = machines.here.python("-c", STAR_CLIENT, service.address, machines.folder)
+            ways.append([json.loads(line(client)) for _ in QUERIES])
+            client.wait(60)
+            service.end()
+    saved = []
+    for name, plain, filtered in zip(QUERIES, *ways, strict=True):
+        assert plain["answer"] == filtered["answer"], name
+        saved.append(max(plain["bytes"], 1.0) / max(filtered["bytes"], 1.0))
+        remark(f"{name}: {plain['bytes'] / 1e6:.3f} → {filtered['bytes'] / 1e6:.3f} MB")
+    which = f"bytes between hosts without filters; {len(saved)} star queries, {WORKERS} hosts"
+    return Figure("star_filters_bytes_saved", geometric_mean(saved), 2.0, "higher", which)
+
+
+def _workers(machines: Lab) -> list[str]:
+    names = [f"worker{number}" for number in range(1, WORKERS + 1)]
+    for name in names:
+        share_programs(machines.folder / name / "cache")
+        machines.worker(name)
+    return names
 
 
 def share_programs(worker: Path) -> None:

@@ -15,18 +15,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from bench._cluster import lab
 from bench._filters import share_programs
 from bench._measure import Figure, remark
+from bench._star import HOSTS, write
 from jumpgate.compiler.links import Chain, Links, taken
 from jumpgate.study import charts, report
 from jumpgate.study.paper.network import Machine, line
 from tests.cluster.lab import Lab
 
-HOSTS = 4
 #: a row has a column of 8 bytes for each join, before and after it; a row of a build side has a key and a value
 KEY_BYTES, BUILD_BYTES = 8, 16
 BUILD_ROWS = 50_000_000
@@ -220,18 +218,6 @@ def tables(folder: Path, probe_rows: int, joins: int, skewed: bool) -> dict[str,
         write(folder / f"build{j}", {f"t{j}": keys, f"v{j}": 3 * keys + j})
     write(folder / "probe", probe)
     return truth
-
-
-def write(folder: Path, columns: dict[str, np.ndarray]) -> None:
-    folder.mkdir()
-    table = pa.table(columns)
-    for part in range(HOSTS):
-        first = table.num_rows * part // HOSTS
-        pq.write_table(
-            table.slice(first, table.num_rows * (part + 1) // HOSTS - first),
-            folder / f"{part}.parquet",
-            row_group_size=-(-table.num_rows // (4 * HOSTS)),
-        )
 
 
 def host_of(key: int) -> int:

@@ -5,50 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
-import numpy as np
-
-from bench._fpga_links import HOSTS, PLAIN, SHUFFLED, link, machines_with_card, megabytes, write
+from bench._fpga_links import PLAIN, SHUFFLED, link, machines_with_card, megabytes
 from bench._measure import Figure, geometric_mean, remark
+from bench._star import HOSTS, QUERIES, tables
 from jumpgate.study.paper.network import Machine, line
 from tests.cluster.lab import Lab
 
-#: at scale 0.1
-LINES, CUSTOMERS, SUPPLIERS, PARTS, DAYS = 600_000, 3_000, 200, 20_000, 2_556
-#: of each query: the dimensions, each with a filter on one of its columns ("" is none), and what it groups by
-QUERIES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "1.1": ({"date": "d_year == 1993"}, ()),
-    "2.1": ({"date": "", "part": "p_category == 12", "supplier": "s_region == 1"}, ("d_year", "p_brand")),
-    "2.3": ({"date": "", "part": "p_brand == 260", "supplier": "s_region == 2"}, ("d_year", "p_brand")),
-    "3.1": (
-        {"customer": "c_region == 2", "supplier": "s_region == 2", "date": "d_year <= 1997"}, ("c_nation", "d_year"),
-    ),
-    "3.2": ({"customer": "c_nation == 9", "supplier": "s_nation == 9", "date": "d_year <= 1997"}, ("c_city", "d_year")),
-    "4.1": (
-        {"customer": "c_region == 1", "supplier": "s_region == 1", "part": "p_mfgr <= 1", "date": ""},
-        ("d_year", "c_nation"),
-    ),
-    "all customers": ({"customer": "", "supplier": "", "date": ""}, ("c_region", "s_region", "d_year")),
-    "all dimensions": ({"customer": "", "supplier": "", "part": "", "date": ""}, ("d_year", "p_mfgr", "c_region")),
-}  # fmt: skip
 CLIENT = """
 import json, sys
-from jumpgate.client import col, connect, count, read, sum_
+from bench._star import star
+from jumpgate.client import connect
 address, folder, prefer = sys.argv[1:]
 with connect(address, progress=False, prefer=(prefer,)) as session:
     for line in sys.stdin:
-        joins, groups = json.loads(line)
-        flow = read(f"{folder}/lines/*.parquet")
-        for name, filter in joins.items():
-            key = name[0]
-            rows = read(f"{folder}/{name}/*.parquet")
-            if filter:
-                column, sign, value = filter.split()
-                test = col(column) == int(value) if sign == "==" else col(column) <= int(value)
-                rows = rows.filter(test)
-            flow = flow.join(rows, left_on=col(f"l_{key}"), right_on=col(f"{key}_key"))
-        answer = session.run(flow.aggregate(by=groups, n=count(), s=sum_("l_revenue"))).to_arrow().to_pylist()
+        answer = session.run(star(folder, *json.loads(line))).to_arrow().to_pylist()
         record = session.describe(session.jobs()[0].id).record
         print(json.dumps({"answer": sorted(map(str, answer)), "ncas": sorted({i["nca"] for i in record["instances"]})}),
               flush=True)
@@ -98,25 +69,3 @@ def _run(
     client.stdin.close()
     client.wait(60)
     return found
-
-
-def tables(folder: Path) -> None:
-    random = np.random.default_rng(7)
-
-    def some(rows: int, values: int) -> np.ndarray:
-        return random.integers(0, values, rows)
-
-    city, supplied, brand = some(CUSTOMERS, 250), some(SUPPLIERS, 250), some(PARTS, 1000)
-    day = np.arange(DAYS)
-    write(
-        folder / "customer",
-        {"c_key": np.arange(CUSTOMERS), "c_city": city, "c_nation": city // 10, "c_region": city // 50},
-    )
-    write(folder / "supplier", {"s_key": np.arange(SUPPLIERS), "s_nation": supplied // 10, "s_region": supplied // 50})
-    write(
-        folder / "part",
-        {"p_key": np.arange(PARTS), "p_brand": brand, "p_category": brand // 40, "p_mfgr": brand // 200},
-    )
-    write(folder / "date", {"d_key": day, "d_year": 1992 + day // 365})
-    keys = {"l_c": CUSTOMERS, "l_s": SUPPLIERS, "l_p": PARTS, "l_d": DAYS}
-    write(folder / "lines", {**{name: some(LINES, n) for name, n in keys.items()}, "l_revenue": some(LINES, 10_000)})

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench._cluster import lab
-from bench._filters import filters
+from bench._filters import filters, star_filters
 from bench._measure import Figure, counted, remark, report
 from bench._stealing import stealing_vs_static
 from jumpgate.client import col, connect, read, sum_
@@ -224,6 +224,8 @@ def main() -> None:
         numbers = [int(number) for number in options.queries.split(",") if number] or [*TPCDS.queries()]
         for figure in filters(numbers, data, wanted("transfer_vs_none")):
             report(figure, options.json)
+    if wanted("star_filters_bytes_saved"):
+        report(star_filters(), options.json)
     if wanted("faults_survived"):
         report(faults_survived(options.faults, options.seed), options.json)
 
