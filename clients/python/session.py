@@ -43,6 +43,7 @@ from jumpgate.ntf.descriptor import Descriptor
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.trust import tls as tls_files
 from jumpgate.trust import tokens
+from jumpgate.trust.channels import channel
 from jumpgate.trust.edges import JobCertificate
 from jumpgate.v1 import dataflow_pb2
 from jumpgate.v1 import service_pb2 as pb
@@ -147,7 +148,7 @@ class Session:
         self._metadata = tokens.metadata(token)
         self._channel: grpc.Channel | None = None
         if self._service is None:
-            self._channel = _channel(target, tls_files.for_client(address, tls))
+            self._channel = channel(target, tls_files.for_client(address, tls), _CHANNEL_OPTIONS)
             with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
                 if wait_s:
                     grpc.channel_ready_future(self._channel).result(wait_s)
@@ -331,13 +332,6 @@ class Session:
             return method(message, metadata=self._metadata)
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
-
-
-def _channel(target: str, identity: tls_files.Identity | None) -> grpc.Channel:
-    if identity is None:
-        return grpc.insecure_channel(target, options=_CHANNEL_OPTIONS)
-    credentials = grpc.ssl_channel_credentials(identity.ca, identity.key, identity.certificate)
-    return grpc.secure_channel(target, credentials, options=_CHANNEL_OPTIONS)
 
 
 def _delivered(schema: Schema, edge: pa.Schema) -> tuple[pa.Schema, Callable[[pa.RecordBatch], pa.RecordBatch] | None]:

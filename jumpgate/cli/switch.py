@@ -131,13 +131,18 @@ def verify(source: Path, compiler: str | None, seconds: float, as_json: bool) ->
 @command.command("entries")
 @click.argument("address", metavar="HOST:PORT")
 @click.option("--device-id", default=1, show_default=True)
+@click.option("--tls", metavar="FOLDER", help="The certificate to show there. [default: it is not encrypted]")
+@click.option("--token-file", metavar="FILE", help="The token to show there. [default: that of your own switch]")
 @click.option("--bfrt", metavar="PROGRAM", help="Print Python for a Tofino's bfshell, which loads them into PROGRAM.")
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-def entries(address: str, device_id: int, bfrt: str | None, as_json: bool) -> None:
+def entries(
+    address: str, device_id: int, tls: str | None, token_file: str | None, bfrt: str | None, as_json: bool
+) -> None:
     """What the tables of the switch at HOST:PORT (P4Runtime) hold, but for those that never change."""
+    from jumpgate.p4.switch.credentials import Credentials
     from jumpgate.p4.switch.dump import bfrt_script, read_entries
 
-    found = read_entries(address, device_id)
+    found = read_entries(address, device_id, Credentials.load(tls, token_file, "this command"))
     if as_json:
         output.print_json([entry.to_dict() for entry in found])
     elif bfrt is not None:
@@ -158,6 +163,8 @@ def entries(address: str, device_id: int, bfrt: str | None, as_json: bool) -> No
 @click.option(
     "--anyone", is_flag=True, help="Controllers need no token: whoever reaches P4Runtime controls the switch."
 )
+@click.option("--token-file", metavar="FILE", help="The token that controllers show. [default: found by your own]")
+@click.option("--tls", metavar="FOLDER", help="Encrypt P4Runtime; controllers show certificates of the same authority.")
 @click.option("--device-id", default=1, show_default=True)
 @click.option("--cpu-port", default=64, show_default=True, help="The port that leads to the controllers.")
 @click.option("--until-eof", is_flag=True, help="End when standard input does: with the program that started it.")
@@ -167,25 +174,33 @@ def run(
     ports: tuple[str, ...],
     p4runtime: str,
     anyone: bool,
+    token_file: str | None,
+    tls: str | None,
     device_id: int,
     cpu_port: int,
     until_eof: bool,
 ) -> None:
     """Run SOURCE until interrupted; nothing is left behind."""
+    if anyone and token_file:
+        raise click.UsageError("--anyone asks for no token; leave out --token-file")
     from finsy.proto import p4r
 
     from jumpgate.p4.switch.build import build
     from jumpgate.p4.switch.device import Device, device_config
     from jumpgate.p4.switch.p4runtime import Server
     from jumpgate.p4.switch.switch import PortSpec
+    from jumpgate.trust import tokens
+    from jumpgate.trust.tls import Identity
 
+    identity = Identity.load(tls) if tls else None
+    token = tokens.read(token_file, "this switch") if token_file else None
     built = build(source, profile)
     specs = [PortSpec.parse(text) for text in ports]
     stopped = threading.Event()
     with contextlib.ExitStack() as stack:
         machine = Device(specs, cpu_port)
         stack.callback(machine.close)
-        server = Server(machine, p4runtime, device_id, anyone=anyone)
+        server = Server(machine, p4runtime, device_id, anyone=anyone, token=token, identity=identity)
         stack.callback(server.close)
         config = p4r.ForwardingPipelineConfig(p4info=built.p4info, p4_device_config=device_config(built.program))
         server.service.install(config)

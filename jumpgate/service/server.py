@@ -29,7 +29,7 @@ from jumpgate.service.full import FullDevices
 from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.plans import Plans
 from jumpgate.service.requests import read_request
-from jumpgate.trust.tls import Identity
+from jumpgate.trust.channels import server_credentials
 from jumpgate.trust.tokens import Published
 from jumpgate.v1 import service_pb2 as pb
 from jumpgate.v1 import service_pb2_grpc
@@ -270,7 +270,7 @@ async def serve(
         if identity is None:
             bound = server.add_insecure_port(joined(host, port))
         else:
-            bound = server.add_secure_port(joined(host, port), _credentials(identity))
+            bound = server.add_secure_port(joined(host, port), server_credentials(identity))
     except RuntimeError:
         bound = 0
     if bound == 0:
@@ -285,11 +285,6 @@ async def serve(
     guard.admit(published.token, Client())
     await server.start()
     return Serving(server, handlers, guard.address, published)
-
-
-def _credentials(identity: Identity) -> grpc.ServerCredentials:
-    pair = (identity.key, identity.certificate)
-    return grpc.ssl_server_credentials([pair], root_certificates=identity.ca, require_client_auth=True)
 
 
 def _page(record_json: str) -> str:

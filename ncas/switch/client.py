@@ -14,7 +14,8 @@ from finsy.p4entity import P4Entity
 from finsy.proto import U128, p4r, p4r_grpc
 
 from jumpgate.errors import ConfigError, InstanceFailed, InternalError, JumpgateError, Unreachable
-from jumpgate.trust import tokens
+from jumpgate.p4.switch.credentials import FOUND, Credentials, turned_away
+from jumpgate.trust.channels import aio_channel
 
 CONNECT_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 10.0
@@ -26,12 +27,13 @@ UPDATES_MAX = 4096
 class Client:
     """Primary controller of one switch, whose pipeline is installed already."""
 
-    def __init__(self, name: str, address: str, device_id: int) -> None:
+    def __init__(self, name: str, address: str, credentials: Credentials, device_id: int) -> None:
         self.name, self.address, self.device_id = name, address, device_id
+        self._credentials = credentials
         #: later than any controller before: a service that was started again takes its switch over
         self._election = time.time_ns()
-        self._channel = grpc.aio.insecure_channel(tokens.local(address) or address)
-        self._metadata = tokens.metadata(tokens.find(address))
+        self._channel = aio_channel(credentials.target(address), credentials.identity)
+        self._metadata = credentials.metadata(address)
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._stream: Any = None
         self._listening: asyncio.Task[None] | None = None
@@ -39,22 +41,24 @@ class Client:
         self.schema = P4Schema()
 
     @staticmethod
-    async def connect(name: str, address: str, device_id: int = 1) -> Client:
-        """Raises Unreachable (nobody answers, or another controller has it) or ConfigError (it runs no program)."""
-        client = Client(name, address, device_id)
+    async def connect(name: str, address: str, credentials: Credentials = FOUND, device_id: int = 1) -> Client:
+        """Raises Unreachable (nobody answers, or another controller has it), Unauthenticated (it wants another token or
+        certificate, or is not who it should be) or ConfigError (it runs no program)."""
+        client = Client(name, address, credentials, device_id)
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 await client._introduce()
         except BaseException as error:
             await client.close()
             if isinstance(error, grpc.aio.AioRpcError | TimeoutError):
-                raise client._unreachable(error) from None
+                said = error if isinstance(error, grpc.aio.AioRpcError) else None
+                where = f"switch '{name}' at {address}"
+                raise await asyncio.to_thread(turned_away, where, address, credentials, said, device=name) from None
             raise
         client._listening = asyncio.create_task(client._listen())
         return client
 
     async def _introduce(self) -> None:
-        await self._channel.channel_ready()
         self._stream = self._stub.StreamChannel(metadata=self._metadata)
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election))
         await self._stream.write(p4r.StreamMessageRequest(arbitration=update))
@@ -85,13 +89,6 @@ class Client:
             raise ConfigError(
                 f"switch '{self.name}' at {self.address} runs a program that cannot be used: {error}", device=self.name
             ) from None
-
-    def _unreachable(self, error: Exception) -> Unreachable:
-        reason = error.details() if isinstance(error, grpc.aio.AioRpcError) else "no answer"
-        return Unreachable(
-            f"switch '{self.name}' at {self.address}: {reason}. Is it running? Else correct p4runtime in jumpgate.toml",
-            device=self.name,
-        )
 
     @property
     def alive(self) -> bool:
@@ -131,7 +128,9 @@ class Client:
                 await self._stub.Write(request, timeout=CALL_TIMEOUT_S, metadata=self._metadata)
             except grpc.aio.AioRpcError as error:
                 if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
-                    raise self._unreachable(error) from None
+                    raise Unreachable(
+                        f"switch '{self.name}' at {self.address}: {error.details()}", device=self.name
+                    ) from None
                 raise InternalError(
                     f"switch '{self.name}' refused an entry: {error.details()}", device=self.name
                 ) from None

@@ -18,6 +18,7 @@ from jumpgate.ncas.switch.client import DELETE, INSERT, MODIFY, Client
 from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.task import Row
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes, PruneSizes
+from jumpgate.p4.switch.credentials import Credentials
 
 #: for other jobs to give back what a job needs
 LEASE_TIMEOUT_S = 20.0
@@ -59,11 +60,13 @@ class SwitchDriver:
 
     @staticmethod
     async def reach(device: Device) -> SwitchDriver:
-        """Connects to the switch that jumpgate.toml names, or starts a software switch. Raises Unreachable, ConfigError
-        for what the switch runs, or what keeps its program from being built."""
+        """Connects to the switch that jumpgate.toml names, or starts a software switch. Raises Unreachable,
+        Unauthenticated, ConfigError for what the switch runs, or what keeps its program from being built."""
         program = program_of(device)
         if address := SWITCH.value(device, "p4runtime"):
-            client = await Client.connect(device.name, address)
+            tls, token_file = SWITCH.value(device, "tls"), SWITCH.value(device, "token_file")
+            shown = Credentials.load(tls, token_file, f"switch '{device.name}'")
+            client = await Client.connect(device.name, address, shown)
             return SwitchDriver(device, PROGRAMS[program], client, SWITCH.value(device, "data"))
         child = await Child.start(device.name, program, SWITCH.value(device, "profile"))
         try:

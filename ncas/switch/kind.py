@@ -56,6 +56,8 @@ def _check(device: Device) -> str:
             "needs p4runtime (its control port) and data (where it receives packets) together, or neither for a "
             "software switch of our own"
         )
+    if {"tls", "token_file"} & dict(device.properties).keys() and SWITCH.value(device, "p4runtime") is None:
+        return "needs p4runtime and data beside tls and token_file: a software switch of our own is not asked for them"
     if SWITCH.value(device, "ports") is not None and SWITCH.value(device, "data") is None:
         return "needs p4runtime and data beside ports: a software switch of our own has one port"
     return ""
@@ -68,6 +70,8 @@ SWITCH = DeviceKind(
         Key("program", str, "what it runs, of p4/programs", required=True, choices=tuple(PROGRAMS)),
         Key("p4runtime", str, "its P4Runtime server; absent: a software switch of our own on this machine", own=True,
             holds=is_address, wanted="HOST:PORT"),
+        Key("tls", str, "the folder of the certificate to show there; absent: P4Runtime is not encrypted", own=True),
+        Key("token_file", str, "a file with the token to show there; absent: that of this user's switch", own=True),
         Key("data", str, "where it receives packets", own=True,
             holds=is_ipv4_address, wanted="ADDRESS:PORT with an IPv4 address"),
         Key("ports", str, "where hosts are, on a switch that has several ports; absent: all behind port 1", own=True,

@@ -12,7 +12,7 @@ from jumpgate.trust import tokens
 
 REFUSAL = (
     "this switch is controlled by the user who started it: show the token that STATE/services has for its address, or "
-    "start it with --anyone"
+    "that of its --token-file, or start it with --anyone"
 )
 
 

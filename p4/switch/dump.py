@@ -12,8 +12,9 @@ from typing import Any
 import grpc
 from finsy.proto import p4i, p4r, p4r_grpc
 
-from jumpgate.errors import ConfigError, Unreachable
-from jumpgate.trust import tokens
+from jumpgate.errors import ConfigError
+from jumpgate.p4.switch.credentials import FOUND, Credentials, turned_away
+from jumpgate.trust.channels import channel
 
 CALL_TIMEOUT_S = 10.0
 #: of entries in tables that need one; a Tofino's drivers take the least first, P4Runtime the greatest
@@ -47,12 +48,12 @@ def _shown(value: Value) -> str:
     return str(value) if isinstance(value, int) else f"{value[0]:#x} {value[1]:#x}"
 
 
-def read_entries(address: str, device_id: int = 1) -> list[TableEntry]:
-    """All entries of all tables that are not constant, table by table. Raises Unreachable, or ConfigError (it runs no
-    program)."""
-    metadata = tokens.metadata(tokens.find(address))
-    with grpc.insecure_channel(tokens.local(address) or address) as channel:
-        stub = p4r_grpc.P4RuntimeStub(channel)
+def read_entries(address: str, device_id: int = 1, credentials: Credentials = FOUND) -> list[TableEntry]:
+    """All entries of all tables that are not constant, table by table. Raises Unreachable, Unauthenticated, or
+    ConfigError (it runs no program)."""
+    metadata = credentials.metadata(address)
+    with channel(credentials.target(address), credentials.identity) as connection:
+        stub = p4r_grpc.P4RuntimeStub(connection)
         try:
             config = stub.GetForwardingPipelineConfig(
                 p4r.GetForwardingPipelineConfigRequest(device_id=device_id), metadata=metadata, timeout=CALL_TIMEOUT_S
@@ -63,7 +64,7 @@ def read_entries(address: str, device_id: int = 1) -> list[TableEntry]:
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
                 raise ConfigError(f"the switch at {address} runs no program: install one of p4/programs") from None
-            raise Unreachable(f"the switch at {address}: {error.details()}. Is it running?") from None
+            raise turned_away(f"the switch at {address}", address, credentials, error) from None
     tables = {t.preamble.id: t for t in config.p4info.tables}
     actions = {a.preamble.id: a for a in config.p4info.actions}
     made = [

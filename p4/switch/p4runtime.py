@@ -14,7 +14,7 @@ import grpc
 from finsy.proto import p4d, p4r, p4r_grpc, rpc_status
 
 from jumpgate.errors import ConfigError, JumpgateError
-from jumpgate.ntf.addresses import host_of, joined
+from jumpgate.ntf.addresses import host_of, is_loopback, joined
 from jumpgate.p4.switch.arbitration import STREAMS_MAX, Arbitration, Controller
 from jumpgate.p4.switch.device import Device, program_of
 from jumpgate.p4.switch.door import Door
@@ -23,6 +23,8 @@ from jumpgate.p4.switch.packets import ControllerHeader
 from jumpgate.p4.switch.refusal import Refused, canonical, invalid, not_found, unimplemented
 from jumpgate.p4.switch.switch import DigestMessage, PacketIn, Switch
 from jumpgate.trust import tokens
+from jumpgate.trust.channels import server_credentials
+from jumpgate.trust.tls import Identity
 
 API_VERSION = "1.4.1"
 OTHER_CALLS_MAX = 8  # besides streams, which keep a thread each
@@ -305,9 +307,27 @@ def _abort_with_details(context: grpc.ServicerContext, errors: list[p4r.Error]) 
 class Server:
     """Serves a device on an address until `close`. `port` is the one that it listens on."""
 
-    def __init__(self, device: Device, address: str, device_id: int = 1, *, anyone: bool = False) -> None:
-        """anyone: controllers need no token; else that of this user, which is published for the address
-        (jumpgate/trust/tokens.py). Raises ConfigError: the address is taken or wrong."""
+    def __init__(
+        self,
+        device: Device,
+        address: str,
+        device_id: int = 1,
+        *,
+        anyone: bool = False,
+        token: str | None = None,
+        identity: Identity | None = None,
+    ) -> None:
+        """anyone: controllers need no token; else `token`, or one of this user's, which is published for the address
+        (jumpgate/trust/tokens.py). identity: both ends show certificates of its authority, and what they say is
+        encrypted. Raises ConfigError: the address is taken or wrong, or others would reach it who are not to be
+        trusted."""
+        if not (is_loopback(address) or anyone or identity):
+            raise ConfigError(
+                f"others can reach {address}, and what controllers say there would not be encrypted: give --tls a "
+                "folder that `jumpgate certs issue` wrote. If nobody in this network can do harm, --anyone serves "
+                "without",
+                address=address,
+            )
         self.service = Service(device, device_id)
         door = Door()
         options: list[tuple[str, Any]] = [
@@ -323,7 +343,10 @@ class Server:
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(self.service, self._server)
         try:
-            self.port = self._server.add_insecure_port(address)
+            if identity is None:
+                self.port = self._server.add_insecure_port(address)
+            else:
+                self.port = self._server.add_secure_port(address, server_credentials(identity))
         except RuntimeError as error:
             self.service.stop()
             raise ConfigError(
@@ -331,8 +354,11 @@ class Server:
                 "choose another (port 0 takes a free one)",
                 address=address,
             ) from error
-        self._published = None if anyone else tokens.Published(joined(host_of(address), self.port))
-        door.token = None if self._published is None else self._published.token
+        self._published = None
+        door.token = token
+        if not (anyone or token):
+            self._published = tokens.Published(joined(host_of(address), self.port))
+            door.token = self._published.token
         self._server.start()
 
     def close(self) -> None:
