@@ -408,10 +408,10 @@ async def _serve(
 
 
 async def _start(agent: Agent, listen: str, encryption: ssl.SSLContext | None) -> int:
-    host, _, port = listen.rpartition(":")
     try:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Connection(agent).lines, host, int(port), ssl=encryption)
+        host, port = host_of(listen), int(listen.rpartition(":")[2])
+        server = await loop.create_server(lambda: Connection(agent).lines, host, port, ssl=encryption)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(

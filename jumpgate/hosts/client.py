@@ -17,6 +17,7 @@ from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
 from jumpgate.nca.shared import Shared
+from jumpgate.ntf.addresses import joined
 from jumpgate.trust import proof
 
 #: for an agent to greet us
@@ -91,7 +92,7 @@ class AgentHost:
         device: Device, host: str, port: int, token: str, encryption: ssl.SSLContext | None = None
     ) -> AgentHost:
         """Raises Unreachable, or ProtocolError when the agent has another secret, version or authority."""
-        self = AgentHost(device, f"{host}:{port}")
+        self = AgentHost(device, joined(host, port))
         try:
             await connect(host, port, self._caller.lines, encryption)
             self.facts = await self._greet(token)

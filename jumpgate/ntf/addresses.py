@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOOPBACK_6 = "127.0.0.1", "::1"
 
 
 def host_of(address: str) -> str:
@@ -21,7 +21,8 @@ def joined(host: str, port: int) -> str:
 def facing(address: str) -> str:
     """The local address from which packets to host:port leave, and to which the peer can answer; nothing is sent.
 
-    Loopback for a peer on this machine, and where there is no route: whoever then connects learns why.
+    Loopback (of the peer's family) for a peer on this machine, and 127.0.0.1 where there is no route: whoever then
+    connects learns why.
     """
     if address.startswith("unix:"):
         return LOOPBACK
@@ -32,7 +33,9 @@ def facing(address: str) -> str:
             local = str(probe.getsockname()[0])
     except OSError:
         return LOOPBACK
-    return LOOPBACK if ipaddress.ip_address(local.partition("%")[0]).is_loopback else local
+    if not ipaddress.ip_address(local.partition("%")[0]).is_loopback:
+        return local
+    return LOOPBACK_6 if family == socket.AF_INET6 else LOOPBACK
 
 
 def is_loopback(address: str) -> bool:

@@ -85,11 +85,11 @@ class Endpoint:
     @classmethod
     def open(cls, host: str = "127.0.0.1", port: int = 0) -> Endpoint:
         """Listens; raises Unreachable if the address cannot be had."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            listener = socket.create_server((host, port), family=family, backlog=HANDSHAKES_MAX)
+            (family, _, _, _, where), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            listener = socket.create_server(where[:2], family=family, backlog=HANDSHAKES_MAX)
         except OSError as e:
-            raise Unreachable(f"cannot listen at {host}:{port}: {e.strerror}", host=host, port=port) from None
+            raise Unreachable(f"cannot listen at {joined(host, port)}: {e.strerror}", host=host, port=port) from None
         if _receive_bytes_max() >= WINDOW_BYTES:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WINDOW_BYTES)
         return cls(listener)

@@ -247,7 +247,7 @@ async def serve(
             "certificates and tokens. If nobody in this network can do harm, --trusted-network serves without",
             host=host,
         )
-    guard = Guard(config.clients, f"{host}:{port}")
+    guard = Guard(config.clients, joined(host, port))
     guard.open_to_all = trusted_network and not local and not config.clients
     server = grpc.aio.server(
         interceptors=(Door(guard, _abort),),
@@ -275,7 +275,7 @@ async def serve(
         bound = 0
     if bound == 0:
         raise ConfigError(
-            f"cannot listen on {host}:{port}: the port is in use, or the address is not this machine's; "
+            f"cannot listen on {joined(host, port)}: the port is in use, or the address is not this machine's; "
             "choose another with --port (0 takes a free one)",
             host=host,
             port=port,
