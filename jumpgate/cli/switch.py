@@ -185,6 +185,7 @@ def run(
         raise click.UsageError("--anyone asks for no token; leave out --token-file")
     from finsy.proto import p4r
 
+    from jumpgate.ntf.addresses import joined
     from jumpgate.p4.switch.build import build
     from jumpgate.p4.switch.device import Device, device_config
     from jumpgate.p4.switch.p4runtime import Server
@@ -207,7 +208,7 @@ def run(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopped.set())
         for spec in machine.ports:
-            print(f"port {spec.number}: {spec.interface or f'{spec.host}:{spec.port}'}", flush=True)
+            print(f"port {spec.number}: {spec.interface or joined(spec.host, spec.port)}", flush=True)
         print(f"P4Runtime: port {server.port}, device {device_id}", flush=True)
         if until_eof:
             threading.Thread(target=_await_eof, args=(stopped,), daemon=True).start()

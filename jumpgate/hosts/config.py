@@ -63,7 +63,7 @@ from jumpgate.hosts.ssh import Target
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.device_kind import DeviceKinds, is_address
 from jumpgate.nca.interface import Device
-from jumpgate.ntf.addresses import LOOPBACK, facing, host_of
+from jumpgate.ntf.addresses import LOOPBACK, LOOPBACK_6, facing, host_of
 from jumpgate.trust.tls import Identity
 
 #: table → key → type
@@ -294,7 +294,7 @@ def _host(table: dict[str, Any]) -> HostConfig:
 def reachable(hosts: tuple[HostConfig, ...]) -> tuple[HostConfig, ...]:
     """With an address for each by which the others reach its instances, where the file names none. That of a host with
     `ssh` is known once its agent is."""
-    elsewhere = [h.agent for h in hosts if h.agent is not None and facing(h.agent) != LOOPBACK]
+    elsewhere = [h.agent for h in hosts if h.agent is not None and facing(h.agent) not in (LOOPBACK, LOOPBACK_6)]
 
     def with_address(host: HostConfig) -> HostConfig:
         said = {k: v for k, v in host.device.properties if k in host.said}

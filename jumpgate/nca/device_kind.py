@@ -16,6 +16,7 @@ from typing import Any
 
 from jumpgate.errors import ConfigError, JumpgateError
 from jumpgate.nca.interface import Device, Offer, Property
+from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.plugins import Problems, installed, load_value
 
 #: packages announce their kinds under this entry point group: `kind = "package.module:object"`
@@ -214,8 +215,9 @@ def is_address(value: object) -> bool:
     return isinstance(value, str) and bool(host) and port.isascii() and port.isdigit() and 0 < int(port) < 65536
 
 
-def is_ipv4_address(value: object) -> bool:
-    """Whether it is ADDRESS:PORT with an IPv4 address."""
+def is_numeric_address(value: object) -> bool:
+    """Whether it is ADDRESS:PORT with a numeric address; one of IPv6 is in brackets."""
     with contextlib.suppress(ValueError):
-        return is_address(value) and bool(ipaddress.IPv4Address(str(value).rpartition(":")[0]))
+        host, begins = host_of(str(value)), joined(host_of(str(value)), 0)[:-1]
+        return is_address(value) and str(value).startswith(begins) and bool(ipaddress.ip_address(host))
     return False

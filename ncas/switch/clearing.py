@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from jumpgate.errors import Unreachable
+from jumpgate.ntf.addresses import host_of
 from jumpgate.p4.programs.protocol import HEADER
 
 CLEAR = 5
@@ -28,10 +29,10 @@ class _Answers(asyncio.DatagramProtocol):
 
 async def clear_rows(switch: str, flow: int, secret: int, rows: int) -> None:
     """Empties the first `rows` rows of the flow's region. Raises Unreachable."""
-    host, _, port = switch.rpartition(":")
+    host, port = host_of(switch), int(switch.rpartition(":")[2])
     loop = asyncio.get_running_loop()
     transport, answers = await loop.create_datagram_endpoint(
-        lambda: _Answers(flow, secret, rows), remote_addr=(host, int(port))
+        lambda: _Answers(flow, secret, rows), remote_addr=(host, port)
     )
     try:
         tries = 0

@@ -15,6 +15,7 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from jumpgate.errors import ConfigError, InstanceFailed, InternalError, JumpgateError, Unreachable
 from jumpgate.p4.switch.credentials import FOUND, Credentials, turned_away
+from jumpgate.p4.switch.stand_ins import StandIn
 from jumpgate.trust.channels import aio_channel
 
 CONNECT_TIMEOUT_S = 10.0
@@ -109,7 +110,7 @@ class Client:
             InstanceFailed(f"switch '{self.name}' at {self.address} {reason} while jobs used it", device=self.name)
         )
 
-    async def write(self, kind: int, entities: Sequence[P4Entity]) -> None:
+    async def write(self, kind: int, entities: Sequence[P4Entity | StandIn]) -> None:
         """Inserts, modifies or deletes, in order. Raises Unreachable, ConfigError (the switch runs another program), or
         InternalError for what it refuses."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +12,16 @@ from dataclasses import dataclass, field
 from finsy import P4RegisterEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from jumpgate.errors import CannotPlace, JumpgateError, Unreachable
+from jumpgate.errors import CannotPlace, ConfigError, InternalError, JumpgateError, Unreachable
 from jumpgate.nca.interface import Device
 from jumpgate.ncas.switch.child import Child
 from jumpgate.ncas.switch.client import DELETE, INSERT, MODIFY, Client
 from jumpgate.ncas.switch.kind import SWITCH, program_of
 from jumpgate.ncas.switch.task import Row
+from jumpgate.ntf.addresses import host_of
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes, PruneSizes
 from jumpgate.p4.switch.credentials import Credentials
+from jumpgate.p4.switch.stand_ins import POOL, StandIn
 
 #: for other jobs to give back what a job needs
 LEASE_TIMEOUT_S = 20.0
@@ -53,6 +56,7 @@ class SwitchDriver:
         self.child: Child | None = None
         self._shares = int(SWITCH.value(device, "jobs"))
         self._held: set[str] = set()
+        self._stand_ins: dict[ipaddress.IPv6Address, ipaddress.IPv4Address] = {}
         self._holding = asyncio.Lock()
         self._leases: list[Lease] = []
         self._uses = [0] * (1 << sizes.flow_bits)
@@ -170,6 +174,28 @@ class SwitchDriver:
             missing = [row for row in rows if row.table not in self._held]
             await self.client.write(INSERT, [_entry(row) for row in missing])
             self._held |= {row.table for row in missing}
+
+    async def stand_in(self, host: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
+        """The IPv4 address by which the switch's program knows the host. Raises ConfigError where there can be none."""
+        if ":" not in host_of(self.data):
+            raise ConfigError(
+                f"switch '{self.device.name}' receives packets at an IPv4 address, and a host of the job at {host}: "
+                "write data_address of that host as an IPv4 address, or data of the switch as an IPv6 one",
+                device=self.device.name,
+            )
+        async with self._holding:
+            if host not in self._stand_ins:
+                given = StandIn(POOL[len(self._stand_ins) + 1], host)
+                try:
+                    await self.client.write(MODIFY, [given])
+                except InternalError as error:
+                    raise ConfigError(
+                        f"{error.message}; only software switches know IPv6 hosts: write data_address of {host} as an "
+                        "IPv4 address",
+                        device=self.device.name,
+                    ) from None
+                self._stand_ins[host] = given.address
+        return self._stand_ins[host]
 
     async def install(self, lease: Lease, entries: Sequence[P4Entity]) -> None:
         """Writes table entries, which go with the lease."""

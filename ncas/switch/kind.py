@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from jumpgate.nca.device_kind import DeviceKind, Key, is_address, is_ipv4_address
+from jumpgate.nca.device_kind import DeviceKind, Key, is_address, is_numeric_address
 from jumpgate.nca.interface import Device, Offer
 from jumpgate.p4.programs.render import PROGRAMS, AggregateSizes
 
@@ -73,7 +73,7 @@ SWITCH = DeviceKind(
         Key("tls", str, "the folder of the certificate to show there; absent: P4Runtime is not encrypted", own=True),
         Key("token_file", str, "a file with the token to show there; absent: that of this user's switch", own=True),
         Key("data", str, "where it receives packets", own=True,
-            holds=is_ipv4_address, wanted="ADDRESS:PORT with an IPv4 address"),
+            holds=is_numeric_address, wanted="ADDRESS:PORT with a numeric address, [ADDRESS]:PORT if it is IPv6"),
         Key("ports", str, "where hosts are, on a switch that has several ports; absent: all behind port 1", own=True,
             holds=_are_ports, wanted="words like 10.0.0.5=132/98:03:9b:00:12:34, one for each host"),
         Key("profile", str, "the hardware whose limits its program must keep", "none", own=True),

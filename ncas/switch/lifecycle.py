@@ -16,6 +16,7 @@ from jumpgate.ncas.switch.clearing import clear_rows
 from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver
 from jumpgate.ncas.switch.kind import SWITCH, ports_of
 from jumpgate.ncas.switch.task import Input, Task
+from jumpgate.ntf.addresses import host_of
 
 #: the port of a software switch that everything comes in and goes out by
 PORT = 1
@@ -74,9 +75,9 @@ class SwitchLifecycle:
         for number, edge in enumerate(instance.inputs):
             for sender in context.plan.edge(edge).producers:
                 flow, input = handle.flows[edge, sender], task.inputs[number]
-                entries += [_flow(handle, flow, input), _route(driver.device, flow, 1, context.sockets[sender, edge])]
+                entries += [_flow(handle, flow, input), await _route(driver, flow, 1, context.sockets[sender, edge])]
                 if input.forwards:
-                    entries.append(_route(driver.device, flow, 0, receiver))
+                    entries.append(await _route(driver, flow, 0, receiver))
         await driver.hold(task.constants)
         await driver.install(handle.lease, entries)
         if not alone:
@@ -150,16 +151,17 @@ def _region(live: Live) -> tuple[int, int]:
     return live.lease.region * rows, rows
 
 
-def _route(device: Device, flow: int, back: int, address: str) -> P4TableEntry:
+async def _route(driver: SwitchDriver, flow: int, back: int, address: str) -> P4TableEntry:
     """Where packets of a flow go: towards the receiver, or `back` to the sender."""
-    host, _, udp_port = address.rpartition(":")
+    host, udp_port = host_of(address), address.rpartition(":")[2]
     try:
-        target = ipaddress.IPv4Address(host)
+        known = ipaddress.ip_address(host)
     except ValueError:
         raise ConfigError(
-            f"a switch sends to IPv4 addresses, not to {host!r}: write data_address of that host as one", host=host
+            f"a switch sends to addresses, not to {host!r}: write data_address of that host as one", host=host
         ) from None
-    port, mac = _place(device, target)
+    target = known if isinstance(known, ipaddress.IPv4Address) else await driver.stand_in(known)
+    port, mac = _place(driver.device, target)
     return P4TableEntry(
         "route",
         match=P4TableMatch({FLOW: flow, TO_SENDER: back}),

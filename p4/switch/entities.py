@@ -8,6 +8,7 @@ import grpc
 from finsy.proto import p4d, p4i, p4r
 
 from jumpgate.p4.switch.refusal import Refused, canonical, invalid, not_found, number, unimplemented
+from jumpgate.p4.switch.stand_ins import StandIn
 from jumpgate.p4.switch.switch import PORTS, Counter, Entry, Register, Result, Switch, Table, TableError
 
 _CODES = {
@@ -78,6 +79,13 @@ class Entities:
                 self._write_replication(update.type, entity.packet_replication_engine_entry)
             case "digest_entry":
                 self._write_digest(update.type, entity.digest_entry)
+            case "extern_entry":
+                self._only_modify(update.type, "a stand-in")
+                try:
+                    given = StandIn.decode(entity.extern_entry)
+                except ValueError as error:
+                    raise invalid(str(error)) from None
+                self.switch.stand_in(given.address, given.host)
             case None:
                 raise invalid("the update has no entity")
             case other:

@@ -109,6 +109,7 @@ def load(variant: str | None = None) -> c.CDLL:
         ("destroy", None, handle),
         ("add_udp", text, handle, u16, i32, text, u16, text, u16, u16, c.POINTER(u16)),
         ("add_interface", text, handle, u16, text),
+        ("stand_in", text, handle, text, text),
         ("start", text, handle),
         ("stop", None, handle),
         ("process", None, handle, c.c_void_p, c.c_void_p, text, u32, u32, out_u32, c.POINTER(c.POINTER(u16)),

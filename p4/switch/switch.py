@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from jumpgate.errors import ConfigError, JumpgateError, NotFound
+from jumpgate.ntf.addresses import host_of, joined
 from jumpgate.p4.switch import layout, library
 
 NO_PORT = 0x1FF
@@ -192,9 +193,11 @@ Named = TypeVar("Named", Table, Register, Counter)
 
 
 def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    ipaddress.IPv4Address(host)
-    return host, _port(port)
+    host = host_of(text)
+    if (":" in host) != text.startswith("["):
+        raise ValueError("an IPv6 address is written in brackets")
+    ipaddress.ip_address(host)
+    return host, _port(text.rpartition(":")[2])
 
 
 def _port(text: str) -> int:
@@ -358,9 +361,14 @@ class Switch:
                 c.byref(bound),
             )
         if problem is not None:
-            where = spec.interface or f"{spec.host}:{spec.port}"
+            where = spec.interface or joined(spec.host, spec.port)
             raise ConfigError(f"cannot open port {spec.number} on {where}: {problem.decode()}", port=spec.number)
         return bound.value
+
+    def stand_in(self, address: ipaddress.IPv4Address, host: ipaddress.IPv6Address) -> None:
+        """From now on the address stands for the host in the headers that the program sees (README.md)."""
+        problem = self._lib.jgsw_stand_in(self._sw, str(address).encode(), str(host).encode())
+        assert problem is None, problem
 
     def start(self) -> None:
         """Starts to move packets. Raises ConfigError."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import ipaddress
 import json
 import socket
 import subprocess
@@ -15,10 +17,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import jumpgate.client
+import jumpgate.p4.programs
 from jumpgate.client import read, sum_
+from jumpgate.errors import ConfigError, InternalError
 from jumpgate.hosts.config import load
+from jumpgate.ncas.switch.client import MODIFY
+from jumpgate.ncas.switch.driver import SwitchDriver
+from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.receive import Endpoint
+from jumpgate.p4.switch.stand_ins import StandIn
+from jumpgate.p4.switch.switch import PortSpec, Switch
+from tests.support import switch_by_hand as by_hand
 
 MAIN = "from jumpgate.cli.main import main; main()"
 
@@ -79,6 +89,80 @@ def test_a_query_over_two_hosts(agents: str, tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in rows] == [(0, even), *((k, even + odd) for k in (1, 2, 3)), (4, odd)]
     assert record is not None
     assert {i["host"] for i in record["instances"]} == {"worker1", "worker2"}
+
+
+@pytest.fixture
+def switch() -> Iterator[str]:
+    """A software switch at ::1, as jumpgate.toml has it."""
+    program = Path(jumpgate.p4.programs.__file__).with_name("aggregate.p4")
+    words = ["--profile", "none", "--port", "1=[::1]:0,as=9801", "--p4runtime", "[::1]:0", "--until-eof"]
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "switch", "run", str(program), *words],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        data = process.stdout.readline().removeprefix("port 1: ").strip()
+        port = process.stdout.readline().removeprefix("P4Runtime: port ").partition(",")[0]
+        yield (
+            f'[[device]]\nname = "tor"\nkind = "switch"\nprogram = "aggregate"\np4runtime = "[::1]:{port}"\n'
+            f'data = "{data}"\n'
+        )
+        process.stdin.close()
+
+
+def test_a_query_through_a_switch(agents: str, switch: str, tmp_path: Path) -> None:
+    config = tmp_path / "jumpgate.toml"
+    config.write_text(agents + switch)
+    for part in range(4):
+        pq.write_table(pa.table({"k": [*range(1000)] * 4, "x": range(4000)}), tmp_path / f"{part}.parquet")
+    flow = read(str(tmp_path / "*.parquet")).aggregate(s=sum_("x"), by="k").sort("k")
+    with serving(config) as address, jumpgate.client.connect(address, prefer=("switch_aggregate",)) as session:
+        result = session.run(flow)
+        assert [tuple(row.values()) for row in result.to_pylist()] == [(k, 16 * k + 4 * 6000) for k in range(1000)]
+        record = session.describe(result.job).record
+    assert record is not None
+    (tor,) = (i for i in record["instances"] if i["host"] == "tor")
+    assert tor["nca"] == "switch_aggregate"
+
+
+def test_stand_ins_that_cannot_be() -> None:
+    async def main() -> None:
+        driver = await SwitchDriver.reach(SWITCH.device("tor", program="aggregate"))
+        try:
+            with pytest.raises(ConfigError, match="receives packets at an IPv4 address, and a host of the job at ::1"):
+                await driver.stand_in(ipaddress.IPv6Address("::1"))
+            host = StandIn(ipaddress.IPv4Address("10.0.0.1"), ipaddress.IPv6Address("::1"))
+            with pytest.raises(InternalError, match=r"10\.0\.0\.1 is not one of 240\.0\.0\.0/8"):
+                await driver.client.write(MODIFY, [host])
+        finally:
+            await driver.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1=::1:9801", "an IPv6 address is written in brackets"),
+        ("1=[127.0.0.1]:9801", "an IPv6 address is written in brackets"),
+        ("1=[::1]x:9801", "does not appear to be"),
+        ("1=localhost:9801", "does not appear to be"),
+    ],
+)
+def test_ports_that_are_none(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        PortSpec.parse(text)
+
+
+@pytest.mark.parametrize("data", ["::1:9801", "[127.0.0.1]:9801", "tor:9801", "[::1]", "[::1]:0"])
+def test_data_addresses_that_are_none(data: str) -> None:
+    with pytest.raises(ConfigError, match="ADDRESS:PORT with a numeric address"):
+        SWITCH.device("tor", program="aggregate", p4runtime="tor:9559", data=data)
+
+
+def test_an_ipv6_peer_of_an_ipv4_port() -> None:
+    with Switch(by_hand.program()) as switch, pytest.raises(ConfigError, match="takes a port with an IPv6 address"):
+        switch.add_port(PortSpec.parse("1=127.0.0.1:0/[::1]:9801"))
 
 
 def test_results_arrive_at_names_of_either_family(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import jumpgate.p4.compiler
 from jumpgate.cli.main import cli
 from jumpgate.errors import ConfigError
+from jumpgate.ntf.addresses import joined
 from jumpgate.p4.compiler import P4Error
 from jumpgate.p4.programs import render
 from jumpgate.p4.switch.build import build
@@ -123,23 +124,25 @@ def run(source: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-def test_run_until_stopped(source: Path) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        peer.bind(("127.0.0.1", 0))
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_run_until_stopped(source: Path, host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as peer:
+        peer.bind((host, 0))
         peer.settimeout(20)
-        back = f"127.0.0.1:{peer.getsockname()[1]}"
-        with run(source, "--port", f"1=127.0.0.1:0/{back},frames", "--p4runtime", "127.0.0.1:0") as process:
+        back, here = joined(host, peer.getsockname()[1]), joined(host, 0)
+        with run(source, "--port", f"1={here}/{back},frames", "--p4runtime", here) as process:
             assert process.stdout is not None
             port = int(process.stdout.readline().rpartition(":")[2])
             assert process.stdout.readline().startswith("P4Runtime: port ")
-            peer.sendto(by_hand.frame(0, 1, 5), ("127.0.0.1", port))
+            peer.sendto(by_hand.frame(0, 1, 5), (host, port))
             assert peer.recv(100) == by_hand.frame(0, 1, 5)
             process.send_signal(signal.SIGTERM)
             out, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors
         assert "ingress_passes=1 sent=1" in out
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as again:
-        again.bind(("127.0.0.1", port))  # nothing is left behind
+    with socket.socket(family, socket.SOCK_DGRAM) as again:
+        again.bind((host, port))  # nothing is left behind
 
 
 def test_run_until_its_input_ends(source: Path) -> None:

@@ -16,7 +16,7 @@ constexpr int RECEIVES_AT_ONCE = 8;   // calls, before what is due is sent
 
 }  // namespace
 
-Card::Leaving::Leaving(const sockaddr_in& to, int window_bits)
+Card::Leaving::Leaving(const datagram::Address& to, int window_bits)
     : to(to),
       sender(window_bits),
       capacity(QUEUED_WINDOWS << window_bits),
@@ -48,8 +48,8 @@ std::string Card::add_join(const std::string& id, const JoinShape& shape, uint64
 std::string Card::add_receiver(const std::string& id, uint16_t number, const std::string& receiver) {
   const auto at = joins_.find(id);
   if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
-  sockaddr_in to{};
-  const Status found = datagram::resolve(receiver, &to);
+  datagram::Address to;
+  const Status found = datagram::resolve(receiver, socket_.get(), &to);
   if (!found.ok()) return found.error().message;
   at->second->leaving.try_emplace(number, to, at->second->window_bits);
   owners_[number] = id;
@@ -60,8 +60,8 @@ std::string Card::add_flow(const std::string& id, uint16_t number, int table, co
   const auto at = joins_.find(id);
   if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
   if (table < PROBE || table >= at->second->join.tables()) return "no such table";
-  sockaddr_in from{};
-  const Status found = datagram::resolve(sender, &from);
+  datagram::Address from;
+  const Status found = datagram::resolve(sender, socket_.get(), &from);
   if (!found.ok()) return found.error().message;
   Arriving flow{from, table, at->second->secret, datagram::FlowReceiver(at->second->window_bits)};
   at->second->flows.emplace(number, std::move(flow));
@@ -97,8 +97,9 @@ double Card::work() {
   const double now = datagram::seconds_now();
   bool any = false;
   for (int i = 0; i < RECEIVES_AT_ONCE; i++) {
-    if (!incoming_->receive(
-            [&](const sockaddr_in& from, const uint8_t* packet, size_t size) { arrived(from, packet, size, now); })) {
+    if (!incoming_->receive([&](const datagram::Address& from, const uint8_t* packet, size_t size) {
+          arrived(from, packet, size, now);
+        })) {
       break;
     }
     any = true;
@@ -116,7 +117,7 @@ double Card::work() {
   return any ? 0 : std::max(0.0, wake_at - datagram::seconds_now());
 }
 
-void Card::arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now) {
+void Card::arrived(const datagram::Address& from, const uint8_t* packet, size_t size, double now) {
   Header header;
   if (!datagram::parse_header(packet, size, &header)) return;
   const auto owner = owners_.find(header.flow);

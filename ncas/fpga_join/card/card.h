@@ -40,11 +40,11 @@ class Card {
 
  private:
   struct Reply {
-    sockaddr_in to;
+    datagram::Address to;
     uint8_t bytes[datagram::HEADER_BYTES];
   };
   struct Arriving {
-    sockaddr_in from;
+    datagram::Address from;
     int table;  // or PROBE
     uint64_t secret;
     datagram::FlowReceiver protocol;
@@ -53,9 +53,9 @@ class Card {
   };
   // Joined rows for one receiver: packets [sender.oldest(), queued] in a ring.
   struct Leaving {
-    Leaving(const sockaddr_in& to, int window_bits);
+    Leaving(const datagram::Address& to, int window_bits);
 
-    const sockaddr_in to;
+    const datagram::Address to;
     datagram::FlowSender sender;
     const uint32_t capacity;
     std::vector<uint8_t> bytes;
@@ -80,7 +80,7 @@ class Card {
 
     bool have_ended(bool probing) const;
   };
-  void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now);
+  void arrived(const datagram::Address& from, const uint8_t* packet, size_t size, double now);
   void received(const std::string& id, Running* running, uint16_t number, Arriving* flow, const uint8_t* packet,
                 size_t size, const datagram::Header& header);
   void reply(const Arriving& flow, uint16_t number, uint32_t answer);

@@ -20,13 +20,6 @@ const char* failed(std::string problem) {
   return g_problem.c_str();
 }
 
-bool parse_address(const char* host, uint16_t port, sockaddr_in& address) {
-  address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  return inet_pton(AF_INET, host, &address.sin_addr) == 1;
-}
-
 }  // namespace
 
 extern "C" {
@@ -49,14 +42,13 @@ void jgsw_destroy(Switch* sw) { delete sw; }
 
 const char* jgsw_add_udp(Switch* sw, uint16_t number, int32_t kind, const char* host, uint16_t port,
                          const char* peer_host, uint16_t peer_port, uint16_t shown_port, uint16_t* bound) {
-  sockaddr_in local, peer;
-  if (!parse_address(host, port, local) || !parse_address(peer_host, peer_port, peer))
-    return failed("not an IPv4 address");
+  jgsw::Address local, peer;
+  if (!local.parse(host, port) || !peer.parse(peer_host, peer_port)) return failed("not an address");
   std::string problem;
   jgsw::Port* opened =
-      jgsw::Port::open_udp(number, static_cast<jgsw::PortKind>(kind), local, peer, shown_port, problem);
+      jgsw::Port::open_udp(number, static_cast<jgsw::PortKind>(kind), local, peer, shown_port, sw->stand_ins, problem);
   if (opened == nullptr) return failed(problem);
-  *bound = ntohs(opened->local().sin_port);
+  *bound = ntohs(opened->local().port());
   return sw->add_port(opened, problem) ? nullptr : failed(problem);
 }
 const char* jgsw_add_interface(Switch* sw, uint16_t number, const char* name) {
@@ -64,6 +56,19 @@ const char* jgsw_add_interface(Switch* sw, uint16_t number, const char* name) {
   jgsw::Port* opened = jgsw::Port::open_interface(number, name, problem);
   if (opened == nullptr) return failed(problem);
   return sw->add_port(opened, problem) ? nullptr : failed(problem);
+}
+// From now on `v4` stands for the IPv6 host in the headers that programs see.
+const char* jgsw_stand_in(Switch* sw, const char* v4, const char* v6) {
+  in_addr name;
+  in6_addr host;
+  if (inet_pton(AF_INET, v4, &name) != 1 || inet_pton(AF_INET6, v6, &host) != 1) return failed("not an address");
+  sw->gate.between_batches([&] {
+    sw->stand_ins.set(name.s_addr, host);
+    for (const auto& port : sw->ports)
+      if (port != nullptr) port->forget_sender();
+    return 0;
+  });
+  return nullptr;
 }
 const char* jgsw_start(Switch* sw) {
   std::string problem;

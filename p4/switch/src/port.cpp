@@ -35,10 +35,6 @@ void widen(int socket) {
       setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
 }
 
-bool same(const sockaddr_in& a, const sockaddr_in& b) {
-  return a.sin_addr.s_addr == b.sin_addr.s_addr && a.sin_port == b.sin_port;
-}
-
 }  // namespace
 
 Inbox::Inbox() : bytes(size_t{kMessages} * kMessageBytesMax) {
@@ -47,23 +43,25 @@ Inbox::Inbox() : bytes(size_t{kMessages} * kMessageBytesMax) {
 
 Port::~Port() { close(socket_); }
 
-Port* Port::open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
-                     uint16_t shown_port, std::string& problem) {
-  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+Port* Port::open_udp(uint16_t number, PortKind kind, const Address& local, const Address& peer, uint16_t shown_port,
+                     const StandIns& stand_ins, std::string& problem) {
+  if (peer.is_v6() && !local.is_v6()) return problem = "an IPv6 peer takes a port with an IPv6 address", nullptr;
+  const int socket = ::socket(local.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket < 0) return problem = system_problem("socket"), nullptr;
   Port* port = new Port(number, kind, socket);
-  const int on = 1;
+  const int on = 1, off = 0;
   setsockopt(socket, IPPROTO_UDP, UDP_GRO, &on, sizeof on);
+  if (local.is_v6()) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   widen(socket);
   socklen_t size = sizeof port->local_;
-  if (bind(socket, reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 ||
-      getsockname(socket, reinterpret_cast<sockaddr*>(&port->local_), &size) != 0) {
+  if (bind(socket, &local.any, local.size()) != 0 || getsockname(socket, &port->local_.any, &size) != 0) {
     problem = system_problem("bind") + "; choose another UDP port (0 takes a free one)";
     delete port;
     return nullptr;
   }
-  port->peer_ = peer;
-  port->shown_port_ = shown_port != 0 ? shown_port : ntohs(port->local_.sin_port);
+  port->peer_ = local.is_v6() && !peer.is_v6() ? stand_ins.meant(peer.v4.sin_addr.s_addr, peer.port(), local) : peer;
+  port->stand_ins_ = &stand_ins;
+  port->shown_port_ = shown_port != 0 ? shown_port : ntohs(port->local_.port());
   return port;
 }
 
@@ -92,14 +90,16 @@ Port* Port::open_interface(uint16_t number, const char* name, std::string& probl
 }
 
 // Everything but lengths and the identification; those of one sender's datagrams are alike.
-void Port::prepare_headers(const sockaddr_in& sender) {
+void Port::prepare_headers(const Address& sender) {
   last_sender_ = sender;
+  const uint32_t from = stand_ins_->shown(sender), to = stand_ins_->shown(local_);
+  const in_port_t sender_port = sender.port();
   uint8_t* ethernet = headers_.data();
   const uint8_t local_mac[6] = {2, 0, 0, 0, static_cast<uint8_t>(number_ >> 8), static_cast<uint8_t>(number_)};
   std::memcpy(ethernet, local_mac, 6);
   ethernet[6] = 2;
   ethernet[7] = 1;
-  std::memcpy(ethernet + 8, &sender.sin_addr, 4);
+  std::memcpy(ethernet + 8, &from, 4);
   put16(ethernet + 12, ETHERTYPE_IP);
   uint8_t* ip = ethernet + 14;
   std::memset(ip, 0, 20);
@@ -107,11 +107,11 @@ void Port::prepare_headers(const sockaddr_in& sender) {
   ip[6] = 0x40;  // don't fragment
   ip[8] = 64;
   ip[9] = IPPROTO_UDP;
-  std::memcpy(ip + 12, &sender.sin_addr, 4);
-  std::memcpy(ip + 16, &local_.sin_addr, 4);
+  std::memcpy(ip + 12, &from, 4);
+  std::memcpy(ip + 16, &to, 4);
   header_sum_ = ones_complement_sum(ip, 20);
   uint8_t* udp = ip + 20;
-  std::memcpy(udp, &sender.sin_port, 2);
+  std::memcpy(udp, &sender_port, 2);
   put16(udp + 2, shown_port_);
 }
 
@@ -133,7 +133,7 @@ void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
     header.msg_iovlen = 1;
     if (kind_ == PortKind::interface) continue;
     header.msg_name = &inbox.senders[i];
-    header.msg_namelen = sizeof(sockaddr_in);
+    header.msg_namelen = sizeof(Address);
     header.msg_control = inbox.controls[i].data();
     header.msg_controllen = inbox.controls[i].size();
   }
@@ -181,28 +181,29 @@ void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
 }
 
 // Of a frame made from a datagram: its fixed peer, or what its IPv4 and UDP headers say, but never this socket itself.
-bool Port::destination(const Packet& packet, sockaddr_in& to) const {
+bool Port::destination(const Packet& packet, Address& to) const {
   if (kind_ == PortKind::interface) return packet.length >= 14;
   if (kind_ == PortKind::datagrams && packet.length < kUdpFrameBytes) return false;
-  if (peer_.sin_port != 0) {
+  if (peer_.port() != 0) {
     to = peer_;
     return true;
   }
   if (kind_ == PortKind::frames) return false;
   const uint8_t* ip = packet.data + 14;
   if (ip[0] != 0x45 || ip[9] != IPPROTO_UDP) return false;
-  to = {};
-  to.sin_family = AF_INET;
-  std::memcpy(&to.sin_addr, ip + 16, 4);
-  std::memcpy(&to.sin_port, ip + 22, 2);
-  return to.sin_port != 0 && !same(to, local_);
+  uint32_t host;
+  in_port_t port;
+  std::memcpy(&host, ip + 16, 4);
+  std::memcpy(&port, ip + 22, 2);
+  to = stand_ins_->meant(host, port, local_);
+  return port != 0 && !same(to, local_);
 }
 
 // Sends up to kMessages messages from queue_[at] on, and moves `at` behind them. Neighbours of one destination and size
 // make one message; the last of them may be shorter.
 uint32_t Port::send_batch(size_t& at) {
   std::array<mmsghdr, kMessages> messages;
-  std::array<sockaddr_in, kMessages> to;
+  std::array<Address, kMessages> to;
   std::array<iovec, kQueuedMax> vectors;
   std::array<uint32_t, kMessages> first, bytes;
   struct alignas(cmsghdr) Control {
@@ -212,7 +213,7 @@ uint32_t Port::send_batch(size_t& at) {
   const uint32_t cut = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
   uint32_t count = 0, used = 0;
   while (count < kMessages && at < queue_.size()) {
-    sockaddr_in& target = to[count];
+    Address& target = to[count];
     const Packet& head = queue_[at]->packet;
     if (!destination(head, target)) {
       ++counts.no_peer;
@@ -225,7 +226,7 @@ uint32_t Port::send_batch(size_t& at) {
     while (at < queue_.size() && used < kQueuedMax) {
       const Packet& packet = queue_[at]->packet;
       const uint32_t length = packet.length < cut ? 0 : packet.length - cut;
-      sockaddr_in other;
+      Address other;
       if (segments > 0 && (!segmentation_ || segments == kSegmentsMax || length == 0 || length > size ||
                            total + length > 65000 || !destination(packet, other) || !same(other, target)))
         break;
@@ -243,7 +244,7 @@ uint32_t Port::send_batch(size_t& at) {
     header.msg_iovlen = segments;
     if (kind_ != PortKind::interface) {
       header.msg_name = &target;
-      header.msg_namelen = sizeof target;
+      header.msg_namelen = target.size();
     }
     if (segments > 1) {
       header.msg_control = controls[count].bytes;
@@ -288,7 +289,7 @@ uint32_t Port::send_batch(size_t& at) {
 
 // Packets of one destination keep their order; side by side they make long messages.
 void Port::flush(BufferPool& pool) {
-  if (kind_ == PortKind::datagrams && peer_.sin_port == 0) {
+  if (kind_ == PortKind::datagrams && peer_.port() == 0) {
     std::stable_sort(queue_.begin(), queue_.end(), [](const Buffer* a, const Buffer* b) {
       return std::memcmp(a->packet.data + 30, b->packet.data + 30, 8) < 0;  // IPv4 address; UDP ports
     });

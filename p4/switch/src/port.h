@@ -1,7 +1,6 @@
 // A port: a UDP socket, or a network interface.
 #pragma once
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "address.h"
 #include "pipe.h"
 
 namespace jgsw {
@@ -37,7 +37,7 @@ struct Inbox {
   std::vector<uint8_t> bytes;
   std::array<mmsghdr, kMessages> messages;
   std::array<iovec, kMessages> vectors;
-  std::array<sockaddr_in, kMessages> senders;
+  std::array<Address, kMessages> senders;
   std::array<std::array<uint8_t, 64>, kMessages> controls;
 };
 
@@ -48,14 +48,17 @@ class Port {
   Port& operator=(const Port&) = delete;
 
   // `peer` port 0: outgoing datagrams go where their IPv4 and UDP headers say. `shown_port`: the UDP port that made
-  // headers have as destination; 0: the socket's. Returns null and the reason in `problem`.
-  static Port* open_udp(uint16_t number, PortKind kind, const sockaddr_in& local, const sockaddr_in& peer,
-                        uint16_t shown_port, std::string& problem);
+  // headers have as destination; 0: the socket's. `stand_ins` outlive the port. Returns null and the reason in
+  // `problem`.
+  static Port* open_udp(uint16_t number, PortKind kind, const Address& local, const Address& peer, uint16_t shown_port,
+                        const StandIns& stand_ins, std::string& problem);
   static Port* open_interface(uint16_t number, const char* name, std::string& problem);
 
   int socket() const { return socket_; }
   uint16_t number() const { return number_; }
-  const sockaddr_in& local() const { return local_; }
+  const Address& local() const { return local_; }
+  // Headers are made anew: stand-ins have changed.
+  void forget_sender() { last_sender_ = Address(); }
 
   // Receives one batch and runs it through the pipe.
   void receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
@@ -70,19 +73,20 @@ class Port {
   Port(uint16_t number, PortKind kind, int socket) : number_(number), kind_(kind), socket_(socket) {
     queue_.reserve(kQueuedMax);
   }
-  void prepare_headers(const sockaddr_in& sender);
+  void prepare_headers(const Address& sender);
   void fill_headers(uint8_t* frame, uint32_t payload_bytes) const;
-  bool destination(const Packet& packet, sockaddr_in& to) const;
+  bool destination(const Packet& packet, Address& to) const;
   uint32_t send_batch(size_t& at);
 
   const uint16_t number_;
   const PortKind kind_;
   const int socket_;
   bool segmentation_ = true;
-  sockaddr_in local_{};
-  sockaddr_in peer_{};
+  const StandIns* stand_ins_ = nullptr;
+  Address local_;
+  Address peer_;
   uint16_t shown_port_ = 0;
-  sockaddr_in last_sender_{};
+  Address last_sender_;
   std::array<uint8_t, kUdpFrameBytes> headers_{};
   uint32_t header_sum_ = 0;
   std::vector<Buffer*> queue_;

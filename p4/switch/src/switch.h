@@ -76,6 +76,7 @@ class Switch : private Outlet {
 
   Gate gate;
   Pipe pipe;
+  StandIns stand_ins;  // of the gate
   std::array<std::unique_ptr<Port>, kPorts> ports;
 
  private:

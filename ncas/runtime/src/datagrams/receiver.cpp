@@ -17,6 +17,7 @@
 namespace jg {
 namespace {
 
+using datagram::Address;
 using datagram::Block;
 using datagram::BlockFormat;
 using datagram::BlockReader;
@@ -31,10 +32,10 @@ constexpr auto LOOK_AGAIN = std::chrono::milliseconds(100);
 
 // A flow that ends here.
 struct Arriving {
-  Arriving(sockaddr_in from, int number, uint64_t secret, int window_bits)
+  Arriving(Address from, int number, uint64_t secret, int window_bits)
       : from(from), number(static_cast<uint16_t>(number)), secret(secret), protocol(window_bits) {}
 
-  const sockaddr_in from;
+  const Address from;
   const uint16_t number;
   const uint64_t secret;
   datagram::FlowReceiver protocol;
@@ -43,7 +44,7 @@ struct Arriving {
 };
 
 struct Draining {
-  sockaddr_in from;
+  Address from;
   Drain drain;
 };
 
@@ -61,13 +62,13 @@ class DatagramSource : public Source {
   Status start() {
     JG_RETURN_IF_ERROR(BlockFormat::make(edge_, options_, &format_));
     for (const auto& path : options_.paths) {
-      sockaddr_in from;
-      JG_RETURN_IF_ERROR(datagram::resolve(path.address, &from));
+      Address from;
+      JG_RETURN_IF_ERROR(datagram::resolve(path.address, socket_.get(), &from));
       flows_.emplace_back(from, path.flow, path.secret, options_.window_bits);
     }
     for (const auto& drain : options_.drains) {
-      sockaddr_in from;
-      JG_RETURN_IF_ERROR(datagram::resolve(drain.address, &from));
+      Address from;
+      JG_RETURN_IF_ERROR(datagram::resolve(drain.address, socket_.get(), &from));
       const auto flow =
           std::find_if(flows_.begin(), flows_.end(), [&](const Arriving& f) { return datagram::same(f.from, from); });
       if (flow == flows_.end()) return named("internal", "no flow leads to the buckets of " + drain.address);
@@ -158,7 +159,7 @@ class DatagramSource : public Source {
         const std::lock_guard lock(mutex_);
         const double now = datagram::seconds_now();
         any = incoming.receive(
-            [&](const sockaddr_in& from, const uint8_t* packet, size_t size) { arrived(from, packet, size, now); });
+            [&](const Address& from, const uint8_t* packet, size_t size) { arrived(from, packet, size, now); });
         if (!done_ && failure_.ok() && all_ended()) advance(now, &wake_at);
         changed_.notify_all();
       }
@@ -172,7 +173,7 @@ class DatagramSource : public Source {
     return std::all_of(flows_.begin(), flows_.end(), [](const Arriving& flow) { return flow.ended; });
   }
 
-  void arrived(const sockaddr_in& from, const uint8_t* packet, size_t size, double now) {
+  void arrived(const Address& from, const uint8_t* packet, size_t size, double now) {
     Header header;
     if (!datagram::parse_header(packet, size, &header) || !handle(from, packet, size, header, now)) {
       counters.dropped_packets.fetch_add(1, std::memory_order_relaxed);
@@ -180,7 +181,7 @@ class DatagramSource : public Source {
   }
 
   // False if the packet should not have come.
-  bool handle(const sockaddr_in& from, const uint8_t* packet, size_t size, const Header& header, double now) {
+  bool handle(const Address& from, const uint8_t* packet, size_t size, const Header& header, double now) {
     if (header.kind == datagram::DATA || header.kind == datagram::END) {
       for (Arriving& flow : flows_) {
         if (flow.number != header.flow || flow.secret != header.secret || !datagram::same(flow.from, from)) continue;
@@ -255,7 +256,7 @@ class DatagramSource : public Source {
     done_ = done;
   }
 
-  void reply(const sockaddr_in& to, const Header& header) {
+  void reply(const Address& to, const Header& header) {
     replies_.push_back({to, {}});
     datagram::put_header(replies_.back().bytes, header);
   }
@@ -268,7 +269,7 @@ class DatagramSource : public Source {
   std::atomic<bool> stopped_{false};
 
   struct Reply {
-    sockaddr_in to;
+    Address to;
     uint8_t bytes[datagram::HEADER_BYTES];
   };
   std::vector<Reply> replies_;  // of the thread, as those that follow

@@ -15,6 +15,7 @@
 namespace jg {
 namespace {
 
+using datagram::Address;
 using datagram::FlowSender;
 using datagram::Header;
 using datagram::PacketBuilder;
@@ -28,7 +29,7 @@ constexpr auto COUNT_EVERY = std::chrono::milliseconds(100);  // a wait is count
 
 // Packets [protocol.oldest(), queued] of a flow, in a ring. Workers add to its end; the rest is the thread's.
 struct Flow {
-  Flow(sockaddr_in to, int number, uint64_t secret, int window_bits, size_t stride)
+  Flow(Address to, int number, uint64_t secret, int window_bits, size_t stride)
       : to(to),
         number(static_cast<uint16_t>(number)),
         secret(secret),
@@ -41,7 +42,7 @@ struct Flow {
   uint8_t* packet(uint32_t sequence) { return &bytes[sequence % capacity * stride]; }
   uint16_t& size(uint32_t sequence) { return sizes[sequence % capacity]; }
 
-  const sockaddr_in to;
+  const Address to;
   const uint16_t number;
   const uint64_t secret;
   FlowSender protocol;  // of the thread
@@ -68,8 +69,8 @@ class DatagramEmitter : public Emitter {
     JG_RETURN_IF_ERROR(TupleReader::make(edge_, options_, &reader));
     packet_bytes_max_ = reader.packet_bytes_max();
     for (const auto& path : options_.paths) {
-      sockaddr_in to;
-      JG_RETURN_IF_ERROR(datagram::resolve(path.address, &to));
+      Address to;
+      JG_RETURN_IF_ERROR(datagram::resolve(path.address, socket_.get(), &to));
       flows_.push_back(std::make_unique<Flow>(to, path.flow, path.secret, options_.window_bits, packet_bytes_max_));
     }
     const std::lock_guard lock(mutex_);
@@ -210,14 +211,14 @@ class DatagramEmitter : public Emitter {
   bool receive(datagram::Incoming* incoming) {
     const double now = datagram::seconds_now();
     bool any = false;
-    while (incoming->receive([&](const sockaddr_in& from, const uint8_t* packet, size_t size) {
+    while (incoming->receive([&](const Address& from, const uint8_t* packet, size_t size) {
       any |= acknowledged(from, packet, size, now);
     })) {
     }
     return any;
   }
 
-  bool acknowledged(const sockaddr_in& from, const uint8_t* packet, size_t size, double now) {
+  bool acknowledged(const Address& from, const uint8_t* packet, size_t size, double now) {
     Header header;
     if (datagram::parse_header(packet, size, &header) && header.kind == datagram::ACK) {
       for (auto& flow : flows_) {

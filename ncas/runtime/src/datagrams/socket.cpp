@@ -21,14 +21,14 @@ constexpr size_t MESSAGES_MAX = 64;  // of one sending call
 constexpr int ROOM_MS = 10;          // for a full sending buffer to drain
 constexpr double SLEEP_MAX_S = 3600;
 
-Status look_up(const std::string& host, const std::string& port, sockaddr_in* out) {
+Status look_up(const std::string& host, const std::string& port, int family, Address* out) {
   addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_INET;
+  hints.ai_family = family;
   hints.ai_socktype = SOCK_DGRAM;
-  hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE | (family == AF_INET6 ? AI_V4MAPPED : 0);
   const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (error) return {"unreachable", "cannot resolve host '" + host + "': " + gai_strerror(error), {{"host", host}}};
-  std::memcpy(out, found->ai_addr, sizeof *out);
+  std::memcpy(out, found->ai_addr, std::min<size_t>(found->ai_addrlen, sizeof *out));
   freeaddrinfo(found);
   return {};
 }
@@ -42,27 +42,29 @@ void widen(int fd) {
 }  // namespace
 
 Status bind_socket(const std::string& host, net::Fd* out, int* port) {
-  sockaddr_in address{};
-  JG_RETURN_IF_ERROR(look_up(host, "0", &address));
-  net::Fd fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Address address;
+  JG_RETURN_IF_ERROR(look_up(host, "0", AF_UNSPEC, &address));
+  net::Fd fd(socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   socklen_t size = sizeof address;
-  if (!fd.is_open() || bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size) ||
-      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size)) {
+  if (!fd.is_open() || bind(fd.get(), &address.any, address.size()) || getsockname(fd.get(), &address.any, &size)) {
     return {
         "unreachable", "cannot open a UDP port at host '" + host + "': " + net::errno_text(errno), {{"host", host}}};
   }
   const int on = 1;
   setsockopt(fd.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on);
   widen(fd.get());
-  *port = ntohs(address.sin_port);
+  *port = ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
   *out = std::move(fd);
   return {};
 }
 
-Status resolve(const std::string& address, sockaddr_in* out) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return {"unreachable", "'" + address + "' is not host:port", {{"peer", address}}};
-  return look_up(address.substr(0, colon), address.substr(colon + 1), out);
+Status resolve(const std::string& address, int fd, Address* out) {
+  std::string host, port;
+  JG_RETURN_IF_ERROR(net::split(address, &host, &port));
+  Address own;
+  socklen_t size = sizeof own;
+  if (getsockname(fd, &own.any, &size)) return {"internal", "no socket: " + net::errno_text(errno), {}};
+  return look_up(host, port, own.any.sa_family, out);
 }
 
 double seconds_now() {
@@ -84,7 +86,7 @@ void wait_for_packets(int fd, int wake_fd, double seconds) {
 
 Outgoing::Outgoing(int fd) : fd_(fd) {}
 
-void Outgoing::add(const sockaddr_in& to, const void* packet, size_t size) {
+void Outgoing::add(const Address& to, const void* packet, size_t size) {
   packets_.push_back({to, {const_cast<void*>(packet), size}});
 }
 
@@ -120,7 +122,7 @@ size_t Outgoing::send_some(size_t from) {
     msghdr& header = messages[count].msg_hdr;
     header = {};
     header.msg_name = &packets_[first[count]].to;
-    header.msg_namelen = sizeof(sockaddr_in);
+    header.msg_namelen = packets_[first[count]].to.size();
     header.msg_iov = &pieces_[first[count]];
     header.msg_iovlen = at - first[count];
     if (header.msg_iovlen > 1) {
@@ -172,7 +174,7 @@ int Incoming::fill() {
     msghdr& header = messages_[i].msg_hdr;
     header = {};
     header.msg_name = &senders_[i];
-    header.msg_namelen = sizeof(sockaddr_in);
+    header.msg_namelen = sizeof(Address);
     header.msg_iov = &pieces_[i];
     header.msg_iovlen = 1;
     header.msg_control = &controls_[i * CONTROL_BYTES];

@@ -1,5 +1,5 @@
 // One UDP socket of an edge's end: packets leave and arrive many at a time, with the kernel's segmentation offload
-// where it has one. IPv4: that is what the programs parse.
+// where it has one.
 #pragma once
 #include <netinet/in.h>
 
@@ -11,24 +11,40 @@
 
 namespace jg::datagram {
 
+// Of a socket, IPv4 or IPv6.
+union Address {
+  Address() : v6{} {}
+
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+
+  socklen_t size() const { return any.sa_family == AF_INET6 ? sizeof v6 : sizeof v4; }
+};
+
+inline bool same(const Address& a, const Address& b) {
+  if (a.any.sa_family != b.any.sa_family) return false;
+  if (a.any.sa_family == AF_INET) return a.v4.sin_addr.s_addr == b.v4.sin_addr.s_addr && a.v4.sin_port == b.v4.sin_port;
+  return IN6_ARE_ADDR_EQUAL(&a.v6.sin6_addr, &b.v6.sin6_addr) && a.v6.sin6_port == b.v6.sin6_port;
+}
+
 // Binds at a numeric host or a name, on a port that the kernel chooses.
 Status bind_socket(const std::string& host, net::Fd* out, int* port);
-Status resolve(const std::string& address, sockaddr_in* out);  // "host:port"
-inline bool same(const sockaddr_in& a, const sockaddr_in& b) {
-  return a.sin_addr.s_addr == b.sin_addr.s_addr && a.sin_port == b.sin_port;
-}
+// "host:port" or "[v6]:port", as packets of that socket have it: one that is bound to an IPv6 address has IPv4 ones as
+// such, and one that is bound to an IPv4 address reaches no other.
+Status resolve(const std::string& address, int fd, Address* out);
 
 // Packets that wait to be sent together; their memory is the caller's until flush.
 class Outgoing {
  public:
   explicit Outgoing(int fd);
-  void add(const sockaddr_in& to, const void* packet, size_t size);
+  void add(const Address& to, const void* packet, size_t size);
   // What the kernel refuses is lost, as it might be on the way.
   void flush();
 
  private:
   struct Packet {
-    sockaddr_in to;
+    Address to;
     iovec piece;
   };
   size_t send_some(size_t from);
@@ -64,7 +80,7 @@ class Incoming {
   std::vector<uint8_t> bytes_, controls_;
   std::vector<mmsghdr> messages_;
   std::vector<iovec> pieces_;
-  std::vector<sockaddr_in> senders_;
+  std::vector<Address> senders_;
 };
 
 // Sleeps until something arrives on the socket, `wake_fd` is written to, or `seconds` (may be infinite) are over;

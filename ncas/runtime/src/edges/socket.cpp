@@ -91,6 +91,15 @@ std::string errno_text(int error) {
   return strerror_r(error, text, sizeof text);
 }
 
+Status split(const std::string& address, std::string* host, std::string* port) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return {"unreachable", "'" + address + "' is not host:port", {{"peer", address}}};
+  *host = address.substr(0, colon);
+  *port = address.substr(colon + 1);
+  if (host->size() > 2 && host->front() == '[' && host->back() == ']') *host = host->substr(1, host->size() - 2);
+  return {};
+}
+
 Status listen_at(const std::string& host, Fd* out, int* port) {
   Addresses addresses(nullptr, freeaddrinfo);
   JG_RETURN_IF_ERROR(resolve(host, "0", AI_PASSIVE, &addresses));
@@ -113,12 +122,10 @@ Status listen_at(const std::string& host, Fd* out, int* port) {
 }
 
 Status connect_to(const std::string& address, Deadline deadline, const std::atomic<bool>& cancelled, Fd* out) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return {"unreachable", "'" + address + "' is not host:port", {{"peer", address}}};
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  std::string host, port;
+  JG_RETURN_IF_ERROR(split(address, &host, &port));
   Addresses addresses(nullptr, freeaddrinfo);
-  JG_RETURN_IF_ERROR(resolve(host, address.substr(colon + 1), 0, &addresses));
+  JG_RETURN_IF_ERROR(resolve(host, port, 0, &addresses));
   int error = 0;
   for (const addrinfo* a = addresses.get(); a; a = a->ai_next) {
     Fd fd(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
