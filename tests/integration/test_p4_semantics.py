@@ -246,6 +246,70 @@ def hash_program() -> tuple[str, list[int]]:
     return source(headers=headers, states=states, declarations=declarations, apply="\n".join(lines)), checks
 
 
+VARBIT = """
+#include <core.p4>
+#include <tna.p4>
+header fixed_h { bit<8> kind; }
+header options_h { bit<4> version; bit<4> words; bit<24> more; varbit<96> rest; }
+struct headers_t { options_h options; options_h again; fixed_h fixed; }
+struct metadata_t { bit<8> counted; }
+struct empty_t {}
+parser IngressParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+    state start {
+        pkt.extract(ig);
+        pkt.advance(PORT_METADATA_SIZE);
+        bit<8> first = pkt.lookahead<bit<8>>();
+        pkt.extract(hdr.options, (bit<32>)(first & 15) << 5);
+        md.counted = first & 15;
+        transition select(first) { 0x00 &&& 0x80: once; default: twice; }
+    }
+    state twice {
+        bit<8> second = pkt.lookahead<bit<8>>();
+        pkt.extract(hdr.again, (bit<32>)(second & 7) << 3);
+        md.counted = md.counted + second;
+        transition once;
+    }
+    state once { pkt.extract(hdr.fixed); transition accept; }
+}
+control Ingress(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metadata_t ig,
+    in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+    inout ingress_intrinsic_metadata_for_tm_t tm) {
+    apply {
+        tm.ucast_egress_port = 1;
+        tm.bypass_egress = 1;
+        if (hdr.fixed.kind == 7) { hdr.options = hdr.again; }
+        if (hdr.fixed.kind == 8) { hdr.again.setInvalid(); }
+        hdr.fixed.kind = md.counted;
+    }
+}
+control IngressDeparser(packet_out pkt, inout headers_t hdr, in metadata_t md,
+    in ingress_intrinsic_metadata_for_deparser_t dprsr) { apply { pkt.emit(hdr); } }
+parser EgressParser(packet_in pkt, out empty_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
+    state start { pkt.extract(eg); transition accept; }
+}
+control Egress(inout empty_t hdr, inout empty_t md, in egress_intrinsic_metadata_t eg,
+    in egress_intrinsic_metadata_from_parser_t prsr, inout egress_intrinsic_metadata_for_deparser_t dprsr,
+    inout egress_intrinsic_metadata_for_output_port_t oport) { apply {} }
+control EgressDeparser(packet_out pkt, inout empty_t hdr, in empty_t md,
+    in egress_intrinsic_metadata_for_deparser_t dprsr) { apply {} }
+Pipeline(IngressParser(), Ingress(), IngressDeparser(), EgressParser(), Egress(), EgressDeparser()) pipe;
+Switch(pipe) main;
+"""
+
+
+def test_varbits() -> None:
+    compiled = compile_source(VARBIT, "varbit.p4", profile="none")
+    draws = random.Random(21)
+    frames = []
+    for kind in (5, 7, 8):
+        for first in (*range(16), *range(0x80, 0x90)):
+            words, second = first & 15, draws.randrange(16)
+            options = bytes((first, *draws.randbytes(3 + 4 * words)))
+            again = bytes((second, *draws.randbytes(3 + (second & 7)))) if first & 0x80 else b""
+            frames.append(options + again + bytes((kind,)) + draws.randbytes(9))
+    check(compiled.program, compiled.cpp, frames)
+
+
 def test_hashes_have_their_check_values() -> None:
     text, checks = hash_program()
     compiled = compile_source(text, "hashes.p4", profile="none")

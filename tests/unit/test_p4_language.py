@@ -248,3 +248,120 @@ def test_stacks_are_copied_and_registers_have_parameters() -> None:
         before=before,
     )
     assert after == (1, 2, 3, 4, 35, 9, 7)
+
+
+OPTIONS = """
+    #include "include/frame.p4h"
+    header options_h { bit<8> bytes; varbit<32> rest; }
+    struct all_t { options_h options; data_h data; }
+    #define headers_t all_t
+    parser Other(packet_in pkt, out all_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+        state start {
+            pkt.extract(ig);
+            pkt.advance(PORT_METADATA_SIZE);
+            bit<8> length = pkt.lookahead<bit<8>>();
+            pkt.extract(hdr.options, (bit<32>)length << 3);
+            md.s = (bit<16>)length;
+            transition select(length) { 9: reject; default: more; }
+        }
+        state more { pkt.extract(hdr.data); transition accept; }
+    }
+    INGRESS { apply { APPLY } }
+    #define IngressParser Other
+    #include "include/rest.p4h"
+"""
+
+
+@pytest.mark.parametrize("length", range(6))
+@pytest.mark.parametrize(
+    ("apply", "left"),
+    [("", 2), ("hdr.options.setInvalid();", 0), ("hdr.options.setInvalid(); hdr.options.setValid();", 1)],
+)
+def test_a_varbit_has_as_many_bytes_as_were_extracted(length: int, apply: str, left: int) -> None:
+    """`left`: of the header all, its fixed part, nothing. More bytes than the field has: the parser gives up."""
+    text = OPTIONS.replace("APPLY", apply + "hdr.data.short = md.s; hdr.data.a = hdr.options.minSizeInBytes();")
+    assert compile_source(text, str(CASES / "x.p4"), profile="none").cpp
+    program = front_end(text, str(CASES / "x.p4"))
+    options = bytes((length, *range(10, 10 + length)))
+    done = Interpreter(program).run(program.ingress, options + DATA.pack(1, 2, 3, 4, 5, 6, 7) + b"rest", {})
+    if length > 4:
+        assert done is None
+        return
+    assert done is not None
+    kept = (b"", options[:1], options)[left]
+    assert done.deparsed == kept + DATA.pack(1, 2, length, 1, 5, 6, 7) + b"rest"
+
+
+@pytest.mark.parametrize(
+    ("header", "apply", "said"),
+    [
+        ("varbit<12> rest;", "", "varbit<12>: whole bytes are possible, up to 2048 bits"),
+        ("varbit<8> rest; bit<8> last;", "", "a varbit is the last field of its header"),
+        ("varbit<8> rest;", "hdr.data.short = sum.get({ hdr.options.rest });", "it is not possible in a list"),
+        ("varbit<8> rest;", "hdr.data.short = sum.get({ hdr.options });", "it is not possible in a list"),
+        ("varbit<8> rest;", "hdr.data.a = hdr.options.rest + 1;", "stackvalue"),
+    ],
+)
+def test_what_a_varbit_is_not_for(header: str, apply: str, said: str) -> None:
+    text = OPTIONS.replace("varbit<32> rest;", header).replace(
+        "{ apply { APPLY }", f"{{ Hash<bit<16>>(HashAlgorithm_t.CRC16) sum; apply {{ {apply} }}"
+    )
+    with pytest.raises(P4Error, match=said):
+        front_end(text, str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("pkt.extract(hdr.options);", "extracted with the bits that this one has"),
+        ("pkt.extract(hdr.data, 8);", "a length for a header with a varbit only"),
+    ],
+)
+def test_lengths_belong_to_varbits(call: str, said: str) -> None:
+    text = OPTIONS.replace("pkt.extract(hdr.options, (bit<32>)length << 3);", call).replace("APPLY", "")
+    with pytest.raises(P4Error, match=said):
+        front_end(text, str(CASES / "x.p4"))
+
+
+def test_flexible_headers_are_padded_and_intrinsic_metadata_may_travel() -> None:
+    """Both as programs bridge what egress is to know of ingress; padding is zero and no part of lists."""
+    text = """
+    #include "include/frame.p4h"
+    header bridge_h { bit<8> kind; @flexible bit<3> low; @flexible bit<10> high; }
+    struct all_t { bridge_h bridge; ingress_intrinsic_metadata_t copy; data_h data; }
+    #define headers_t all_t
+    parser Other(packet_in pkt, out all_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+        state start {
+            pkt.extract(ig);
+            pkt.advance(PORT_METADATA_SIZE);
+            pkt.extract(hdr.copy);
+            pkt.extract(hdr.data);
+            transition accept;
+        }
+    }
+    INGRESS {
+        apply { hdr.bridge.setValid(); hdr.bridge = { 9, 5, 700 }; hdr.data.short = (bit<16>)hdr.copy.ingress_port; }
+    }
+    #define IngressParser Other
+    #include "include/rest.p4h"
+    """
+    program = front_end(text, str(CASES / "x.p4"))
+    copy = (77 << 48 | 123).to_bytes(8, "big")
+    done = Interpreter(program).run(program.ingress, copy + DATA.pack(1, 2, 3, 4, 5, 6, 7), {})
+    assert done is not None
+    bridge = bytes((9,)) + (5 << 13 | 700 << 3).to_bytes(2, "big")
+    assert done.deparsed == bridge + copy + DATA.pack(1, 2, 77, 4, 5, 6, 7)
+
+
+def test_intrinsic_metadata_come_once() -> None:
+    text = """
+    #include "include/frame.p4h"
+    parser Other(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {
+        state start { pkt.extract(ig); pkt.extract(ig); transition accept; }
+    }
+    INGRESS { apply {} }
+    #define IngressParser Other
+    #include "include/rest.p4h"
+    """
+    with pytest.raises(P4Error, match="the intrinsic metadata come first, once"):
+        front_end(text, str(CASES / "x.p4"))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.externs import Externs
 from jumpgate.p4.compiler.elaboration.names import (
+    PADDING,
     Broken,
     Closure,
     Composite,
@@ -20,6 +21,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     in_order,
 )
 from jumpgate.p4.compiler.elaboration.parsers import Parsers
+from jumpgate.p4.compiler.elaboration.varbits import is_varbit
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 from jumpgate.p4.compiler.walk import walk
@@ -40,7 +42,6 @@ def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Pro
 class Elaborate(Parsers, Externs):
     def run(self, source: ast.Source) -> None:
         self.ids, self.sums = {}, {}
-        self.shared: dict[str, Group] = {}
         root = Scope()
         main: ast.Instance | None = None
         pipes: dict[str, ast.Instance] = {}
@@ -94,11 +95,16 @@ class Elaborate(Parsers, Externs):
             raise Mistake(node.position, f"{node.name} has two fields of one name")
         if node.kind == "header":
             for f, (_, kind) in zip(node.fields, fields, strict=True):
-                if not isinstance(kind, ir.Bits | EnumType):
+                if is_varbit(kind):
+                    if f is not node.fields[-1]:
+                        raise Mistake(f.position, "a varbit is the last field of its header")
+                elif not isinstance(kind, ir.Bits | EnumType):
                     raise Mistake(f.position, "a header's fields are scalars")
             scalars = [k.bits if isinstance(k, EnumType) else k for _, k in fields]
             bits = sum(k.width for k in scalars if isinstance(k, ir.Bits))
-            if bits % 8:
+            if bits % 8 and any(f.flexible for f in node.fields):
+                fields = (*fields, (PADDING, ir.Bits(-bits % 8)))
+            elif bits % 8:
                 raise Mistake(node.position, f"header {node.name} has {bits} bits; whole bytes are needed, so pad it")
         return Composite(node.kind, node.name, fields)
 

@@ -18,6 +18,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Value,
     describe,
 )
+from jumpgate.p4.compiler.elaboration.varbits import is_varbit, pieces, varbit
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Consequence, Diagnostics, Mistake, Position
 
@@ -63,6 +64,10 @@ class Expressions:
             if not 0 < width <= WIDTH_MAX:
                 raise Mistake(node.position, f"{node.name}<{width}>: widths are 1 to {WIDTH_MAX}")
             return ir.Bits(width, node.name == "int")
+        if node.name == "varbit" and len(node.arguments) == 1:
+            argument = node.arguments[0]
+            assert not isinstance(argument, ast.TypeName)
+            return varbit(self.constant(argument, scope), node.position)
         if node.name == "bool":
             return ir.BOOL
         if node.name == "_":
@@ -77,6 +82,13 @@ class Expressions:
                 raise Consequence(node.position, f"type '{node.name}' is wrong")
             raise Mistake(node.position, f"unknown type '{node.name}'")
         return found
+
+    def _listed(self, node: ast.ListExpression, scope: Scope) -> Listed:
+        items = tuple(self.expression(item, scope) for item in node.items)
+        for item, at in zip(items, node.items, strict=True):
+            if pieces(item) is not None or (isinstance(item, StackValue) and is_varbit(item.type)):
+                raise Mistake(at.position, "a varbit is extracted, copied and emitted; it is not possible in a list")
+        return Listed(items)
 
     def bits(self, kind: Type, position: Position) -> ir.Bits:
         if isinstance(kind, EnumType):
@@ -140,7 +152,7 @@ class Expressions:
             case ast.Cast():
                 return self._cast(node, scope)
             case ast.ListExpression():
-                return Listed(tuple(self.expression(item, scope) for item in node.items))
+                return self._listed(node, scope)
         if isinstance(node, ast.Named):
             raise Mistake(node.position, "an argument by name is not possible here")
         raise Mistake(node.position, "'default' and '_' belong into key sets")

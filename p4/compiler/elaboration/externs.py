@@ -23,6 +23,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     in_order,
     scalars,
 )
+from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Mistake, Position
 
@@ -293,8 +294,9 @@ class Externs(Lower):
 
     def _emit(self, value: Value, position: Position) -> None:
         if isinstance(value, Group) and value.valid is not None:
-            fields = tuple(e.slot for e in scalars(value) if isinstance(e, ir.Get))
-            self.out.append(ir.Emit(fields, value.valid))
+            self.out.append(ir.Emit(fixed(value), value.valid))
+            for piece in getattr(pieces(value), "elements", ()):
+                self._emit(piece, position)
             return
         parts = getattr(value, "elements", ()) or getattr(value, "fields", {})
         if not isinstance(value, Group) and not parts:

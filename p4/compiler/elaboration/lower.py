@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.expressions import Expressions
 from jumpgate.p4.compiler.elaboration.names import (
+    PADDING,
     Closure,
     Composite,
     EnumType,
@@ -24,9 +25,9 @@ from jumpgate.p4.compiler.elaboration.names import (
     Value,
     describe,
     in_order,
-    scalars,
     slots,
 )
+from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 from jumpgate.p4.compiler.walk import leaves
@@ -163,13 +164,14 @@ class Lower(Expressions):
             raise Mistake(position, f"a {describe(target)} cannot be assigned to")
 
     def _assign_group(self, target: Group, value: Value, position: Position) -> None:
+        fields = [f for name, f in target.fields.items() if name != PADDING]
         if isinstance(value, Group) and value.type.name == target.type.name:
-            parts: list[Value] = list(value.fields.values())
-        elif isinstance(value, Listed) and len(value.items) == len(target.fields):
+            parts: list[Value] = list(value.fields.values())[: len(fields)]
+        elif isinstance(value, Listed) and len(value.items) == len(fields):
             parts = list(value.items)
         else:
             raise Mistake(position, f"a {describe(value)} cannot be assigned to {target.type.name}")
-        for part, field in zip(parts, target.fields.values(), strict=True):
+        for part, field in zip(parts, fields, strict=True):
             self.assign(field, part, position)
         if target.valid is not None:
             valid = ir.Get(value.valid) if isinstance(value, Group) and value.valid else ir.Const(1, ir.BOOL)
@@ -336,10 +338,11 @@ class Lower(Expressions):
         if name == "isValid":
             return ir.Get(base.valid)
         if name in ("setValid", "setInvalid"):
-            self.set(base.valid, ir.Const(int(name == "setValid"), ir.BOOL))
+            for header in (base, *getattr(pieces(base), "elements", ())):  # of a varbit nothing is there
+                self.set(header.valid, ir.Const(int(name == "setValid" and header is base), ir.BOOL))
             return None
         if name in ("minSizeInBytes", "minSizeInBits"):
-            bits = sum(e.type.width for e in scalars(base))
+            bits = sum(s.type.width for s in fixed(base))
             return ir.Const(bits // 8 if name == "minSizeInBytes" else bits, ir.INTEGER)
         raise Mistake(position, f"a header has no method '{name}'")
 

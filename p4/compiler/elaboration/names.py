@@ -9,6 +9,9 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Mistake, Position
 
+#: the field at the end of a header whose @flexible fields are not whole bytes
+PADDING = "$padding"
+
 # ---- types ----
 
 

@@ -21,6 +21,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     scalars,
     slots,
 )
+from jumpgate.p4.compiler.elaboration.varbits import fixed, pieces, reader
 from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 
@@ -35,7 +36,11 @@ class Frame:
     states: dict[str, ast.State]
     scope: Scope
     back: tuple[Frame, str, int] | None = None
-    subs: dict[tuple[str, int], Frame] = field(default_factory=dict)
+    subs: dict[tuple[str, int, int], Frame] = field(default_factory=dict)
+    #: the variables of a state that goes on behind a sub-parser
+    kept: dict[tuple[str, int], Scope] = field(default_factory=dict)
+    #: the stack whose position nobody asks for once this is done
+    forgets: StackValue | None = None
 
 
 Key = tuple[Frame, str, int, tuple[tuple[int, int], ...], int]
@@ -52,6 +57,7 @@ class Parsers(Lower):
         self.stacks: dict[int, StackValue] = {}
         self.phase = 2
         self.in_parser = False
+        self.shared: dict[str, Group] = {}  # of a gress: the intrinsic metadata, by their types
         self.entries: dict[int, ir.Slot] = {}
 
     def parser(self, closure: Closure, arguments: Sequence[Value]) -> None:
@@ -88,7 +94,10 @@ class Parsers(Lower):
         """The number of a state in the present situation; it is lowered later if it is new."""
         if at == 0 and name in TARGETS:
             if name == "accept" and frame.back:
-                return self._reach(*frame.back, phase, position)
+                inside, self.next = self.next, {s: n for s, n in self.next.items() if s != id(frame.forgets)}
+                target = self._reach(*frame.back, phase, position)
+                self.next = inside
+                return target
             return TARGETS[name]
         if name not in frame.states:
             raise Mistake(position, f"there is no state '{name}'")
@@ -101,13 +110,20 @@ class Parsers(Lower):
     def _state(self, frame: Frame, name: str, at: int) -> ir.State:
         node = frame.states[name]
         outer, self.out = self.out, []
-        scope = frame.scope.inner()
+        scope = frame.kept[name, at] if at else frame.scope.inner()
         cases: tuple[ir.Case, ...] = (ir.Case((), ir.REJECT),)
         subjects: tuple[ir.Expr, ...] = ()
         try:
             for place, statement in enumerate(node.body[at:], at):
                 sub = self._subparser(frame, name, place, statement, scope)
                 if sub is not None:
+                    if scope.values and frame.kept.get((name, place + 1), scope) is not scope:
+                        raise Mistake(
+                            statement.position,
+                            f"state '{name}' is entered at several positions of a stack; declare its variables in the "
+                            "parser",
+                        )
+                    frame.kept[name, place + 1] = scope
                     target = self._reach(sub, "start", 0, self.phase, statement.position)
                     return ir.State(name, tuple(self.out), (), (ir.Case((), target),), node.position)
                 try:
@@ -164,10 +180,12 @@ class Parsers(Lower):
 
     def _subparser(self, frame: Frame, name: str, at: int, node: ast.Statement, scope: Scope) -> Frame | None:
         function = node.call.function if isinstance(node, ast.CallStatement) else None
-        if not isinstance(function, ast.Member) or function.name != "apply" or not isinstance(node, ast.CallStatement):
+        if not isinstance(function, ast.Member) or not isinstance(node, ast.CallStatement):
             return None
         found = self.expression(function.base, scope)
-        if not isinstance(found, Closure) or not isinstance(found.node, ast.Parser):
+        if isinstance(found, Packet) and function.name == "extract" and len(node.call.arguments) == 2:
+            return self._varbit(frame, name, at, node.call, scope)
+        if not isinstance(found, Closure) or not isinstance(found.node, ast.Parser) or function.name != "apply":
             return None
         depth, above = 0, frame.back
         while above is not None:
@@ -175,7 +193,7 @@ class Parsers(Lower):
         if depth > 16:
             raise Mistake(node.position, "sub-parsers nested too deep; recursion is not possible")
         sites = frame.subs
-        site = (name, at)
+        site = (name, at, 0)
         if site not in sites:
             names = [p.name for p in found.node.parameters]
             arguments = [self.expression(a, scope) for a in in_order(node.call.arguments, names, node.position)]
@@ -183,6 +201,30 @@ class Parsers(Lower):
                 raise Mistake(node.position, f"{found.node.name} takes {len(found.node.parameters)} arguments")
             sites[site] = self._frame(found, arguments, (frame, name, at + 1))
         return sites[site]
+
+    def _varbit(self, frame: Frame, name: str, at: int, node: ast.Call, scope: Scope) -> Frame:
+        """extract(header, bits): the fixed fields here, the rest by a parser of its own that goes on behind this."""
+        header = self.expression(node.arguments[0], scope)
+        stack = pieces(header)
+        if stack is None:
+            raise Mistake(node.position, "extract takes a length for a header with a varbit only")
+        bits = self.scalar(node.arguments[1], scope, ir.Bits(32))
+        site = (name, at, id(stack))
+        if site not in frame.subs:
+            parser = Closure(reader(len(stack.elements), node.position), frame.scope, "varbit")
+            made = frame.subs[site] = self._frame(parser, (), (frame, name, at + 1))
+            made.forgets = stack
+            kept = ir.Get(self.slot("varbit.length", ir.Bits(32)))
+            made.scope.values |= {"packet": Packet(), "pieces": stack, "length": kept}
+        length = frame.subs[site].scope.values["length"]
+        assert isinstance(length, ir.Get)
+        self.set(length.slot, bits)
+        self._extract(node.arguments[0], scope)
+        self.next.pop(id(stack), None)
+        for piece in stack.elements:
+            assert piece.valid is not None
+            self.set(piece.valid, ir.Const(0, ir.BOOL))
+        return frame.subs[site]
 
     # ---- packets and stacks ----
 
@@ -224,6 +266,8 @@ class Parsers(Lower):
 
     def _packet(self, name: str, node: ast.Call, scope: Scope) -> Value | None:
         if name == "extract" and len(node.arguments) == 1:
+            if pieces(self.expression(node.arguments[0], scope)) is not None:
+                raise Mistake(node.position, "a header with a varbit is extracted with the bits that this one has")
             self._extract(node.arguments[0], scope)
             return None
         if name == "advance" and len(node.arguments) == 1:
@@ -272,8 +316,8 @@ class Parsers(Lower):
         value = self.expression(node, scope)
         if not isinstance(value, Group) or value.valid is None:
             raise Mistake(node.position, "extract takes a header")
-        fields = tuple(e.slot for e in scalars(value) if isinstance(e, ir.Get))
-        if "_intrinsic_metadata_" in value.type.name:
+        fields = fixed(value)
+        if value is self.shared.get(value.type.name):
             if self.phase != 0:
                 raise Mistake(node.position, "the intrinsic metadata come first, once")
             self.out.append(ir.Extract(fields, value.valid, node.position, "intrinsic"))

@@ -195,8 +195,11 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True)
 class FieldDeclaration(Node):
+    """`flexible`: the compiler may choose its place."""
+
     type: TypeName
     name: str
+    flexible: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,10 @@ class _Grammar(Syntax):
         self.expect("{")
         fields: list[ast.FieldDeclaration] = []
         while not self.sees("}") and self.token.kind != "end":
-            self.annotations()
+            annotations = self.annotations()
             kind = self.type()
             field = self.name("a field's name")
-            fields.append(ast.FieldDeclaration(field.position, kind, field.text))
+            fields.append(ast.FieldDeclaration(field.position, kind, field.text, "flexible" in annotations))
             self.expect(";", " after the field")
         self.expect("}")
         return ast.Aggregate(name.position, token.text, name.text, tuple(fields))
