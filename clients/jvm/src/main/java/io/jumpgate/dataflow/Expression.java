@@ -55,7 +55,10 @@ public final class Expression {
    * Column {@code index} of an input with that schema; a join's residual sees the left columns, then the right ones.
    */
   public static Expression column(int index, List<Field> schema) {
-    Field field = schema.get(index);
+    return column(index, schema.get(index));
+  }
+
+  static Expression column(int index, Field field) {
     return new Expression(
         field.type(), List.of(), (out, at) -> out.setColumn(Column.newBuilder().setIndex(index).setName(field.name())));
   }
@@ -118,6 +121,17 @@ public final class Expression {
   /** Such a call that is NULL if and only if an argument may be. */
   public static Expression strict(String function, DataType type, Expression... arguments) {
     return call(function, type.withNullable(anyNullable(Arrays.stream(arguments))), arguments);
+  }
+
+  /** A function that can overflow or divide by zero: NULL may always come out. */
+  public static Expression fallible(String function, DataType type, Expression... arguments) {
+    return call(function, type.withNullable(true), arguments);
+  }
+
+  /** A function whose value is NULL only if all arguments are, which are of one type: coalesce. */
+  public static Expression any(String function, Expression... arguments) {
+    boolean nullable = Arrays.stream(arguments).allMatch(e -> e.type.nullable());
+    return arguments.length == 1 ? arguments[0] : call(function, arguments[0].type.withNullable(nullable), arguments);
   }
 
   /** eq, ne, lt, le, gt or ge of operands of one type. */

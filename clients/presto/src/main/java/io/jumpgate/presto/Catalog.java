@@ -7,6 +7,8 @@ import com.google.gson.JsonParser;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
+import io.jumpgate.dataflow.Operator;
+import io.jumpgate.presto.plan.Types;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,20 +16,26 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"format": "parquet", "files": ["/a.parquet"],
  * "columns": {"NAME": "decimal(7,2)?"}}}}}. Presto knows no case: names that differ in nothing else are refused.
  */
-record Catalog(Map<String, Map<String, Table>> schemas) {
+public record Catalog(Map<String, Map<String, Table>> schemas) {
   /**
    * Files of one format; {@code columns} are those that they have, in order; {@code names} Presto's to those of a type
    *  that it can read.
    */
-  record Table(String format, List<String> files, List<Field> columns, Map<String, Integer> names) {
+  public record Table(String format, List<String> files, List<Field> columns, Map<String, Integer> names) {
+    /** Columns by their positions, in this order. */
+    public Operator read(List<Integer> indices) {
+      return Operator.read(files, format, columns, indices, Map.of(), Optional.empty());
+    }
+
     /** What Presto does not see. */
     List<Field> hidden() {
-      return columns.stream().filter(field -> Columns.type(field.type()).isEmpty()).toList();
+      return columns.stream().filter(field -> Types.presto(field.type()).isEmpty()).toList();
     }
   }
 
@@ -47,7 +55,7 @@ record Catalog(Map<String, Map<String, Table>> schemas) {
     }
   }
 
-  Table table(TableHandle handle) {
+  public Table table(TableHandle handle) {
     return schemas.get(handle.schema()).get(handle.table());
   }
 
@@ -60,7 +68,7 @@ record Catalog(Map<String, Map<String, Table>> schemas) {
                               .toList();
     Map<String, Integer> names = new LinkedHashMap<>();
     for (int i = 0; i < columns.size(); i++) {
-      if (Columns.type(columns.get(i).type()).isPresent()) {
+      if (Types.presto(columns.get(i).type()).isPresent()) {
         put(names, columns.get(i).name(), i);
       }
     }

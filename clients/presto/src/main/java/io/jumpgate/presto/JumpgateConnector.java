@@ -2,6 +2,7 @@ package io.jumpgate.presto;
 
 import com.facebook.presto.spi.ColumnHandle;
 import com.facebook.presto.spi.ConnectorPageSource;
+import com.facebook.presto.spi.ConnectorPlanOptimizer;
 import com.facebook.presto.spi.ConnectorSession;
 import com.facebook.presto.spi.ConnectorSplit;
 import com.facebook.presto.spi.ConnectorTableLayoutHandle;
@@ -10,19 +11,26 @@ import com.facebook.presto.spi.SplitContext;
 import com.facebook.presto.spi.connector.Connector;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
 import com.facebook.presto.spi.connector.ConnectorPageSourceProvider;
+import com.facebook.presto.spi.connector.ConnectorPlanOptimizerProvider;
 import com.facebook.presto.spi.connector.ConnectorSplitManager;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
+import com.facebook.presto.spi.function.FunctionMetadataManager;
+import com.facebook.presto.spi.session.PropertyMetadata;
 import com.facebook.presto.spi.transaction.IsolationLevel;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.presto.plan.Offload;
 import java.util.List;
+import java.util.Set;
 
 /** One catalog of a Presto cluster. */
 final class JumpgateConnector implements Connector {
   private final JumpgateClient client;
   private final Catalog catalog;
+  private final FunctionMetadataManager functions;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, String receiverHost) {
+  JumpgateConnector(JumpgateClient client, Catalog catalog, FunctionMetadataManager functions, String receiverHost) {
+    this.functions = functions;
     this.client = client;
     this.catalog = catalog;
     this.receiverHost = receiverHost;
@@ -41,7 +49,7 @@ final class JumpgateConnector implements Connector {
   @Override
   public ConnectorSplitManager getSplitManager() {
     return (transaction, session, layout,
-               context) -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table())));
+               context) -> new FixedSplitSource(List.of(new JumpgateSplit(((LayoutHandle) layout).table().name())));
   }
 
   @Override
@@ -50,10 +58,31 @@ final class JumpgateConnector implements Connector {
       @Override
       public ConnectorPageSource createPageSource(ConnectorTransactionHandle transaction, ConnectorSession session,
           ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context) {
-        List<Integer> indices = columns.stream().map(c -> ((JumpgateColumn) c).index()).toList();
-        return JumpgatePageSource.open(client, catalog.table(((JumpgateSplit) split).table()), indices, receiverHost);
+        List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
+        Requests requests = new Requests(catalog, ((LayoutHandle) layout).table(), wanted);
+        return JumpgatePageSource.open(client, requests, receiverHost);
       }
     };
+  }
+
+  @Override
+  public ConnectorPlanOptimizerProvider getConnectorPlanOptimizerProvider() {
+    return new ConnectorPlanOptimizerProvider() {
+      @Override
+      public Set<ConnectorPlanOptimizer> getLogicalPlanOptimizers() {
+        return Set.of(new Offload(catalog, functions));
+      }
+
+      @Override
+      public Set<ConnectorPlanOptimizer> getPhysicalPlanOptimizers() {
+        return Set.of();
+      }
+    };
+  }
+
+  @Override
+  public List<PropertyMetadata<?>> getSessionProperties() {
+    return SessionProperties.all();
   }
 
   @Override

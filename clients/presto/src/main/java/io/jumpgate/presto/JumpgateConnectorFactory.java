@@ -31,7 +31,8 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
   public Connector create(String catalogName, Map<String, String> config, ConnectorContext context) {
     JumpgateClient client = JumpgateClient.connect(required(config, "jumpgate.service"), TIMEOUT);
     Catalog catalog = Catalog.load(Path.of(required(config, "jumpgate.catalog")));
-    return new JumpgateConnector(client, catalog, config.getOrDefault("jumpgate.receiver-host", "127.0.0.1"));
+    String receiverHost = config.getOrDefault("jumpgate.receiver-host", "127.0.0.1");
+    return new JumpgateConnector(client, catalog, context.getFunctionMetadataManager(), receiverHost);
   }
 
   private static String required(Map<String, String> config, String name) {

@@ -13,6 +13,7 @@ import com.facebook.presto.spi.SchemaTableName;
 import com.facebook.presto.spi.SchemaTablePrefix;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
 import io.jumpgate.dataflow.Field;
+import io.jumpgate.presto.plan.Types;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -74,13 +75,14 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public Map<String, ColumnHandle> getColumnHandles(ConnectorSession session, ConnectorTableHandle table) {
     Map<String, ColumnHandle> handles = new LinkedHashMap<>();
-    catalog.table((TableHandle) table).names().forEach((name, index) -> handles.put(name, new JumpgateColumn(index)));
+    Catalog.Table known = catalog.table((TableHandle) table);
+    known.names().forEach((name, index) -> handles.put(name, new JumpgateColumn(index, known.columns().get(index))));
     return handles;
   }
 
   @Override
   public ColumnMetadata getColumnMetadata(ConnectorSession session, ConnectorTableHandle table, ColumnHandle column) {
-    return metadata(catalog.table((TableHandle) table).columns().get(((JumpgateColumn) column).index()));
+    return metadata(((JumpgateColumn) column).field());
   }
 
   @Override
@@ -100,6 +102,6 @@ final class JumpgateMetadata implements ConnectorMetadata {
   }
 
   private static ColumnMetadata metadata(Field field) {
-    return new ColumnMetadata(field.name(), Columns.type(field.type()).orElseThrow());
+    return new ColumnMetadata(field.name(), Types.presto(field.type()).orElseThrow());
   }
 }

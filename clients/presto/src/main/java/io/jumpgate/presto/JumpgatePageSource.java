@@ -7,11 +7,7 @@ import io.jumpgate.JumpgateException;
 import io.jumpgate.client.Execution;
 import io.jumpgate.client.Job;
 import io.jumpgate.client.JumpgateClient;
-import io.jumpgate.dataflow.Dialect;
 import io.jumpgate.dataflow.Field;
-import io.jumpgate.dataflow.Layout;
-import io.jumpgate.dataflow.Operator;
-import io.jumpgate.dataflow.Partitioning;
 import io.jumpgate.ntf.ColumnarFrame;
 import io.jumpgate.ntf.Endpoint;
 import io.jumpgate.ntf.Expected;
@@ -21,8 +17,6 @@ import io.jumpgate.ntf.ReadAhead;
 import io.jumpgate.v1.SubmitRequest;
 import java.net.InetSocketAddress;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -61,20 +55,17 @@ final class JumpgatePageSource implements ConnectorPageSource {
     }
   }
 
-  /** Submits the job that reads these columns and starts it. Raises PrestoException. */
-  static JumpgatePageSource open(JumpgateClient client, Catalog.Table table, List<Integer> columns, String host) {
+  /** Submits the job of which these are the columns and starts it. Raises PrestoException. */
+  static JumpgatePageSource open(JumpgateClient client, Requests requests, String host) {
     Held held = new Held();
     Endpoint endpoint = open(host, held);
     try {
-      Operator read =
-          Operator.read(table.files(), table.format(), table.columns(), columns, Map.of(), Optional.empty());
-      Operator root = read.send(List.of(endpoint.address()), Partitioning.SINGLE, Layout.COLUMNAR);
-      Job job = client.submit(SubmitRequest.newBuilder().setDataflow(root.request(Dialect.DEFAULT)).build());
+      Job job = client.submit(SubmitRequest.newBuilder().setDataflow(requests.sendTo(endpoint.address())).build());
       endpoint.expect(
           new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), 0, job.certificate()));
       Execution execution = client.execute(job.id(), event -> {});
       execution.onFailure(endpoint::close);
-      return new JumpgatePageSource(job.descriptor().fields(), endpoint, execution, held);
+      return new JumpgatePageSource(requests.columns(), endpoint, execution, held);
     } catch (JumpgateException e) {
       endpoint.close();
       throw JumpgateErrorCode.explain(e);

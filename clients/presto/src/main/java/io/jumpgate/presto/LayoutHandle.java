@@ -8,4 +8,9 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 public record LayoutHandle(@JsonProperty("table") TableHandle table) implements ConnectorTableLayoutHandle {
   @JsonCreator
   public LayoutHandle {}
+
+  @Override
+  public String toString() {
+    return table.isResult() ? "result" : "columns";
+  }
 }

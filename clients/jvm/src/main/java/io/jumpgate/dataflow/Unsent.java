@@ -1,0 +1,51 @@
+package io.jumpgate.dataflow;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.jumpgate.v1.Dataflow;
+import io.jumpgate.v1.Project;
+import io.jumpgate.v1.Send;
+import java.util.Base64;
+import java.util.List;
+
+/** A request that was planned before it is known who receives its result: another process may add the end. */
+public record Unsent(Dataflow dataflow) {
+  /** A column of the result that somebody wants. */
+  public record Wanted(int index, Field field) {}
+
+  public static Unsent of(Operator root, Dialect dialect) {
+    return new Unsent(root.request(dialect));
+  }
+
+  /** The inverse of {@link #text}; raises IllegalArgumentException. */
+  public static Unsent parse(String text) {
+    try {
+      return new Unsent(Dataflow.parseFrom(Base64.getDecoder().decode(text)));
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalArgumentException("not a request: " + e.getMessage(), e);
+    }
+  }
+
+  /** For messages that hold text. */
+  public String text() {
+    return Base64.getEncoder().encodeToString(dataflow.toByteArray());
+  }
+
+  /** The whole request: these columns in this order, of which there is one at least, go to the endpoints. */
+  public Dataflow send(List<Wanted> columns, List<String> endpoints, Partitioning partitioning, Layout layout) {
+    Dataflow.Builder out = dataflow.toBuilder();
+    Project.Builder project = Project.newBuilder();
+    for (Wanted wanted : columns) {
+      project.addExpressions(out.getExpressionsCount()).addNames(wanted.field().name());
+      out.addExpressions(Expression.column(wanted.index(), wanted.field()).toProto(List.of()));
+    }
+    append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
+    Send.Builder send =
+        Send.newBuilder().addAllEndpoints(endpoints).setPartitioning(partitioning.toProto()).setLayout(layout.text());
+    append(out, io.jumpgate.v1.Operator.newBuilder().setSend(send));
+    return out.build();
+  }
+
+  private static void append(Dataflow.Builder out, io.jumpgate.v1.Operator.Builder operator) {
+    out.addOperators(operator.addInputs(out.getOperatorsCount() - 1));
+  }
+}

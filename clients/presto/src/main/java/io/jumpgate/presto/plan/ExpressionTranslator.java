@@ -1,0 +1,307 @@
+package io.jumpgate.presto.plan;
+
+import com.facebook.presto.common.function.OperatorType;
+import com.facebook.presto.common.type.Type;
+import com.facebook.presto.common.type.VarcharType;
+import com.facebook.presto.spi.function.FunctionMetadata;
+import com.facebook.presto.spi.function.FunctionMetadataManager;
+import com.facebook.presto.spi.relation.CallExpression;
+import com.facebook.presto.spi.relation.ConstantExpression;
+import com.facebook.presto.spi.relation.RowExpression;
+import com.facebook.presto.spi.relation.SpecialFormExpression;
+import com.facebook.presto.spi.relation.VariableReferenceExpression;
+import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.DecimalRules;
+import io.jumpgate.dataflow.Expression;
+import io.jumpgate.explain.Code;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+
+/** Presto's expressions as entries of a request: equal in every value and error, or not at all. */
+final class ExpressionTranslator {
+  private final FunctionMetadataManager functions;
+  private final Function<VariableReferenceExpression, Expression> columns;
+
+  ExpressionTranslator(FunctionMetadataManager functions, Function<VariableReferenceExpression, Expression> columns) {
+    this.functions = functions;
+    this.columns = columns;
+  }
+
+  /** Raises NotOffloaded. */
+  Expression translate(RowExpression e) {
+    DataType type = Types.jumpgate(e.getType());
+    Expression value;
+    if (e instanceof VariableReferenceExpression variable) {
+      value = columns.apply(variable);
+    } else if (e instanceof ConstantExpression constant) {
+      value = Types.literal(constant.getValue(), constant.getType());
+    } else if (e instanceof SpecialFormExpression form) {
+      value = form(form);
+    } else if (e instanceof CallExpression call) {
+      value = call(call, type);
+    } else {
+      throw unknown(e);
+    }
+    if (!value.type().same(type)) {
+      throw new NotOffloaded(
+          Code.TYPE, "%s would be %s, not %s".formatted(e, value.type().name(), e.getType().getDisplayName()));
+    }
+    return value;
+  }
+
+  private Expression[] all(List<RowExpression> of) {
+    return of.stream().map(this::translate).toArray(Expression[] ::new);
+  }
+
+  // ---- choices
+
+  private Expression form(SpecialFormExpression e) {
+    List<RowExpression> of = e.getArguments();
+    return switch (e.getForm()) {
+      case AND -> Expression.and(all(of));
+      case OR -> Expression.or(all(of));
+      case IS_NULL -> Expression.isNull(translate(of.get(0)));
+      case COALESCE -> Expression.any("coalesce", all(of));
+      case IF -> Expression.caseWhen(List.of(translate(of.get(0)), translate(of.get(1))), translate(of.get(2)));
+      case SWITCH -> choice(of);
+      case IN -> member(of);
+      default -> throw unknown(e);
+    };
+  }
+
+  /** CASE of a value; one of conditions has TRUE for it. */
+  private Expression choice(List<RowExpression> of) {
+    boolean searched = of.get(0) instanceof ConstantExpression c && Boolean.TRUE.equals(c.getValue());
+    List<Expression> branches = new ArrayList<>();
+    for (RowExpression branch : of.subList(1, of.size() - 1)) {
+      List<RowExpression> when = ((SpecialFormExpression) branch).getArguments();
+      Expression condition = translate(when.get(0));
+      branches.add(searched ? condition : compare("eq", translate(of.get(0)), condition));
+      branches.add(translate(when.get(1)));
+    }
+    return Expression.caseWhen(branches, translate(of.get(of.size() - 1)));
+  }
+
+  private Expression member(List<RowExpression> of) {
+    Expression value = translate(of.get(0));
+    List<RowExpression> options = of.subList(1, of.size());
+    if (options.stream().allMatch(ConstantExpression.class ::isInstance)) {
+      return Expression.in(value, List.of(all(options)));
+    }
+    return Expression.or(
+        options.stream().map(option -> compare("eq", value, translate(option))).toArray(Expression[] ::new));
+  }
+
+  // ---- calls
+
+  private Expression call(CallExpression e, DataType type) {
+    FunctionMetadata function = functions.getFunctionMetadata(e.getFunctionHandle());
+    if (!function.isDeterministic()) {
+      throw new NotOffloaded(Code.NONDETERMINISTIC, e + " may give another value each time");
+    }
+    if (function.getOperatorType().isPresent()) {
+      return operator(e, function.getOperatorType().get(), type);
+    }
+    String name = function.getName().toString();
+    return name.startsWith("presto.default.") ? named(e, function.getName().getObjectName(), type) : refuse(e);
+  }
+
+  private Expression operator(CallExpression e, OperatorType operator, DataType type) {
+    List<RowExpression> of = e.getArguments();
+    return switch (operator) {
+      case EQUAL -> compare("eq", of);
+      case NOT_EQUAL -> compare("ne", of);
+      case LESS_THAN -> compare("lt", of);
+      case LESS_THAN_OR_EQUAL -> compare("le", of);
+      case GREATER_THAN -> compare("gt", of);
+      case GREATER_THAN_OR_EQUAL -> compare("ge", of);
+      case BETWEEN ->
+        Expression.and(compare("ge", List.of(of.get(0), of.get(1))), compare("le", List.of(of.get(0), of.get(2))));
+      case ADD -> sum("add", e, type);
+      case SUBTRACT -> sum("subtract", e, type);
+      case MULTIPLY -> product(e, type);
+      case DIVIDE -> quotient(e, type);
+      case MODULUS -> rest(e, type);
+      case NEGATION -> Expression.fallible("negate", type, translate(of.get(0)));
+      case CAST -> cast(e, type);
+      default -> throw unknown(e);
+    };
+  }
+
+  private Expression compare(String function, List<RowExpression> of) {
+    return compare(function, translate(of.get(0)), translate(of.get(1)));
+  }
+
+  private static Expression compare(String function, Expression left, Expression right) {
+    if (left.type().same(right.type())) {
+      return Expression.compare(function, left, right);
+    }
+    if (!(left.type() instanceof DataType.Decimal) || !(right.type() instanceof DataType.Decimal)) {
+      throw new NotOffloaded(Code.TYPE, left.type().name() + " beside " + right.type().name());
+    }
+    DataType both = DecimalRules.common(left.type(), right.type());
+    return Expression.compare(function, Types.cast(left, both), Types.cast(right, both));
+  }
+
+  private Expression named(CallExpression e, String name, DataType type) {
+    List<RowExpression> of = e.getArguments();
+    return switch (name) {
+      case "not" -> Expression.not(translate(of.get(0)));
+      case "year", "quarter", "month", "day", "day_of_year", "week" -> part(name, e, type);
+      case "day_of_month" -> part("day", e, type);
+      case "doy" -> part("day_of_year", e, type);
+      case "week_of_year" -> part("week", e, type);
+      case "day_of_week", "dow" -> part("iso_day_of_week", e, type);
+      case "year_of_week", "yow" -> part("iso_year", e, type);
+      case "length" -> Expression.strict("char_length", type, text(e, 0));
+      case "concat" -> {
+        IntStream.range(0, of.size()).forEach(i -> text(e, i));
+        yield Expression.strict("concat", type, all(of));
+      }
+      case "starts_with" -> Expression.strict("starts_with", type, text(e, 0), text(e, 1));
+      case "substr", "substring" -> substring(e, type);
+      case "like" -> like(e, type);
+      case "abs" -> Expression.fallible("abs", type, translate(of.get(0)));
+      default -> throw unknown(e);
+    };
+  }
+
+  private Expression part(String function, CallExpression e, DataType type) {
+    Expression date = translate(e.getArguments().get(0));
+    return date.type().same(DataType.DATE) ? Expression.strict(function, type, date) : refuse(e);
+  }
+
+  private Expression text(CallExpression e, int argument) {
+    Expression value = translate(e.getArguments().get(argument));
+    return value.type().same(DataType.STRING) ? value : refuse(e);
+  }
+
+  /** From places that are literals and positive: what Presto makes of others is its own. */
+  private Expression substring(CallExpression e, DataType type) {
+    List<Expression> arguments = new ArrayList<>(List.of(text(e, 0)));
+    for (RowExpression place : e.getArguments().subList(1, e.getArguments().size())) {
+      boolean fits = place instanceof ConstantExpression c && c.getValue() instanceof Long n && n > 0;
+      arguments.add(fits ? translate(place) : refuse(e));
+    }
+    return Expression.strict("substring", type, arguments.toArray(Expression[] ::new));
+  }
+
+  private Expression like(CallExpression e, DataType type) {
+    if (!(e.getArguments().get(1) instanceof CallExpression pattern)) {
+      throw unknown(e);
+    }
+    boolean constant = pattern.getArguments().stream().allMatch(
+        a -> a instanceof ConstantExpression c && !c.isNull() && c.getType() instanceof VarcharType);
+    if (!constant) {
+      throw new NotOffloaded(Code.EXPRESSION, "a pattern is offloaded if it is a literal: " + e);
+    }
+    List<Expression> arguments = new ArrayList<>(List.of(text(e, 0)));
+    arguments.addAll(List.of(all(pattern.getArguments())));
+    return Expression.strict("like", type, arguments.toArray(Expression[] ::new));
+  }
+
+  // ---- numbers
+
+  private Expression sum(String function, CallExpression e, DataType type) {
+    Expression[] of = all(e.getArguments());
+    if (type instanceof DataType.Decimal decimal) {
+      return DecimalRules.sum(function, of[0], of[1], decimal);
+    }
+    return isNumber(type) ? Expression.fallible(function, type, of) : refuse(e);
+  }
+
+  private Expression product(CallExpression e, DataType type) {
+    Expression[] of = all(e.getArguments());
+    if (type instanceof DataType.Decimal decimal) {
+      return DecimalRules.product(of[0], of[1], decimal);
+    }
+    return isNumber(type) ? Expression.fallible("multiply", type, of) : refuse(e);
+  }
+
+  private Expression quotient(CallExpression e, DataType type) {
+    Expression[] of = all(e.getArguments());
+    return switch (type.kind()) {
+      case DECIMAL -> DecimalRules.quotient(of[0], of[1], (DataType.Decimal) type);
+      case FLOAT64 -> Expression.fallible("divide", type, of);
+      case INT8, INT16, INT32, INT64 -> inWords("int_divide", of, type);
+      default -> throw unknown(e);
+    };
+  }
+
+  private Expression rest(CallExpression e, DataType type) {
+    Expression[] of = all(e.getArguments());
+    return switch (type.kind()) {
+      case FLOAT64 -> Expression.fallible("modulo", type, of);
+      case INT8, INT16, INT32, INT64 -> inWords("modulo", of, type);
+      default -> throw unknown(e);
+    };
+  }
+
+  private static Expression inWords(String function, Expression[] of, DataType type) {
+    Expression[] words = {Types.cast(of[0], DataType.INT64), Types.cast(of[1], DataType.INT64)};
+    return Types.cast(Expression.fallible(function, DataType.INT64, words), type);
+  }
+
+  private static boolean isNumber(DataType type) {
+    return isWhole(type) || type.same(DataType.FLOAT32) || type.same(DataType.FLOAT64);
+  }
+
+  private static boolean isWhole(DataType type) {
+    return switch (type.kind()) {
+      case INT8, INT16, INT32, INT64 -> true;
+      default -> false;
+    };
+  }
+
+  private static boolean isFloat(DataType type) {
+    return type.kind() == DataType.Kind.FLOAT32 || type.kind() == DataType.Kind.FLOAT64;
+  }
+
+  private Expression cast(CallExpression e, DataType to) {
+    RowExpression input = e.getArguments().get(0);
+    Expression value = translate(input);
+    DataType from = value.type();
+    boolean decimal = from instanceof DataType.Decimal;
+    if (to.same(DataType.STRING)) {
+      return toText(e, value, input.getType());
+    }
+    // a double holds 15 digits: one division, which rounds once
+    boolean digitsFit = decimal && ((DataType.Decimal) from).precision() <= 15;
+    boolean same = from.same(to) || isWhole(from) && (isNumber(to) || to instanceof DataType.Decimal)
+        || decimal && (to instanceof DataType.Decimal || isWhole(to)) || digitsFit && to.same(DataType.FLOAT64)
+        || isFloat(from) && isFloat(to) || from.same(DataType.BOOL) && isWhole(to);
+    if (!same) {
+      throw new NotOffloaded(Code.CAST,
+          "casts from %s to %s are Presto's own: %s".formatted(
+              input.getType().getDisplayName(), e.getType().getDisplayName(), e));
+    }
+    return Types.cast(value, to);
+  }
+
+  /** Text in a narrower type is cut. */
+  private Expression toText(CallExpression e, Expression value, Type from) {
+    VarcharType to = (VarcharType) e.getType();
+    if (from instanceof VarcharType text) {
+      boolean holds = to.isUnbounded() || !text.isUnbounded() && text.getLengthSafe() <= to.getLengthSafe();
+      return holds ? value
+                   : Expression.strict("substring", DataType.STRING, value, Expression.integer(1, DataType.INT64),
+                         Expression.integer(to.getLengthSafe(), DataType.INT64));
+    }
+    boolean plain = to.isUnbounded() && (isWhole(value.type()) || value.type().same(DataType.DATE));
+    if (!plain) {
+      throw new NotOffloaded(Code.CAST,
+          "casts from %s to %s are Presto's own: %s".formatted(from.getDisplayName(), to.getDisplayName(), e));
+    }
+    return Types.cast(value, DataType.STRING);
+  }
+
+  private static Expression refuse(RowExpression e) {
+    throw unknown(e);
+  }
+
+  private static NotOffloaded unknown(RowExpression e) {
+    return new NotOffloaded(Code.EXPRESSION, "Presto computes " + e);
+  }
+}
