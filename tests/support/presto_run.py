@@ -2,8 +2,8 @@
 
     unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
 
-FOLDER has catalog.json and plugin/, LIB the server's jars. Queries come as a JSON list on stdin, first one that can be
-answered; their answers, rows or the text of an error, go to stdout likewise.
+FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON list on
+stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def main(folder: Path, lib: Path) -> None:
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log)
     try:
-        wait_for(server, folder, queries[0])
-        json.dump([ask(query) for query in queries], sys.stdout)
+        wait_for(server, folder, *queries[0])
+        json.dump([ask(*query) for query in queries], sys.stdout)
         assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
     finally:
         server.terminate()
@@ -71,12 +71,12 @@ def command(folder: Path, lib: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str) -> None:
+def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str, session: str) -> None:
     """Until the server answers a query: it listens before it knows itself as a worker, and that before its catalogs."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            answer: Any = ask(query)
+            answer: Any = ask(query, session)
         except OSError as e:
             answer = str(e)
         if isinstance(answer, list):
@@ -86,9 +86,10 @@ def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str) -> None:
         time.sleep(0.2)
 
 
-def ask(query: str) -> list[list[Any]] | str:
-    """The rows, or what went wrong."""
-    request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), HEADERS)
+def ask(query: str, session: str) -> list[list[Any]] | str:
+    """The rows, or what went wrong; the session has these properties."""
+    headers = HEADERS | ({"X-Presto-Session": session} if session else {})
+    request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), headers)
     rows: list[list[Any]] = []
     while True:
         with urllib.request.urlopen(request) as response:

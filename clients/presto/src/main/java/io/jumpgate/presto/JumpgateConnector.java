@@ -14,7 +14,6 @@ import com.facebook.presto.spi.connector.ConnectorPageSourceProvider;
 import com.facebook.presto.spi.connector.ConnectorPlanOptimizerProvider;
 import com.facebook.presto.spi.connector.ConnectorSplitManager;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
-import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.session.PropertyMetadata;
 import com.facebook.presto.spi.transaction.IsolationLevel;
 import io.jumpgate.client.JumpgateClient;
@@ -26,11 +25,11 @@ import java.util.Set;
 final class JumpgateConnector implements Connector {
   private final JumpgateClient client;
   private final Catalog catalog;
-  private final FunctionMetadataManager functions;
+  private final Offload offload;
   private final String receiverHost;
 
-  JumpgateConnector(JumpgateClient client, Catalog catalog, FunctionMetadataManager functions, String receiverHost) {
-    this.functions = functions;
+  JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, String receiverHost) {
+    this.offload = offload;
     this.client = client;
     this.catalog = catalog;
     this.receiverHost = receiverHost;
@@ -70,7 +69,7 @@ final class JumpgateConnector implements Connector {
     return new ConnectorPlanOptimizerProvider() {
       @Override
       public Set<ConnectorPlanOptimizer> getLogicalPlanOptimizers() {
-        return Set.of(new Offload(catalog, functions));
+        return Set.of(offload);
       }
 
       @Override

@@ -11,6 +11,7 @@ import com.facebook.presto.spi.connector.ConnectorFactory;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.client.JumpgateClient;
+import io.jumpgate.presto.plan.Offload;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -32,7 +33,8 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
     JumpgateClient client = JumpgateClient.connect(required(config, "jumpgate.service"), TIMEOUT);
     Catalog catalog = Catalog.load(Path.of(required(config, "jumpgate.catalog")));
     String receiverHost = config.getOrDefault("jumpgate.receiver-host", "127.0.0.1");
-    return new JumpgateConnector(client, catalog, context.getFunctionMetadataManager(), receiverHost);
+    Offload offload = new Offload(catalog, context.getFunctionMetadataManager(), context.getRowExpressionService());
+    return new JumpgateConnector(client, catalog, offload, receiverHost);
   }
 
   private static String required(Map<String, String> config, String name) {

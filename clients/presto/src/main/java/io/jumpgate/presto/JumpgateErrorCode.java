@@ -4,16 +4,20 @@ import com.facebook.presto.common.ErrorCode;
 import com.facebook.presto.common.ErrorType;
 import com.facebook.presto.spi.ErrorCodeSupplier;
 import com.facebook.presto.spi.PrestoException;
+import com.facebook.presto.spi.StandardErrorCode;
 import io.jumpgate.JumpgateException;
+import io.jumpgate.explain.Coverage;
 
 /** Who can do something about an error: Presto shows the name and counts errors by type. */
-enum JumpgateErrorCode implements ErrorCodeSupplier {
-  /** Of the query or its data: overflow, division by zero, a malformed file. */
+public enum JumpgateErrorCode implements ErrorCodeSupplier {
+  /** Of the query or its data: a malformed file. */
   JUMPGATE_DATA(0, ErrorType.USER_ERROR),
   JUMPGATE_RESOURCES(1, ErrorType.INSUFFICIENT_RESOURCES),
   /** The service, or what it runs on, is away or not set up as this catalog says. */
   JUMPGATE_SERVICE(2, ErrorType.EXTERNAL),
-  JUMPGATE_INTERNAL(3, ErrorType.INTERNAL_ERROR);
+  JUMPGATE_INTERNAL(3, ErrorType.INTERNAL_ERROR),
+  /** A strict session, and something stays with Presto. */
+  JUMPGATE_NOT_OFFLOADED(4, ErrorType.USER_ERROR);
 
   private static final int FIRST = 0x4A47_0000;
 
@@ -28,14 +32,22 @@ enum JumpgateErrorCode implements ErrorCodeSupplier {
     return code;
   }
 
-  /** The error as Presto reports it, with Jumpgate's sentence. */
+  /** The error as Presto reports it, with Jumpgate's sentence; where Presto would fail, too, by Presto's own name. */
   static PrestoException explain(JumpgateException e) {
-    JumpgateErrorCode code = switch (e.code()) {
-      case "data", "malformed", "schema", "compute", "overflow", "division_by_zero", "invalid_cast" -> JUMPGATE_DATA;
+    ErrorCodeSupplier code = switch (e.code()) {
+      case "overflow" -> StandardErrorCode.NUMERIC_VALUE_OUT_OF_RANGE;
+      case "division_by_zero" -> StandardErrorCode.DIVISION_BY_ZERO;
+      case "invalid_cast" -> StandardErrorCode.INVALID_CAST_ARGUMENT;
+      case "data", "malformed", "schema", "compute" -> JUMPGATE_DATA;
       case JumpgateException.MEMORY, "capacity", "cannot_place" -> JUMPGATE_RESOURCES;
       case JumpgateException.PROTOCOL, JumpgateException.INVALID_DATAFLOW, "build", "internal" -> JUMPGATE_INTERNAL;
       default -> JUMPGATE_SERVICE;
     };
     return new PrestoException(code, e.getMessage(), e);
+  }
+
+  /** What a strict session is told of a plan of which something stays. */
+  public static PrestoException notOffloaded(Coverage coverage) {
+    return new PrestoException(JUMPGATE_NOT_OFFLOADED, coverage.text().replace("\n", "; "));
   }
 }

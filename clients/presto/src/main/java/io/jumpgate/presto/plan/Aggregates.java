@@ -1,7 +1,5 @@
 package io.jumpgate.presto.plan;
 
-import com.facebook.presto.spi.function.FunctionMetadata;
-import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.plan.AggregationNode;
 import com.facebook.presto.spi.plan.AggregationNode.Aggregation;
 import com.facebook.presto.spi.relation.RowExpression;
@@ -13,8 +11,9 @@ import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 
 /**
@@ -22,21 +21,21 @@ import java.util.function.Function;
  * are.
  */
 final class Aggregates {
-  private final FunctionMetadataManager functions;
+  private final Functions functions;
   private final Part input;
   private final List<VariableReferenceExpression> keys;
   private final List<Measure> measures = new ArrayList<>();
   private final List<Function<Operator, Expression>> results = new ArrayList<>();
   private final List<VariableReferenceExpression> variables = new ArrayList<>();
 
-  private Aggregates(FunctionMetadataManager functions, Part input, AggregationNode node) {
+  private Aggregates(Functions functions, Part input, AggregationNode node) {
     this.functions = functions;
     this.input = input;
     this.keys = node.getGroupingKeys();
   }
 
   /** Raises NotOffloaded. */
-  static Part translate(FunctionMetadataManager functions, Part input, AggregationNode node) {
+  static Part translate(Functions functions, Part input, AggregationNode node) {
     if (node.getGroupingSetCount() != 1 || node.getGroupIdVariable().isPresent()) {
       throw new NotOffloaded(Code.AGGREGATE, "several grouping sets are Presto's own");
     }
@@ -49,32 +48,35 @@ final class Aggregates {
     return aggregates.part();
   }
 
+  /** Raises NotOffloaded for columns of which Presto groups values in its own way. */
+  static void requireKeys(Part input, List<VariableReferenceExpression> keys) {
+    for (VariableReferenceExpression key : keys) {
+      if (isFloat(input.column(key))) {
+        throw new NotOffloaded(Code.DIALECT, "Presto makes a group of each NaN: " + key.getName());
+      }
+    }
+  }
+
   private void keys() {
+    requireKeys(input, keys);
     for (int i = 0; i < keys.size(); i++) {
       int column = i;
-      DataType type = input.column(keys.get(i)).type();
-      if (type.kind() == DataType.Kind.FLOAT32 || type.kind() == DataType.Kind.FLOAT64) {
-        throw new NotOffloaded(Code.DIALECT, "Presto makes a group of each NaN: " + keys.get(i).getName());
-      }
       results.add(grouped -> grouped.column(column));
       variables.add(keys.get(i));
     }
   }
 
   private void add(VariableReferenceExpression variable, Aggregation aggregation) {
-    FunctionMetadata function = functions.getFunctionMetadata(aggregation.getFunctionHandle());
-    boolean plain = function.getName().toString().startsWith("presto.default.") && !aggregation.isDistinct()
-        && aggregation.getOrderBy().isEmpty() && aggregation.getFilter().isEmpty();
-    if (!plain) {
+    if (aggregation.isDistinct() || aggregation.getOrderBy().isPresent() || aggregation.getFilter().isPresent()) {
       throw unknown(aggregation);
     }
     DataType type = Types.jumpgate(variable.getType());
     variables.add(variable);
-    results.add(switch (function.getName().getObjectName()) {
+    results.add(switch (functions.name(aggregation.getFunctionHandle())) {
       case "count" -> measure(count(aggregation));
-      case "sum" -> as(type, measure(Measure.sum(argument(aggregation), name())));
-      case "min" -> measure(Measure.min(argument(aggregation), name()));
-      case "max" -> measure(Measure.max(argument(aggregation), name()));
+      case "sum" -> as(type, measure(distinct(aggregation, Measure.sum(argument(aggregation), name()))));
+      case "min" -> measure(Measure.min(ordered(aggregation), name()));
+      case "max" -> measure(Measure.max(ordered(aggregation), name()));
       case "avg" -> average(aggregation, type);
       default -> throw unknown(aggregation);
     });
@@ -82,7 +84,7 @@ final class Aggregates {
 
   private Measure count(Aggregation aggregation) {
     if (!aggregation.getArguments().isEmpty()) {
-      return Measure.count(argument(aggregation), name());
+      return distinct(aggregation, Measure.count(argument(aggregation), name()));
     }
     return aggregation.getMask().isEmpty() ? Measure.countStar(name())
                                            : Measure.count(masked(aggregation, Expression.bool(true)), name());
@@ -91,11 +93,19 @@ final class Aggregates {
   private Function<Operator, Expression> average(Aggregation aggregation, DataType type) {
     Expression argument = argument(aggregation);
     if (type instanceof DataType.Decimal decimal) {
-      Function<Operator, Expression> sum = measure(Measure.sum(argument, name()));
-      Function<Operator, Expression> count = as(DataType.decimal(19, 0), measure(Measure.count(argument, name())));
+      Function<Operator, Expression> sum = measure(distinct(aggregation, Measure.sum(argument, name())));
+      Measure counted = distinct(aggregation, Measure.count(argument, name()));
+      Function<Operator, Expression> count = as(DataType.decimal(19, 0), measure(counted));
       return grouped -> DecimalRules.quotient(sum.apply(grouped), count.apply(grouped), decimal);
     }
-    return as(type, measure(Measure.avg(argument, name())));
+    return as(type, measure(distinct(aggregation, Measure.avg(argument, name()))));
+  }
+
+  /** The measure of values that differ, if the aggregation's mask says that it is of these. */
+  private Measure distinct(Aggregation aggregation, Measure measure) {
+    boolean marked = aggregation.getMask().filter(input.marks()::containsKey).isPresent();
+    return marked ? new Measure(measure.function() + "_distinct", measure.arguments(), measure.type(), measure.name())
+                  : measure;
   }
 
   private Expression argument(Aggregation aggregation) {
@@ -103,11 +113,34 @@ final class Aggregates {
     return masked(aggregation, input.over(functions).translate(argument));
   }
 
-  /** NULL in rows that do not count. */
+  private Expression ordered(Aggregation aggregation) {
+    Expression argument = argument(aggregation);
+    if (isFloat(argument)) {
+      throw new NotOffloaded(
+          Code.DIALECT, "Presto's answer depends on where NaN comes first: " + functions.text(aggregation.getCall()));
+    }
+    return argument;
+  }
+
+  private static boolean isFloat(Expression value) {
+    return value.type().kind() == DataType.Kind.FLOAT32 || value.type().kind() == DataType.Kind.FLOAT64;
+  }
+
+  /** NULL in rows that do not count; where those that count differ in group and value, the measure sees to it. */
   private Expression masked(Aggregation aggregation, Expression value) {
-    return aggregation.getMask()
-        .map(mask -> Expression.caseWhen(List.of(input.column(mask), value), Expression.nullOf(value.type())))
-        .orElse(value);
+    if (aggregation.getMask().isEmpty()) {
+      return value;
+    }
+    VariableReferenceExpression mask = aggregation.getMask().get();
+    if (!input.marks().containsKey(mask)) {
+      return Expression.caseWhen(List.of(input.column(mask), value), Expression.nullOf(value.type()));
+    }
+    Set<RowExpression> columns = new HashSet<>(keys);
+    columns.addAll(aggregation.getArguments());
+    if (aggregation.getArguments().isEmpty() || !input.marks().get(mask).equals(columns)) {
+      throw unknown(aggregation);
+    }
+    return value;
   }
 
   private Function<Operator, Expression> measure(Measure measure) {
@@ -130,10 +163,10 @@ final class Aggregates {
         input.operator().aggregate(keys.stream().map(input::column).toList(), keyNames, measures, Operator.Phase.FULL);
     List<Expression> values = results.stream().map(result -> result.apply(grouped)).toList();
     List<String> names = variables.stream().map(VariableReferenceExpression::getName).toList();
-    return input.then(grouped.project(values, names), variables);
+    return input.then(grouped.project(values, names), variables).inOrder(false);
   }
 
-  private static NotOffloaded unknown(Aggregation aggregation) {
-    return new NotOffloaded(Code.AGGREGATE, "Presto computes " + aggregation.getCall());
+  private NotOffloaded unknown(Aggregation aggregation) {
+    return new NotOffloaded(Code.AGGREGATE, "Presto computes " + functions.text(aggregation.getCall()));
   }
 }

@@ -3,13 +3,12 @@ package io.jumpgate.presto.plan;
 import com.facebook.presto.common.function.OperatorType;
 import com.facebook.presto.common.type.Type;
 import com.facebook.presto.common.type.VarcharType;
-import com.facebook.presto.spi.function.FunctionMetadata;
-import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.relation.CallExpression;
 import com.facebook.presto.spi.relation.ConstantExpression;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.SpecialFormExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
+import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
@@ -21,10 +20,10 @@ import java.util.stream.IntStream;
 
 /** Presto's expressions as entries of a request: equal in every value and error, or not at all. */
 final class ExpressionTranslator {
-  private final FunctionMetadataManager functions;
+  private final Functions functions;
   private final Function<VariableReferenceExpression, Expression> columns;
 
-  ExpressionTranslator(FunctionMetadataManager functions, Function<VariableReferenceExpression, Expression> columns) {
+  ExpressionTranslator(Functions functions, Function<VariableReferenceExpression, Expression> columns) {
     this.functions = functions;
     this.columns = columns;
   }
@@ -46,7 +45,7 @@ final class ExpressionTranslator {
     }
     if (!value.type().same(type)) {
       throw new NotOffloaded(
-          Code.TYPE, "%s would be %s, not %s".formatted(e, value.type().name(), e.getType().getDisplayName()));
+          Code.TYPE, "%s would be %s, not %s".formatted(functions.text(e), value.type().name(), e.getType().getDisplayName()));
     }
     return value;
   }
@@ -66,6 +65,7 @@ final class ExpressionTranslator {
       case COALESCE -> Expression.any("coalesce", all(of));
       case IF -> Expression.caseWhen(List.of(translate(of.get(0)), translate(of.get(1))), translate(of.get(2)));
       case SWITCH -> choice(of);
+      case NULL_IF -> nullIf(e, of);
       case IN -> member(of);
       default -> throw unknown(e);
     };
@@ -84,6 +84,12 @@ final class ExpressionTranslator {
     return Expression.caseWhen(branches, translate(of.get(of.size() - 1)));
   }
 
+  private Expression nullIf(RowExpression e, List<RowExpression> of) {
+    Expression[] values = all(of);
+    boolean same = values[0].type().same(values[1].type());
+    return same ? Expression.call("null_if", values[0].type().withNullable(true), values) : refuse(e);
+  }
+
   private Expression member(List<RowExpression> of) {
     Expression value = translate(of.get(0));
     List<RowExpression> options = of.subList(1, of.size());
@@ -97,15 +103,12 @@ final class ExpressionTranslator {
   // ---- calls
 
   private Expression call(CallExpression e, DataType type) {
-    FunctionMetadata function = functions.getFunctionMetadata(e.getFunctionHandle());
-    if (!function.isDeterministic()) {
-      throw new NotOffloaded(Code.NONDETERMINISTIC, e + " may give another value each time");
+    if (!functions.isDeterministic(e.getFunctionHandle())) {
+      throw new NotOffloaded(Code.NONDETERMINISTIC, functions.text(e) + " may give another value each time");
     }
-    if (function.getOperatorType().isPresent()) {
-      return operator(e, function.getOperatorType().get(), type);
-    }
-    String name = function.getName().toString();
-    return name.startsWith("presto.default.") ? named(e, function.getName().getObjectName(), type) : refuse(e);
+    return functions.operator(e.getFunctionHandle())
+        .map(operator -> operator(e, operator, type))
+        .orElseGet(() -> named(e, functions.name(e.getFunctionHandle()), type));
   }
 
   private Expression operator(CallExpression e, OperatorType operator, DataType type) {
@@ -163,6 +166,7 @@ final class ExpressionTranslator {
       case "starts_with" -> Expression.strict("starts_with", type, text(e, 0), text(e, 1));
       case "substr", "substring" -> substring(e, type);
       case "like" -> like(e, type);
+      case "cardinality" -> pieces(e);
       case "abs" -> Expression.fallible("abs", type, translate(of.get(0)));
       default -> throw unknown(e);
     };
@@ -178,14 +182,46 @@ final class ExpressionTranslator {
     return value.type().same(DataType.STRING) ? value : refuse(e);
   }
 
-  /** From places that are literals and positive: what Presto makes of others is its own. */
+  /** From places that are literals, or the last so many code points; of a shorter text that is none. */
   private Expression substring(CallExpression e, DataType type) {
-    List<Expression> arguments = new ArrayList<>(List.of(text(e, 0)));
-    for (RowExpression place : e.getArguments().subList(1, e.getArguments().size())) {
-      boolean fits = place instanceof ConstantExpression c && c.getValue() instanceof Long n && n > 0;
-      arguments.add(fits ? translate(place) : refuse(e));
+    List<RowExpression> of = e.getArguments();
+    long start = whole(e, of.get(1));
+    if (start < 0 && of.size() == 2) {
+      Expression length = Expression.integer(-start, DataType.INT64);
+      Expression holds =
+          compare("ge", Expression.strict("char_length", DataType.INT64, text(e, 0)), length);
+      return Expression.caseWhen(
+          List.of(holds, Expression.strict("right", type, text(e, 0), length)), emptyUnlessNull(text(e, 0)));
     }
-    return Expression.strict("substring", type, arguments.toArray(Expression[] ::new));
+    boolean fits = start > 0 && (of.size() == 2 || whole(e, of.get(2)) >= 0);
+    return fits ? Expression.strict("substring", type, all(of)) : refuse(e);
+  }
+
+  private static Expression emptyUnlessNull(Expression text) {
+    return Expression.caseWhen(List.of(Expression.isNull(text), Expression.nullOf(DataType.STRING)),
+        Expression.string(""));
+  }
+
+  private long whole(CallExpression e, RowExpression argument) {
+    if (argument instanceof ConstantExpression c && c.getValue() instanceof Long value) {
+      return value;
+    }
+    throw unknown(e);
+  }
+
+  /** The planner's way to say LIKE '%text%': there are two pieces of split(s, 'text', 2). */
+  private Expression pieces(CallExpression e) {
+    if (!(e.getArguments().get(0) instanceof CallExpression split)
+        || !functions.name(split.getFunctionHandle()).equals("split") || split.getArguments().size() != 3
+        || whole(split, split.getArguments().get(2)) != 2
+        || !(split.getArguments().get(1) instanceof ConstantExpression separator)
+        || !(separator.getValue() instanceof Slice text) || text.length() == 0) {
+      throw unknown(e);
+    }
+    Expression contains = Expression.strict("contains", DataType.BOOL, text(split, 0), text(split, 1));
+    return Expression.caseWhen(List.of(contains, Expression.integer(2, DataType.INT64), Expression.not(contains),
+                                   Expression.integer(1, DataType.INT64)),
+        Expression.nullOf(DataType.INT64));
   }
 
   private Expression like(CallExpression e, DataType type) {
@@ -195,7 +231,7 @@ final class ExpressionTranslator {
     boolean constant = pattern.getArguments().stream().allMatch(
         a -> a instanceof ConstantExpression c && !c.isNull() && c.getType() instanceof VarcharType);
     if (!constant) {
-      throw new NotOffloaded(Code.EXPRESSION, "a pattern is offloaded if it is a literal: " + e);
+      throw new NotOffloaded(Code.EXPRESSION, "a pattern is offloaded if it is a literal: " + functions.text(e));
     }
     List<Expression> arguments = new ArrayList<>(List.of(text(e, 0)));
     arguments.addAll(List.of(all(pattern.getArguments())));
@@ -275,7 +311,7 @@ final class ExpressionTranslator {
     if (!same) {
       throw new NotOffloaded(Code.CAST,
           "casts from %s to %s are Presto's own: %s".formatted(
-              input.getType().getDisplayName(), e.getType().getDisplayName(), e));
+              input.getType().getDisplayName(), e.getType().getDisplayName(), functions.text(e)));
     }
     return Types.cast(value, to);
   }
@@ -292,16 +328,16 @@ final class ExpressionTranslator {
     boolean plain = to.isUnbounded() && (isWhole(value.type()) || value.type().same(DataType.DATE));
     if (!plain) {
       throw new NotOffloaded(Code.CAST,
-          "casts from %s to %s are Presto's own: %s".formatted(from.getDisplayName(), to.getDisplayName(), e));
+          "casts from %s to %s are Presto's own: %s".formatted(from.getDisplayName(), to.getDisplayName(), functions.text(e)));
     }
     return Types.cast(value, DataType.STRING);
   }
 
-  private static Expression refuse(RowExpression e) {
+  private Expression refuse(RowExpression e) {
     throw unknown(e);
   }
 
-  private static NotOffloaded unknown(RowExpression e) {
-    return new NotOffloaded(Code.EXPRESSION, "Presto computes " + e);
+  private NotOffloaded unknown(RowExpression e) {
+    return new NotOffloaded(Code.EXPRESSION, "Presto computes " + functions.text(e));
   }
 }

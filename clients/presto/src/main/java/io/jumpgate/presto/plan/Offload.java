@@ -6,22 +6,38 @@ import com.facebook.presto.spi.VariableAllocator;
 import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.plan.PlanNode;
 import com.facebook.presto.spi.plan.PlanNodeIdAllocator;
+import com.facebook.presto.spi.relation.RowExpressionService;
+import io.jumpgate.explain.Coverage;
 import io.jumpgate.presto.Catalog;
+import io.jumpgate.presto.JumpgateErrorCode;
 import io.jumpgate.presto.SessionProperties;
 
 /** Replaces what is above scans of this catalog, as far as it can be computed there, by scans of its result. */
 public final class Offload implements ConnectorPlanOptimizer {
   private final Catalog catalog;
   private final FunctionMetadataManager functions;
+  private final RowExpressionService expressions;
 
-  public Offload(Catalog catalog, FunctionMetadataManager functions) {
+  public Offload(Catalog catalog, FunctionMetadataManager functions, RowExpressionService expressions) {
     this.catalog = catalog;
     this.functions = functions;
+    this.expressions = expressions;
   }
 
   @Override
   public PlanNode optimize(
       PlanNode plan, ConnectorSession session, VariableAllocator variables, PlanNodeIdAllocator ids) {
-    return new Rewrite(new PlanTranslator(catalog, functions), SessionProperties.of(session), ids).apply(plan);
+    SessionProperties properties = SessionProperties.of(session);
+    if (!properties.offload()) {
+      return plan;
+    }
+    Functions known = new Functions(functions, expressions, session);
+    Rewrite rewrite = new Rewrite(new PlanTranslator(catalog, known, properties), ids);
+    PlanNode rewritten = rewrite.apply(plan);
+    Coverage coverage = rewrite.coverage();
+    if (properties.strict() && coverage.offloaded() < coverage.operators()) {
+      throw JumpgateErrorCode.notOffloaded(coverage);
+    }
+    return rewritten;
   }
 }

@@ -1,24 +1,35 @@
 package io.jumpgate.presto.plan;
 
-import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.plan.TableScanNode;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * A part of a plan that is offloaded: column i of {@code operator} is variable i. {@code scan} is one of its tables,
- * {@code operators} how many of the plan's it is, scans included.
+ * A part of a plan that is offloaded: column i of {@code operator} is variable i. {@code scan} is one of its tables.
+ * {@code ordered}: the plan relies on the order of its rows. {@code marks}: columns that it does not compute, and that
+ * say of a row whether it is the first with its values of these columns.
  */
-record Part(Operator operator, List<VariableReferenceExpression> variables, TableScanNode scan, int operators) {
+record Part(Operator operator, List<VariableReferenceExpression> variables, TableScanNode scan, boolean ordered,
+    Map<VariableReferenceExpression, Set<VariableReferenceExpression>> marks) {
   Part {
     variables = List.copyOf(variables);
+    marks = Map.copyOf(marks);
   }
 
-  ExpressionTranslator over(FunctionMetadataManager functions) {
+  /** Whether a scan of its result is all that the plan needs of it. */
+  boolean isWhole() {
+    return !ordered && marks.isEmpty();
+  }
+
+  ExpressionTranslator over(Functions functions) {
     return new ExpressionTranslator(functions, this::column);
   }
 
@@ -30,12 +41,24 @@ record Part(Operator operator, List<VariableReferenceExpression> variables, Tabl
     return operator.column(index);
   }
 
-  /** The same rows after one operator more. */
+  /** What an operator makes of it, that keeps the order of rows, or needs none. */
   Part then(Operator above, List<VariableReferenceExpression> columns) {
-    return new Part(above, columns, scan, operators + 1);
+    return new Part(above, columns, scan, ordered, Map.of());
   }
 
-  List<String> names() {
-    return variables.stream().map(VariableReferenceExpression::getName).toList();
+  Part inOrder(boolean ordered) {
+    return new Part(operator, variables, scan, ordered, marks);
+  }
+
+  Part marked(VariableReferenceExpression mark, Collection<VariableReferenceExpression> distinct) {
+    Map<VariableReferenceExpression, Set<VariableReferenceExpression>> all = new HashMap<>(marks);
+    all.put(mark, Set.copyOf(distinct));
+    return new Part(operator, variables, scan, ordered, all);
+  }
+
+  /** These of its columns. */
+  Part select(List<VariableReferenceExpression> columns) {
+    List<String> names = columns.stream().map(VariableReferenceExpression::getName).toList();
+    return then(operator.project(columns.stream().map(this::column).toList(), names), columns);
   }
 }

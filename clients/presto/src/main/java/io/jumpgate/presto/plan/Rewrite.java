@@ -2,9 +2,12 @@ package io.jumpgate.presto.plan;
 
 import com.facebook.presto.common.predicate.TupleDomain;
 import com.facebook.presto.spi.ColumnHandle;
+import com.facebook.presto.spi.plan.FilterNode;
 import com.facebook.presto.spi.plan.PlanNode;
 import com.facebook.presto.spi.plan.PlanNodeIdAllocator;
 import com.facebook.presto.spi.plan.TableScanNode;
+import com.facebook.presto.spi.plan.TopNNode;
+import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.jumpgate.dataflow.Dialect;
 import io.jumpgate.dataflow.Field;
@@ -14,7 +17,6 @@ import io.jumpgate.explain.Coverage;
 import io.jumpgate.explain.Reason;
 import io.jumpgate.presto.JumpgateColumn;
 import io.jumpgate.presto.LayoutHandle;
-import io.jumpgate.presto.SessionProperties;
 import io.jumpgate.presto.TableHandle;
 import java.util.ArrayList;
 import java.util.IdentityHashMap;
@@ -28,21 +30,51 @@ final class Rewrite {
   /** What Presto does where engines differ. */
   private static final Dialect PRESTO = new Dialect("error", "ieee", "round", "ieee");
 
+  /** A filter that stays for some of its terms, above the part that has the others. */
+  private record Rest(Part below, RowExpression predicate) {}
+
   private final PlanTranslator translator;
-  private final SessionProperties properties;
   private final PlanNodeIdAllocator ids;
   private final Map<PlanNode, Optional<Part>> parts = new IdentityHashMap<>();
+  private final Map<PlanNode, Rest> rests = new IdentityHashMap<>();
   private final List<Coverage.Stay> stays = new ArrayList<>();
+  private Coverage coverage = Coverage.NONE;
 
-  Rewrite(PlanTranslator translator, SessionProperties properties, PlanNodeIdAllocator ids) {
+  Rewrite(PlanTranslator translator, PlanNodeIdAllocator ids) {
     this.translator = translator;
-    this.properties = properties;
     this.ids = ids;
   }
 
   PlanNode apply(PlanNode plan) {
     part(plan);
+    int offloaded = offloaded(plan);
+    coverage = new Coverage(offloaded, parts.size(), stays);
     return rewritten(plan);
+  }
+
+  /** Of the plan that was rewritten. */
+  Coverage coverage() {
+    return coverage;
+  }
+
+  /** How many of the operators from this one on; what a part has that is not whole stays. */
+  private int offloaded(PlanNode node) {
+    if (isPlaced(node)) {
+      return size(node);
+    }
+    if (parts.get(node).isPresent()) {
+      stays.add(new Coverage.Stay(name(node), new Reason(Code.OPERATOR, "what is above it relies on it in this plan")));
+    }
+    return node.getSources().stream().mapToInt(this::offloaded).sum();
+  }
+
+  private static int size(PlanNode node) {
+    return 1 + node.getSources().stream().mapToInt(Rewrite::size).sum();
+  }
+
+  /** Whether a scan of its part's result is in the new plan; above one of the first rows Presto sorts them again. */
+  private boolean isPlaced(PlanNode node) {
+    return parts.get(node).filter(part -> part.isWhole() || node instanceof TopNNode).isPresent();
   }
 
   /** The plan's node with all below it, if it is offloaded; what stays is noted. */
@@ -51,10 +83,13 @@ final class Rewrite {
     Optional<Part> found = Optional.empty();
     if (inputs.stream().allMatch(Optional::isPresent)) {
       try {
-        found = Optional.of(node instanceof TableScanNode scan ? translator.scan(scan)
-                                                               : translator.translate(node, inputs.get(0).get()));
+        found = Optional.of(translator.translate(node, inputs.stream().map(Optional::get).toList()));
       } catch (NotOffloaded e) {
-        stays.add(new Coverage.Stay(name(node), e.reason()));
+        Reason reason = e.reason();
+        if (node instanceof FilterNode filter && inputs.get(0).get().isWhole()) {
+          reason = new Reason(reason.code(), reason.sentence() + split(filter, inputs.get(0).get()), reason.setting());
+        }
+        stays.add(new Coverage.Stay(name(node), reason));
       }
     } else {
       stays.add(new Coverage.Stay(name(node), new Reason(Code.OPERATOR, "what is below it stays")));
@@ -63,14 +98,45 @@ final class Rewrite {
     return found;
   }
 
+  /** Terms that are offloaded go before those that stay, unless one of these may guard them; says how many do. */
+  private String split(FilterNode filter, Part input) {
+    Part below = input;
+    List<RowExpression> rest = new ArrayList<>();
+    List<RowExpression> terms = Conjuncts.of(filter.getPredicate());
+    for (RowExpression term : terms) {
+      Optional<Part> filtered = rest.isEmpty() || translator.cannotFail(term) ? tried(term, below) : Optional.empty();
+      if (filtered.isEmpty()) {
+        rest.add(term);
+      }
+      below = filtered.orElse(below);
+    }
+    rests.put(filter, new Rest(below, Conjuncts.and(rest)));
+    int offloaded = terms.size() - rest.size();
+    return offloaded == 0 ? "" : "; %d of its %d terms are offloaded".formatted(offloaded, terms.size());
+  }
+
+  private Optional<Part> tried(RowExpression term, Part input) {
+    try {
+      return Optional.of(translator.filter(term, input));
+    } catch (NotOffloaded e) {
+      return Optional.empty();
+    }
+  }
+
   private static String name(PlanNode node) {
     return node.getClass().getSimpleName().replace("Node", "");
   }
 
   private PlanNode rewritten(PlanNode node) {
-    return parts.get(node)
-        .map(this::scan)
-        .orElseGet(() -> node.replaceChildren(node.getSources().stream().map(this::rewritten).toList()));
+    if (isPlaced(node)) {
+      PlanNode scan = scan(parts.get(node).get());
+      return node instanceof TopNNode ? node.replaceChildren(List.of(scan)) : scan;
+    }
+    if (rests.containsKey(node)) {
+      Rest rest = rests.get(node);
+      return new FilterNode(node.getSourceLocation(), ids.getNextId(), scan(rest.below()), rest.predicate());
+    }
+    return node.replaceChildren(node.getSources().stream().map(this::rewritten).toList());
   }
 
   private PlanNode scan(Part part) {
@@ -82,15 +148,10 @@ final class Rewrite {
       columns.put(part.variables().get(i), new JumpgateColumn(i, field.name(), field.type().text()));
     }
     String request = Unsent.of(part.operator(), PRESTO).text();
-    TableHandle handle = new TableHandle(origin.schema(), origin.table(), request, coverage().text());
+    TableHandle handle = new TableHandle(origin.schema(), origin.table(), request, coverage.text());
     return new TableScanNode(part.scan().getSourceLocation(), ids.getNextId(),
         new com.facebook.presto.spi.TableHandle(
             table.getConnectorId(), handle, table.getTransaction(), Optional.of(new LayoutHandle(handle))),
         part.variables(), columns, TupleDomain.all(), TupleDomain.all());
-  }
-
-  private Coverage coverage() {
-    int offloaded = (int) parts.values().stream().filter(Optional::isPresent).count();
-    return new Coverage(offloaded, parts.size(), stays);
   }
 }

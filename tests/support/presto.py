@@ -1,0 +1,87 @@
+"""Runs queries in a real Presto server that has the connector."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from jumpgate.codegen.cache import root
+from tests.support.jvm import CLIENTS, maven
+
+#: seconds for a server that starts and answers everything
+PATIENCE_S = 500
+
+
+class Query(NamedTuple):
+    """SQL with properties of its session: 'jumpgate.offload=false'."""
+
+    text: str
+    session: str = ""
+
+
+def library() -> Path:
+    """The jars of a slim Presto server, fetched once."""
+    folder = root() / "presto-0.287"
+    if not folder.exists():
+        arguments = ("dependency:copy-dependencies", f"-DoutputDirectory={folder}.part")
+        maven("--file", str(CLIENTS / "presto" / "server" / "pom.xml"), *arguments)
+        Path(f"{folder}.part").rename(folder)
+    return folder
+
+
+def install(plugins: Path) -> None:
+    """Builds the connector and puts it into a server's folder of plugins."""
+    maven("--projects", "jvm,presto", "-DskipTests", "package")
+    plugins.mkdir()
+    shutil.copytree(CLIENTS / "presto" / "target" / "plugin", plugins / "jumpgate")
+
+
+def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, Any]:
+    """Writes a Parquet file; gives what a catalog says of it."""
+    file = folder / f"{name}.parquet"
+    pa.parquet.write_table(table, file)
+    return {"format": "parquet", "files": [str(file)], "columns": {f.name: type_text(f) for f in table.schema}}
+
+
+def type_text(field: pa.Field) -> str:
+    names = {pa.bool_(): "bool", pa.float32(): "float32", pa.float64(): "float64", pa.date32(): "date",
+             pa.timestamp("us"): "timestamp"}  # fmt: skip
+    if pa.types.is_decimal(field.type):
+        return f"decimal({field.type.precision},{field.type.scale})?"
+    return names.get(field.type, str(field.type)) + "?"
+
+
+def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:
+    """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
+    install(folder / "plugin")
+    (folder / "catalog.json").write_text(json.dumps({"main": catalog}))
+    command = f"ip link set lo up; exec {sys.executable} -m tests.support.presto_run {folder} {library()}"
+    done = subprocess.run(
+        ["unshare", "--net", "--map-root-user", "sh", "-c", command], input=json.dumps(queries), capture_output=True,
+        text=True, timeout=PATIENCE_S, check=False, cwd=CLIENTS.parent,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return dict(zip(queries, json.loads(done.stdout), strict=True))
+
+
+def as_json(value: Any) -> Any:
+    """A value as Presto's protocol writes it."""
+    if isinstance(value, Decimal | datetime.date):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    return value
