@@ -2,8 +2,8 @@
 
     unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
 
-FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON list on
-stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
+FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON
+list on stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ public record SessionProperties(boolean offload, boolean strict, Set<Kind> disab
         disabled.add(kind);
       }
     }
-    return new SessionProperties(session.getProperty(OFFLOAD, Boolean.class),
-        session.getProperty(STRICT, Boolean.class), Set.copyOf(disabled));
+    return new SessionProperties(
+        session.getProperty(OFFLOAD, Boolean.class), session.getProperty(STRICT, Boolean.class), Set.copyOf(disabled));
   }
 }

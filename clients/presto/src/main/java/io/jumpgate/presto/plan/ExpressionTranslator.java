@@ -44,8 +44,8 @@ final class ExpressionTranslator {
       throw unknown(e);
     }
     if (!value.type().same(type)) {
-      throw new NotOffloaded(
-          Code.TYPE, "%s would be %s, not %s".formatted(functions.text(e), value.type().name(), e.getType().getDisplayName()));
+      throw new NotOffloaded(Code.TYPE,
+          "%s would be %s, not %s".formatted(functions.text(e), value.type().name(), e.getType().getDisplayName()));
     }
     return value;
   }
@@ -188,8 +188,7 @@ final class ExpressionTranslator {
     long start = whole(e, of.get(1));
     if (start < 0 && of.size() == 2) {
       Expression length = Expression.integer(-start, DataType.INT64);
-      Expression holds =
-          compare("ge", Expression.strict("char_length", DataType.INT64, text(e, 0)), length);
+      Expression holds = compare("ge", Expression.strict("char_length", DataType.INT64, text(e, 0)), length);
       return Expression.caseWhen(
           List.of(holds, Expression.strict("right", type, text(e, 0), length)), emptyUnlessNull(text(e, 0)));
     }
@@ -198,8 +197,8 @@ final class ExpressionTranslator {
   }
 
   private static Expression emptyUnlessNull(Expression text) {
-    return Expression.caseWhen(List.of(Expression.isNull(text), Expression.nullOf(DataType.STRING)),
-        Expression.string(""));
+    return Expression.caseWhen(
+        List.of(Expression.isNull(text), Expression.nullOf(DataType.STRING)), Expression.string(""));
   }
 
   private long whole(CallExpression e, RowExpression argument) {
@@ -328,7 +327,8 @@ final class ExpressionTranslator {
     boolean plain = to.isUnbounded() && (isWhole(value.type()) || value.type().same(DataType.DATE));
     if (!plain) {
       throw new NotOffloaded(Code.CAST,
-          "casts from %s to %s are Presto's own: %s".formatted(from.getDisplayName(), to.getDisplayName(), functions.text(e)));
+          "casts from %s to %s are Presto's own: %s".formatted(
+              from.getDisplayName(), to.getDisplayName(), functions.text(e)));
     }
     return Types.cast(value, DataType.STRING);
   }

@@ -117,20 +117,18 @@ final class PlanTranslator {
     require(Kind.LIMIT);
     Aggregates.requireKeys(input, node.getDistinctVariables());
     Part selected = input.select(node.getDistinctVariables());
-    return selected.then(selected.operator().distinct().limit(node.getLimit(), 0), selected.variables())
-        .inOrder(false);
+    return selected.then(selected.operator().distinct().limit(node.getLimit(), 0), selected.variables()).inOrder(false);
   }
 
   private Part top(TopNNode node, Part input) {
     require(Kind.TOP_N);
-    List<Expression.SortKey> keys =
-        node.getOrderingScheme()
-            .getOrderBy()
-            .stream()
-            .map(by
-                -> new Expression.SortKey(input.column(by.getVariable()), !by.getSortOrder().isAscending(),
-                    by.getSortOrder().isNullsFirst()))
-            .toList();
+    List<Expression.SortKey> keys = node.getOrderingScheme()
+                                        .getOrderBy()
+                                        .stream()
+                                        .map(by
+                                            -> new Expression.SortKey(input.column(by.getVariable()),
+                                                !by.getSortOrder().isAscending(), by.getSortOrder().isNullsFirst()))
+                                        .toList();
     return input.then(input.operator().topN(keys, node.getCount(), 0), input.variables()).inOrder(true);
   }
 
