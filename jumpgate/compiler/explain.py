@@ -39,6 +39,7 @@ def explain_data(plan: Plan, trace: list[dict[str, Any]], found: JobFigures) -> 
                 "threads": i.threads,
                 "note": notes.get(i.nca, ""),
                 "read_rows": _read_rows(i, found),
+                "on_disk": [],  # numbers of joins that may go there (join_memory.py)
                 "instances": [],
                 "plan": tree(i.root),
                 "operators": [_expected(found.operators.get((i.fragment, n))) for n in range(len(numbered(i.root)))],
@@ -124,7 +125,7 @@ def _with_figures(fragment: dict[str, Any], were: dict[int, dict[str, float]]) -
             continue
         expected = fragment["operators"][number]
         notes = [_noted(expected)] if expected else []
-        if number in fragment.get("on_disk", ()):
+        if number in fragment["on_disk"]:
             notes.append("may go to disk")
         if number in were:
             notes.append(f"was {_was(were[number])}")

@@ -217,7 +217,7 @@ def test_joins_that_go_to_disk_only_in_part(
         with connection.sql(query) as answer:
             found = answer.to_arrow()
             records = [_record(connection, job) for job in answer.jobs]
-    assert any(f.get("on_disk") for r in records for f in r["explain"]["fragments"].values())
+    assert any(f["on_disk"] for r in records for f in r["explain"]["fragments"].values())
     assert any(c["spilled_bytes"] for r in records for c in r["counters"].values()) == spills
     assert [tuple(map(_plain, row.values())) for row in found.to_pylist()] == [
         tuple(map(_plain, row)) for row in engines[1].execute(query).fetchall()

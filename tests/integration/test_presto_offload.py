@@ -78,7 +78,7 @@ PRESTOS = [
     "SELECT x / 3, y / 4, p / 3, p * 0.1, CAST(p AS bigint), CAST(p AS decimal(7, 1)), CAST(p AS double) FROM g",
     "SELECT avg(p), avg(q), avg(x), sum(DISTINCT k), avg(DISTINCT p), sum(r), avg(r) FROM g",
     "SELECT f, f > 1, f = f, f <> f, f < 1, f <= f, f IN (1.5, 2), f BETWEEN 0 AND 5, f / 0, f % 0, r * 10 FROM g",
-    "SELECT substr(s, -2), CAST(s AS varchar(2)), day_of_week(d), day_of_year(d), week(d), year_of_week(d) FROM g",
+    "SELECT substr(s, -2), CAST(s AS varchar(2)), day_of_week(d), doy(d), week(d), year_of_week(d) FROM g",
 ]
 #: what stays, for which reason
 PARTLY = {
