@@ -31,6 +31,7 @@ COMMANDS = {
     "calibrate": ("calibrate", "Measure how fast this machine is, for plans and offload = auto."),
     "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),
     "spark-jar": ("spark_jar", "Print where the plugin for Apache Spark is."),
+    "presto-plugin": ("presto_plugin", "Write the connector for a Presto server."),
     "doctor": ("doctor", "Check this machine: compiler, cores, memory, cache, ports."),
 }
 EXIT_ERROR = 1

@@ -19,6 +19,7 @@ from jumpgate.codegen import toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK_JARS = Path("clients/spark/python/jars")
+PRESTO_JARS = Path("clients/presto/python/jars")
 #: a command (of the shell, in an environment's PATH) for each extra
 NEEDS = {
     "sql": ("echo SELECT 1 | jumpgate sql -", "jumpgate calibrate", "python -c 'import jumpgate; jumpgate.connect()'"),
@@ -37,7 +38,7 @@ def run(command: str, path: Path, cwd: Path) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """(wheel, sdist) of what git would commit, and the plugin for Spark."""
+    """(wheel, sdist) of what git would commit, and the plugins for Spark and Presto."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -49,6 +50,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             (source / name).write_bytes((ROOT / name).read_bytes())
     (source / SPARK_JARS).mkdir(parents=True)
     shutil.copy(spark.jar(), source / SPARK_JARS)  # which `./dev jvm` has built
+    shutil.copytree(ROOT / PRESTO_JARS, source / PRESTO_JARS)
     subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
     return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
 
@@ -116,6 +118,13 @@ def test_the_plugin_for_spark_is_found(installed: Callable[[str], tuple[Path, Pa
     done = run("jumpgate spark-jar", path, folder)
     assert done.returncode == 0, done.stderr
     assert zipfile.is_zipfile(done.stdout.strip())
+
+
+def test_the_plugin_for_presto_is_written(installed: Callable[[str], tuple[Path, Path]]) -> None:
+    path, folder = installed("")
+    done = run("jumpgate presto-plugin --output plugin/jumpgate", path, folder)
+    assert done.returncode == 0, done.stderr
+    assert zipfile.is_zipfile(folder / done.stdout.strip())
 
 
 def test_doctor_and_list_work_without_extras(installed: Callable[[str], tuple[Path, Path]]) -> None:

@@ -6,7 +6,6 @@ import base64
 import datetime
 import json
 import math
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
+from jumpgate.cli import main
 from jumpgate.codegen.cache import root
 from tests.support.jvm import CLIENTS, maven
 
@@ -44,8 +44,7 @@ def library() -> Path:
 def install(plugins: Path) -> None:
     """Builds the connector and puts it into a server's folder of plugins."""
     maven("--projects", "jvm,presto", "-DskipTests", "package")
-    plugins.mkdir()
-    shutil.copytree(CLIENTS / "presto" / "target" / "plugin", plugins / "jumpgate")
+    main.cli(["presto-plugin", "--output", str(plugins / "jumpgate")], standalone_mode=False)
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, Any]:

@@ -22,6 +22,7 @@ PACKAGES = {
     "p4": "jumpgate.p4",
     "clients/python": "jumpgate.client",
     "clients/spark/python": "jumpgate.spark",
+    "clients/presto/python": "jumpgate.presto",
 }
 
 #: part → the other parts that it may import. `errors` and `debug` are free for all; an arrow not listed is a defect.
@@ -46,6 +47,7 @@ MAY_KNOW = {
     # to start one; schemas; the cache folder; numbers for people
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
     "spark": set(),  # finds a jar
+    "presto": set(),  # copies one
     "templates": set(),
     "p4": {"ntf", "templates", "codegen", "trust"},  # packet headers; programs and generated C++
 }

@@ -61,11 +61,12 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
 
   private static Table table(JsonObject table) {
     List<String> files = table.getAsJsonArray("files").asList().stream().map(JsonElement::getAsString).toList();
-    List<Field> columns = table.getAsJsonObject("columns")
-                              .entrySet()
-                              .stream()
-                              .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString())))
-                              .toList();
+    List<Field> columns =
+        table.getAsJsonObject("columns")
+            .entrySet()
+            .stream()
+            .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString().replace(" ", ""))))
+            .toList();
     Map<String, Integer> names = new LinkedHashMap<>();
     for (int i = 0; i < columns.size(); i++) {
       if (Types.presto(columns.get(i).type()).isPresent()) {

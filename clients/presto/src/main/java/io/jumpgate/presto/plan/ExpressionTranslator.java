@@ -1,7 +1,11 @@
 package io.jumpgate.presto.plan;
 
+import com.facebook.presto.common.block.Block;
 import com.facebook.presto.common.function.OperatorType;
+import com.facebook.presto.common.type.ArrayType;
+import com.facebook.presto.common.type.MapType;
 import com.facebook.presto.common.type.Type;
+import com.facebook.presto.common.type.TypeUtils;
 import com.facebook.presto.common.type.VarcharType;
 import com.facebook.presto.spi.relation.CallExpression;
 import com.facebook.presto.spi.relation.ConstantExpression;
@@ -167,6 +171,8 @@ final class ExpressionTranslator {
       case "substr", "substring" -> substring(e, type);
       case "like" -> like(e, type);
       case "cardinality" -> pieces(e);
+      case "element_at" -> lookup(e);
+      case "contains" -> contained(e);
       case "abs" -> Expression.fallible("abs", type, translate(of.get(0)));
       default -> throw unknown(e);
     };
@@ -235,6 +241,40 @@ final class ExpressionTranslator {
     List<Expression> arguments = new ArrayList<>(List.of(text(e, 0)));
     arguments.addAll(List.of(all(pattern.getArguments())));
     return Expression.strict("like", type, arguments.toArray(Expression[] ::new));
+  }
+
+  /** The planner's way to say IN, beside {@link #lookup}. */
+  private Expression contained(CallExpression e) {
+    if (!(e.getArguments().get(0) instanceof ConstantExpression array) || array.isNull()) {
+      throw unknown(e);
+    }
+    Type type = ((ArrayType) array.getType()).getElementType();
+    Block elements = (Block) array.getValue();
+    List<Expression> options = IntStream.range(0, elements.getPositionCount())
+                                   .mapToObj(i -> Types.literal(TypeUtils.readNativeValue(type, elements, i), type))
+                                   .toList();
+    return Expression.in(translate(e.getArguments().get(1)), options);
+  }
+
+  /** The planner's way to say CASE of a value where all else is constant. */
+  private Expression lookup(CallExpression e) {
+    boolean known = e.getArguments().get(0) instanceof ConstantExpression constant && !constant.isNull()
+        && constant.getType() instanceof MapType;
+    if (!known) {
+      throw unknown(e);
+    }
+    ConstantExpression map = (ConstantExpression) e.getArguments().get(0);
+    MapType type = (MapType) map.getType();
+    Block entries = (Block) map.getValue();
+    Expression value = translate(e.getArguments().get(1));
+    List<Expression> branches = new ArrayList<>();
+    for (int i = 0; i < entries.getPositionCount(); i += 2) {
+      Object key = TypeUtils.readNativeValue(type.getKeyType(), entries, i);
+      branches.add(compare("eq", value, Types.literal(key, type.getKeyType())));
+      Object found = TypeUtils.readNativeValue(type.getValueType(), entries, i + 1);
+      branches.add(Types.literal(found, type.getValueType()));
+    }
+    return Expression.caseWhen(branches, Expression.nullOf(Types.jumpgate(type.getValueType())));
   }
 
   // ---- numbers

@@ -1,0 +1,28 @@
+"""The connector for Presto: where a server finds it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from jumpgate.errors import ConfigError, FileUnreadable
+
+_JARS = Path(__file__).parent / "jars"
+
+
+def write_plugin(folder: Path) -> list[Path]:
+    """Writes what goes below a Presto server's `plugin/`, and returns its files.
+
+    Raises ConfigError: the connector has not been built; FileUnreadable: the folder cannot be written.
+    """
+    jars = sorted(_JARS.glob("*.jar"))
+    if not jars:
+        raise ConfigError(
+            "the connector for Presto has not been built; in a checkout, run "
+            "`./dev jvm --projects jvm,presto -DskipTests package`"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [Path(shutil.copy(jar, folder)) for jar in jars]
+    except OSError as e:
+        raise FileUnreadable(f"cannot write the plugin into {folder}: {e.strerror}") from None

@@ -1,0 +1,86 @@
+"""TPC-H in a real Presto server: Presto's own answers and DuckDB's; most of what the planner shows is offloaded."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jumpgate.tpcds.compare import duckdb_over
+from jumpgate.tpcds.data import generate, path
+from jumpgate.tpch import TPCH, schema
+from tests.support import presto
+from tests.support.presto import Query
+
+SCALE = 0.01
+QUERIES = tuple(range(1, 23))
+OFF = "jumpgate.offload=false"
+#: of the operators between scans and the first joins; what stays is ORDER BY
+OFFLOADED_MIN = 0.95
+
+
+def presto_text(text: str) -> str:
+    """The query as Presto reads it, which groups by no column's new name."""
+    return re.sub(r"GROUP BY\s+supplier_no", "GROUP BY l_suppkey", text)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("tpch")
+    generate(made, SCALE, formats=("parquet",), suite=TPCH)
+    return made
+
+
+@pytest.fixture(scope="module")
+def answers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Query, Any]:
+    catalog = {
+        table: {
+            "format": "parquet",
+            "files": [str(path(folder, table, "parquet"))],
+            "columns": {field.name: str(field.type) for field in schema(table).fields},
+        }
+        for table in TPCH.tables
+    }
+    texts = [presto_text(text) for text in TPCH.queries().values()]
+    queries = [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
+    return presto.answers(tmp_path_factory.mktemp("presto"), catalog, queries)
+
+
+@pytest.mark.parametrize("number", QUERIES)
+def test_an_answer_is_prestos_own(number: int, answers: dict[Query, Any]) -> None:
+    text = presto_text(TPCH.queries()[number])
+    assert isinstance(answers[Query(text)], list), answers[Query(text)]
+    assert answers[Query(text)] == answers[Query(text, OFF)]
+
+
+@pytest.mark.parametrize("number", QUERIES)
+def test_an_answer_is_duckdbs(number: int, answers: dict[Query, Any], folder: Path) -> None:
+    text = TPCH.queries()[number]
+    with duckdb_over(folder, "parquet", suite=TPCH) as connection:
+        expected = connection.execute(text).fetchall()
+    found = answers[Query(presto_text(text))]
+    assert len(found) == len(expected)
+    for row, other in zip(found, expected, strict=True):
+        assert all(map(equal, row, other)), (row, other)
+
+
+def equal(found: Any, expected: Any) -> bool:
+    """Where DuckDB divides decimals it has a float, and Presto a decimal."""
+    if isinstance(expected, float):
+        digits = -int(Decimal(found).as_tuple().exponent) if isinstance(found, str) else 9
+        return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.5 * 10.0**-digits)
+    if isinstance(expected, Decimal):
+        return Decimal(found) == expected
+    return bool(found == presto.as_json(expected))
+
+
+def test_most_of_what_the_planner_shows_is_offloaded(answers: dict[Query, Any]) -> None:
+    plans = [json.dumps(answer) for query, answer in answers.items() if query.text.startswith("EXPLAIN")]
+    counts = [list(map(int, found)) for plan in plans for found in re.findall(r"(\d+) of (\d+) operators", plan)]
+    assert len(counts) > len(QUERIES)
+    assert sum(offloaded for offloaded, _ in counts) >= OFFLOADED_MIN * sum(of for _, of in counts)
