@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
 from jumpgate.codegen.bounds import bounds
+from jumpgate.codegen.first_rows import first_rows_step
 from jumpgate.codegen.kept_rows import used_twice
 from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
 from jumpgate.codegen.program import (
@@ -559,7 +560,12 @@ class Lowering:
     def _collect(self, node: Sort | Skyline | Window, table: Table, label: str) -> int:
         """Puts the input's rows into the sort buffer; returns the stage in which that happens."""
         streams = self.lower(node.input)
+        first = node.first if isinstance(node, Window) else None
+        count = -1 if first is None else self.integer(first.count)
         for s in streams:
+            if isinstance(node, Window) and first is not None:
+                resolved = lambda e, s=s: self.literal(s.resolve(e))  # noqa: E731
+                s.step(first_rows_step(node, first, resolved, count), "first rows")
             row = tuple(self.literal(s.resolve(e)) for e in self.sorted_by[table.id])
             self.finish(
                 s, [AppendSink(table.id, tuple(row[k.field] for k in table.order[: table.partition]), row)], label

@@ -262,7 +262,20 @@ class LimitStep:
     limit: int
 
 
-Step = FilterStep | ProbeStep | LimitStep
+@dataclass(frozen=True)
+class FirstRowsStep:
+    """Drops rows that come after the first ones of their partition, as far as one thread knows it; the parameter
+    `count` says how many these are. With `ties` rows that tie with the last of them stay. `directions`: of the order's
+    keys, (descending, nulls first)."""
+
+    count: int
+    ties: bool
+    partition: tuple[Expression, ...]
+    order: tuple[Expression, ...]
+    directions: tuple[tuple[bool, bool], ...]
+
+
+Step = FilterStep | ProbeStep | LimitStep | FirstRowsStep
 
 
 @dataclass(frozen=True)
@@ -397,6 +410,8 @@ def step_expressions(step: Step | None) -> tuple[Expression, ...]:
         return step.terms
     if isinstance(step, ProbeStep):
         return (*step.keys, *((step.residual,) if step.residual is not None else ()))
+    if isinstance(step, FirstRowsStep):
+        return (*step.partition, *step.order)
     return ()
 
 

@@ -29,11 +29,13 @@ from jumpgate.codegen.cpp import (
     ordered_words,
 )
 from jumpgate.codegen.expressions import ExpressionWriter
+from jumpgate.codegen.first_rows import first_rows_code
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
     AppendSink,
     EmitSink,
     FilterStep,
+    FirstRowsStep,
     GroupSink,
     LimitStep,
     MarkValue,
@@ -268,6 +270,10 @@ class PipelineRenderer:
                 return self._loop("filter", live, after, writer)
             case LimitStep(limit):
                 return self._loop("limit", live, after, writer, limit=limit)
+            case FirstRowsStep():
+                partition, order = ([writer.write(e) for e in of] for of in (step.partition, step.order))
+                code = first_rows_code(step, partition, order)
+                return self._loop("first", live, after, writer, ahead=not writer.lines, **code)
             case ProbeStep():
                 return self._probe(step, live, after, writer)
 

@@ -14,6 +14,7 @@ from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_data
 from jumpgate.compiler.figures import figures
 from jumpgate.compiler.filter_edges import filter_edges
+from jumpgate.compiler.first_rows import first_rows
 from jumpgate.compiler.look_ahead import look_ahead
 from jumpgate.compiler.map_operators import map_operators
 from jumpgate.compiler.member_columns import member_columns
@@ -42,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     look_ahead,
     order_joins,
     prune_columns,
+    first_rows,
     map_operators,
     compare,
     choose,

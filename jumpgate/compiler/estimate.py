@@ -464,6 +464,15 @@ class Estimator:
         # so many of the groups that could be are there, if rows fall into them at random
         return max(1.0, min(rows, groups * -math.expm1(-rows / groups)))
 
+    def held(self, node: Window) -> float:
+        """How many of its input's rows a window puts in order. Of those that come in any order, the n-th of a partition
+        is among the first k so far with probability k / n."""
+        rows = self.rows(node.input)
+        partitions = max(1.0, self._groups(node.input, node.partition_by))
+        if node.first is None or rows <= partitions * node.first.count:
+            return rows
+        return partitions * node.first.count * (1.0 + math.log(rows / (partitions * node.first.count)))
+
     def by_table(self, node: Operator, keys: tuple[Expression, ...]) -> list[tuple[Operator, list[Expression]]]:
         """The keys by the node in which they originate."""
         found: dict[int, tuple[Operator, list[Expression]]] = {}

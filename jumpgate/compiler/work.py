@@ -61,7 +61,9 @@ def _by_rows(node: Operator, rows: list[float], output: float, estimator: Estima
         case Sort() | Skyline():
             return {"sort": rows[0] * _levels(rows[0])}
         case Window():
-            return {"sort": rows[0] * _levels(rows[0]), "window": rows[0] * len(node.functions)}
+            held = estimator.held(node)
+            looked_at = rows[0] if node.first is not None else 0.0
+            return {"filter": looked_at, "sort": held * _levels(held), "window": held * len(node.functions)}
     return {}
 
 
@@ -76,6 +78,8 @@ def state_bytes(node: Operator, estimator: Estimator) -> float:
             return (groups.bytes or 0.0) + GROUP_ROW_BYTES * (groups.rows or 0.0)
         case Sort() if node.limit is not None:
             return estimator.of(node).bytes or 0.0
+        case Window() if node.first is not None:
+            return estimator.held(node) * row_bytes(node.input.schema)
         case Sort() | Skyline() | Window():
             return estimator.of(node.input).bytes or 0.0
     return 0.0

@@ -356,16 +356,31 @@ def window_type(function: str, arguments: tuple[DataType, ...]) -> DataType:
 
 
 @dataclass(frozen=True)
+class FirstRows:
+    """The first `count` rows of each partition in a window's order, with `ties` also those that tie with the last of
+    them."""
+
+    count: int
+    ties: bool
+
+    def __str__(self) -> str:
+        rows = "first row" if self.count == 1 else f"first {self.count} rows"
+        return f"{rows} of each partition{' with ties' * self.ties}"
+
+
+@dataclass(frozen=True)
 class Window(Unary):
     """The input's columns and one more for each function, computed within each partition in the order given.
 
-    Functions that rank or look elsewhere (row_number, rank, dense_rank, ntile, lag, lead) ignore the frame.
+    Functions that rank or look elsewhere (row_number, rank, dense_rank, ntile, lag, lead) ignore the frame. Where the
+    compiler finds that nobody asks for other rows than the `first`, the others may be missing.
     """
 
     partition_by: tuple[Expression, ...]
     order_by: tuple[SortKey, ...]
     functions: tuple[WindowFunction, ...]
     frame: Frame = Frame()
+    first: FirstRows | None = None
 
     @cached_property
     def schema(self) -> Schema:

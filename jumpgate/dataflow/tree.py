@@ -57,7 +57,8 @@ def line(node: Operator) -> str:
         case Window():
             by = f" by {', '.join(map(str, node.partition_by))}" if node.partition_by else ""
             order = f" order {', '.join(map(str, node.order_by))}" if node.order_by else ""
-            return f"window {', '.join(map(str, node.functions))}{by}{order}"
+            first = f", {node.first}" if node.first is not None else ""
+            return f"window {', '.join(map(str, node.functions))}{by}{order}{first}"
         case Distinct() | UnionAll():
             return node.kind
         case Shuffle():

@@ -21,6 +21,7 @@
 #include "jg/host.h"
 #include "jg/instance.h"
 #include "jg/json.h"
+#include "tables/first_rows.h"
 #include "tables/reader.h"
 
 namespace jg {
@@ -140,12 +141,15 @@ class Executor : public Instance {
 
 // What a JgTask's impl points at: the thread's streams and scratch memory.
 struct Worker {
-  Executor* executor = nullptr;
+  explicit Worker(Executor* executor) : executor(executor), first(&executor->budget) {}
+
+  Executor* executor;
   PipelineWork* work = nullptr;
   SourceWorker* source = nullptr;
   JgBatch batch{};
   std::vector<Part*> parts;  // by table
   std::vector<std::unique_ptr<EmitterWorker>> emitters;
+  FirstRows first;
   Arena temp;
   Status status;
 
@@ -189,8 +193,7 @@ Status PipelineWork::run(int thread) {
 Status PipelineWork::process(int thread) {
   const PipelineConfig& c = executor->config.pipelines[id];
   const JgPipelineInfo& info = executor->program->pipelines[id];
-  Worker w;
-  w.executor = executor;
+  Worker w(executor);
   w.work = this;
   JgTask task{};
   task.params = executor->config.params.data();
@@ -206,6 +209,7 @@ Status PipelineWork::process(int thread) {
   }
   task.groups = groups.data();
   task.places = places.data();
+  task.first = &w.first;
   std::vector<int64_t> entered(counters.entered.size());
   task.entered = entered.data();
   task.impl = &w;
@@ -604,6 +608,12 @@ JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
   auto* w = worker_of(task);
   return w->executor->tables[table]->new_group(w->parts[table], hash);
 }
+
+JgRow* jg_new_partition(JgTask* task, uint64_t hash, uint64_t size) { return worker_of(task)->first.add(hash, size); }
+
+JgStr jg_keep_partition(JgTask* task, JgStr s) { return worker_of(task)->first.keep(s); }
+
+void jg_judge_first(JgTask* task) { worker_of(task)->first.judge(); }
 
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
   return new_chunk(&worker_of(task)->parts[table]->arena, values, size);

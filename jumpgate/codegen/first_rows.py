@@ -1,0 +1,79 @@
+"""The first rows of partitions, kept apart in front of a window's table → C++: the others need not be put in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jumpgate.codegen.cpp import Value, cpp_type, equal, hash_group, ordered_words
+from jumpgate.codegen.program import FirstRowsStep
+from jumpgate.dataflow.expressions import Expression
+from jumpgate.dataflow.operators import FirstRows, Window
+from jumpgate.dataflow.types import DataType
+
+#: numbers of a row that are compared, at most; rows that they do not tell apart count as ties
+WORDS_MAX = 4
+
+
+def first_rows_step(
+    node: Window, first: FirstRows, resolved: Callable[[Expression], Expression], count: int
+) -> FirstRowsStep:
+    """The step in front of the window's table; `count` is the parameter with the number of rows."""
+    return FirstRowsStep(
+        count,
+        first.ties,
+        tuple(map(resolved, node.partition_by)),
+        tuple(resolved(k.expression) for k in node.order_by),
+        tuple((k.descending, k.nulls_first) for k in node.order_by),
+    )
+
+
+def first_rows_code(step: FirstRowsStep, partition: Sequence[Value], order: Sequence[Value]) -> dict[str, Any]:
+    """What the template needs: how a partition is found and what is kept of its key, the numbers by which rows
+    compare, and the condition under which they do not order a row."""
+    types = [e.type for e in step.partition]
+    words, unordered, exact = _words(order, [e.type for e in step.order], step.directions)
+    fields = sorted(enumerate(types), key=lambda f: -f[1].width)
+    return {
+        "count": step.count,
+        "ties": step.ties or not exact,
+        "hash": hash_group([*partition], types) if types else "0",
+        "same": " && ".join(_same(k, i, t) for i, (k, t) in enumerate(zip(partition, types, strict=True))) or "true",
+        "stores": [_store(k, i, t) for i, (k, t) in enumerate(zip(partition, types, strict=True))],
+        "fields": [{"id": i, "type": t, "cpp": cpp_type(t)} for i, t in fields],
+        "flags": [i for i, k in enumerate(partition) if k.null],
+        "words": words or ["0"],
+        "unordered": unordered,
+    }
+
+
+def _words(
+    order: Sequence[Value], types: Sequence[DataType], directions: Sequence[tuple[bool, bool]]
+) -> tuple[list[str], str | None, bool]:
+    """Numbers that order rows as their keys do, the condition that they do not, and whether equal numbers are equal
+    keys. NULL has the place of the least or the greatest number, whose own rows are not ordered."""
+    words: list[str] = []
+    unordered: list[str] = []
+    for key, type, (descending, nulls_first) in zip(order, types, directions, strict=True):
+        numbers = ordered_words(key.text, type)[:2]
+        numbers = tuple(f"~(uint64_t)({n})" if descending else f"(uint64_t)({n})" for n in numbers)
+        if key.null:
+            null = "0" if nulls_first else "UINT64_MAX"
+            unordered.append(f"(!({key.null}) && ({numbers[0]}) == {null})")
+            numbers = tuple(f"({key.null}) ? {null} : {n}" for n in numbers)
+        if len(words) + len(numbers) > WORDS_MAX:
+            return words, " || ".join(unordered) or None, False
+        words += numbers
+        if type.is_text:  # of which these are the first bytes
+            return words, " || ".join(unordered) or None, False
+    return words, " || ".join(unordered) or None, True
+
+
+def _same(key: Value, i: int, type: DataType) -> str:
+    same = equal(key.text, f"part->f{i}", type)
+    return f"(part->n{i} == (uint8_t)({key.null}) && (part->n{i} || {same}))" if key.null else same
+
+
+def _store(key: Value, i: int, type: DataType) -> str:
+    kept = f"jg_keep_partition(t, {key.text})" if type.is_text else f"({cpp_type(type)})({key.text})"
+    return f"if ({key.null}) part->n{i} = 1; else part->f{i} = {kept};" if key.null else f"part->f{i} = {kept};"

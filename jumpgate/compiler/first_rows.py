@@ -1,0 +1,77 @@
+"""Windows of which a filter keeps the first rows of each partition only need not put all of them in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import uses
+from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
+from jumpgate.dataflow.operators import Filter, FirstRows, Operator, Send, Window, WindowFunction, rewrite
+
+#: rows of a partition that are looked for, at most: more are as well sorted
+COUNT_MAX = 64
+#: of the rows that reach the window, those that are held if it pays
+HELD_MAX = 0.75
+#: `literal < column` as `column > literal`
+TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+
+
+def first_rows(plan: Plan) -> Plan:
+    """`row_number() <= k` and its like, above a window that has no other user, are told to the window."""
+    used = uses(plan.root)
+
+    def change(node: Operator) -> Operator:
+        if not isinstance(node, Filter) or not isinstance(node.input, Window) or used[id(node.input)] > 1:
+            return node
+        window = node.input
+        first = _first(window, conjuncts(node.predicate))
+        if first is None or not all(map(_sees_earlier_rows, window.functions)):
+            return node
+        reduced = replace(window, first=first)
+        rows, held = plan.estimator.of(window).rows, plan.estimator.held(reduced)
+        return node if rows is not None and held > HELD_MAX * rows else replace(node, input=reduced)
+
+    root = rewrite(plan.root, change)
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+def _first(window: Window, terms: tuple[Expression, ...]) -> FirstRows | None:
+    """The least of the rows that the terms allow; None if that are all, or many."""
+    bounds = [found for t in terms if (found := _bound(window, t)) is not None]
+    if not bounds:
+        return None
+    count, ties = min(bounds)
+    return FirstRows(max(1, count), ties) if count <= COUNT_MAX else None
+
+
+def _bound(window: Window, term: Expression) -> tuple[int, bool] | None:
+    """Up to which place in its partition a row may be for which the term holds, and whether its ties may, too."""
+    match term:
+        case Call(function=how, args=(ColumnRef(index=index), Literal(value=int() as bound))):
+            pass
+        case Call(function=turned, args=(Literal(value=int() as bound), ColumnRef(index=index))):
+            how = TURNED.get(turned, turned)
+        case _:
+            return None
+    number = index - len(window.input.schema)
+    if how not in ("eq", "le", "lt") or number < 0:
+        return None
+    count = bound - (how == "lt")
+    match window.functions[number].function:
+        case "row_number":
+            return count, False
+        case "rank" if window.order_by:
+            return count, True
+        case "dense_rank" if window.order_by and count <= 1:
+            return count, True
+    return None
+
+
+def _sees_earlier_rows(function: WindowFunction) -> bool:
+    """Whether its value for a row follows from those that come before it, and cannot fail."""
+    if function.function != "lag":
+        return function.function in ("row_number", "rank", "dense_rank", "first_value")
+    offset = function.arguments[1] if function.count is not None else None
+    return offset is None or (isinstance(offset, Literal) and isinstance(offset.value, int) and offset.value >= 0)
