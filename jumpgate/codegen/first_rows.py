@@ -56,7 +56,7 @@ def _words(
     unordered: list[str] = []
     for key, type, (descending, nulls_first) in zip(order, types, directions, strict=True):
         numbers = ordered_words(key.text, type)[:2]
-        numbers = tuple(f"~(uint64_t)({n})" if descending else f"(uint64_t)({n})" for n in numbers)
+        numbers = tuple(f"(uint64_t){'~' * descending}({n})" for n in numbers)
         if key.null:
             null = "0" if nulls_first else "UINT64_MAX"
             unordered.append(f"(!({key.null}) && ({numbers[0]}) == {null})")

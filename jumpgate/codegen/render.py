@@ -153,6 +153,7 @@ def render(program: Program, dialect: Dialect) -> Rendered:
             installed=dict.fromkeys(source for _, (_, source) in sorted(program.installed.items()) if source),
             tables=tables,
             has_runs=any_runs([*tables, *({**s.data, "runs": s.runs} for p in pipelines for s in p["sinks"])]),
+            has_first_rows=any(isinstance(s, FirstRowsStep) for p in program.pipelines for s in p.steps),
             pipelines=pipelines,
         )
     )

@@ -21,6 +21,7 @@ from jumpgate.dataflow.operators import (
     Aggregate,
     Emit,
     Filter,
+    FirstRows,
     Join,
     Limit,
     Measure,
@@ -30,7 +31,10 @@ from jumpgate.dataflow.operators import (
     Sort,
     SortKey,
     UnionAll,
+    Window,
+    WindowFunction,
     column,
+    window_type,
 )
 from jumpgate.dataflow.types import Field, Schema, date, decimal, int32, int64, string
 
@@ -132,6 +136,19 @@ def test_generated_program(golden, tmp_path: Path) -> None:  # type: ignore[no-u
     text = render(lower_fragment(star()), DEFAULT).text
     golden("codegen/star.cpp", text)
     compile_only(text, tmp_path)
+
+
+def test_generated_program_of_first_rows(golden, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Two columns order what is partitioned by a text; of text keys a copy is kept."""
+    rank = WindowFunction("rank", (), window_type("rank", ()), "place")
+    order = (SortKey(column(ITEMS, 2), descending=True, nulls_first=True), SortKey(column(ITEMS, 0)))
+    window = Window(items(), (column(ITEMS, 1),), order, (rank,), first=FirstRows(3, ties=True))
+    program = lower_fragment(Emit(window, "result", Partitioning()))
+    text = render(program, DEFAULT).text
+    golden("codegen/first_rows.cpp", text)
+    compile_only(text, tmp_path)
+    fewer = lower_fragment(Emit(replace(window, first=FirstRows(1, ties=True)), "result", Partitioning()))
+    assert shape_key(fewer, DEFAULT) == shape_key(program, DEFAULT)
 
 
 def compile_only(text: str, folder: Path) -> None:

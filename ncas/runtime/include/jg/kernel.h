@@ -89,15 +89,7 @@ struct JgValues {
   JgChunk *first, *last;
 };
 struct JgMemory;  // what completing groups may use; see values.h
-
-// One thread's partitions, of which it knows the first rows that have come: later ones are of no use to a window of
-// which only the first rows are asked for.
-struct JgFirst {
-  JgDirectory directory;
-  bool is_off;            // it drops too few
-  int64_t seen, dropped;  // rows since it was judged
-};
-enum { JG_FIRST_TRIAL = 1 << 16 };  // rows after which it is
+struct JgFirst;   // first rows of partitions; see first_rows.h
 
 #define JG_NO_STR (JgStr{nullptr, UINT64_MAX})
 
@@ -144,12 +136,6 @@ void jg_extend(JgTask* task, int table, JgPlace* place);
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
-// Room for a partition of `size` bytes, zeroed; null: there is none.
-JgRow* jg_new_partition(JgTask* task, uint64_t hash, uint64_t size);
-// A copy that lives as long as the partitions.
-JgStr jg_keep_partition(JgTask* task, JgStr s);
-// Ends the search for first rows where too few rows come later.
-void jg_judge_first(JgTask* task);
 // A chunk with room for an element of `size` bytes at the end of the list.
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size);
 // The n elements, aligned to 16, until the next call. They may be moved about.
@@ -432,30 +418,6 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   g->asked += asked;
   g->missed += missed;
   if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
-}
-
-// ---- the first rows of partitions ----
-template <int Words>
-JG_INLINE int jg_compare_words(const uint64_t* a, const uint64_t* b) {
-  for (int w = 0; w < Words; w++)
-    if (a[w] != b[w]) return a[w] < b[w] ? -1 : 1;
-  return 0;
-}
-// Whether the row is among the `most` first ones so far, or ties with the last of them. `rows` are those there were,
-// the last one first.
-template <int Words>
-JG_INLINE bool jg_is_first(const uint64_t (&row)[Words], uint64_t* rows, int32_t* count, int64_t most, bool ties) {
-  int64_t at = 0;
-  if (JG_LIKELY(*count == most)) {
-    const int c = jg_compare_words<Words>(row, rows);
-    if (c >= 0) return ties && c == 0;
-  } else {
-    memmove(rows + Words, rows, (size_t)(*count)++ * sizeof row);
-  }
-  for (; at + 1 < *count && jg_compare_words<Words>(row, rows + (at + 1) * Words) < 0; at++)
-    memcpy(rows + at * Words, rows + (at + 1) * Words, sizeof row);
-  memcpy(rows + at * Words, row, sizeof row);
-  return true;
 }
 
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----

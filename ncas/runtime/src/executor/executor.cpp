@@ -609,12 +609,6 @@ JgRow* jg_new_group(JgTask* task, int table, uint64_t hash) {
   return w->executor->tables[table]->new_group(w->parts[table], hash);
 }
 
-JgRow* jg_new_partition(JgTask* task, uint64_t hash, uint64_t size) { return worker_of(task)->first.add(hash, size); }
-
-JgStr jg_keep_partition(JgTask* task, JgStr s) { return worker_of(task)->first.keep(s); }
-
-void jg_judge_first(JgTask* task) { worker_of(task)->first.judge(); }
-
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
   return new_chunk(&worker_of(task)->parts[table]->arena, values, size);
 }

@@ -6,14 +6,17 @@
 namespace jg {
 namespace {
 
+constexpr uint64_t kLine = 64;           // in which the last row of a partition is found that has a short key
 constexpr int64_t kBytesMax = 32 << 20;  // of what a thread knows
-constexpr int64_t kTrialRows = 1 << 20;  // in which partitions may fill before too few rows are dropped
+// Rows in which partitions may fill before any are dropped, and after which these must not be mostly the first of them.
+constexpr int64_t kFillRows = 1 << 20, kOpenRows = 1 << 18;
 
 }  // namespace
 
 JgRow* FirstRows::add(uint64_t hash, uint64_t size) {
-  const int64_t room = std::min(kBytesMax, budget_->spill_least / 2);
-  if (arena_.held() + held_ + static_cast<int64_t>(size) > room) return nullptr;
+  size = (size + kLine - 1) & ~(kLine - 1);
+  const int64_t held = arena_.held() + texts_.held() + held_;
+  if (held + static_cast<int64_t>(size) > std::min(kBytesMax, budget_->spill_least / 2)) return nullptr;
   if (partitions_ >= static_cast<int64_t>(slots_.size() / 2)) grow();
   auto* row = reinterpret_cast<JgRow*>(arena_.zeroed(size));
   row->hash = hash;
@@ -24,7 +27,7 @@ JgRow* FirstRows::add(uint64_t hash, uint64_t size) {
 
 void FirstRows::judge() {
   rows_ += seen;
-  const bool fills = rows_ < kTrialRows && 2 * partitions_ < rows_;
+  const bool fills = rows_ < kFillRows && (rows_ < kOpenRows || 2 * partitions_ < rows_);
   if (4 * dropped < seen && !fills) end();
   seen = dropped = 0;
 }
@@ -46,6 +49,7 @@ void FirstRows::end() {
   directory = {none_, 63};
   slots_ = {};
   arena_ = Arena(budget_);
+  texts_ = Arena(budget_);
   account();
 }
 
@@ -55,3 +59,19 @@ void FirstRows::account() {
 }
 
 }  // namespace jg
+
+namespace {
+
+jg::FirstRows* first_of(JgTask* task) { return static_cast<jg::FirstRows*>(task->first); }
+
+}  // namespace
+
+extern "C" {
+
+JgRow* jg_new_partition(JgTask* task, uint64_t hash, uint64_t size) { return first_of(task)->add(hash, size); }
+
+JgStr jg_keep_partition(JgTask* task, JgStr s) { return first_of(task)->keep(s); }
+
+void jg_judge_first(JgTask* task) { first_of(task)->judge(); }
+
+}  // extern "C"

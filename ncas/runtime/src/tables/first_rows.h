@@ -4,21 +4,23 @@
 #include <cstdint>
 
 #include "base/memory.h"
-#include "jg/kernel.h"
+#include "jg/first_rows.h"
 #include "tables/directory.h"
 
 namespace jg {
 
 class FirstRows : public JgFirst {
  public:
-  explicit FirstRows(Budget* budget) : JgFirst{}, budget_(budget), arena_(budget) { directory = {none_, 63}; }
+  explicit FirstRows(Budget* budget) : JgFirst{}, budget_(budget), arena_(budget), texts_(budget) {
+    directory = {none_, 63};
+  }
   FirstRows(const FirstRows&) = delete;
   FirstRows& operator=(const FirstRows&) = delete;
   ~FirstRows() { end(); }
 
   // A zeroed partition; null where there is no room for it: its rows stay.
   JgRow* add(uint64_t hash, uint64_t size);
-  JgStr keep(JgStr s) { return arena_.copy(s); }
+  JgStr keep(JgStr s) { return texts_.copy(s); }
   // From time to time.
   void judge();
 
@@ -29,7 +31,7 @@ class FirstRows : public JgFirst {
 
   uint64_t none_[2] = {};  // slots
   Budget* budget_;
-  Arena arena_;
+  Arena arena_, texts_;
   Slots slots_;
   int64_t partitions_ = 0, rows_ = 0, held_ = 0;
 };
