@@ -89,6 +89,7 @@ class Agent:
     async def prepare(self) -> None:
         """Starts the zygote, so that the first job does not wait; a runtime that is not there is built meanwhile.
         Raises what keeps it from starting, but for a build that fails: who spawns an instance is told of that."""
+        _clear_spool()
         if self._host_program is not None or await asyncio.to_thread(toolchain.is_built):
             await self.zygote()
             return
@@ -127,6 +128,14 @@ class Agent:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             os.killpg(0, signal.SIGTERM)
         self._builders.shutdown(cancel_futures=True)
+
+
+def _clear_spool() -> None:
+    """Removes what an instance that was killed may have left of tables on disk, where the file system has no files
+    without names; those in use have lost their names already."""
+    for file in (cache.root() / "spool").glob("tables-*"):
+        with contextlib.suppress(OSError):
+            file.unlink()
 
 
 class Instance:

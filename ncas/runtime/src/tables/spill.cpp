@@ -15,11 +15,13 @@ namespace {
 constexpr size_t kSpillBuffer = 1 << 20;
 constexpr uint64_t kDiskReserve = 512ull << 20;  // is left to others
 
+constexpr const char* kWayOut = "free some space there, or set JUMPGATE_CACHE_DIR to a folder on another disk";
+
 int64_t record_padded(uint64_t n) { return static_cast<int64_t>((n + 15) & ~uint64_t{15}); }
 
 Status spill_failed(const char* what) {
   return {"io", std::string("cannot ") + what + " a file in " + spill_folder() +
-                    ", where tables beyond memory_limit go: " + strerror(errno)};
+                    ", where tables beyond memory_limit go: " + strerror(errno) + "; " + kWayOut};
 }
 
 }  // namespace
@@ -90,7 +92,7 @@ Status SpillFile::flush(std::string* buffer) {
   struct statvfs disk;
   if (::fstatvfs(fd_, &disk) == 0 && disk.f_bavail * disk.f_frsize < kDiskReserve + buffer->size())
     return {"memory", budget_->explain() + "; they go on in " + spill_folder() + ", whose disk has less than " +
-                          std::to_string(kDiskReserve >> 20) + " MiB left"};
+                          std::to_string(kDiskReserve >> 20) + " MiB left: " + kWayOut};
   for (size_t done = 0; done < buffer->size();) {
     const ssize_t n = ::pwrite(fd_, buffer->data() + done, buffer->size() - done, size_);
     if (n < 0 && errno == EINTR) continue;
