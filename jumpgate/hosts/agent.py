@@ -260,11 +260,12 @@ class Connection:
                 texts = (str(arguments[k]) for k in ("name", "source", "key"))
                 return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
             case "spawn":
-                instance = Instance(str(arguments["job"]), str(arguments["instance"]))
+                instance = self._enter(str(arguments["job"]), str(arguments["instance"]))
                 return await self._spawn(instance, str(arguments.get("module", "")))
             case "start":
                 job, wanted = str(arguments["job"]), dict(arguments["instances"])
-                started = (_of(id, self._start(Instance(job, id), allocation)) for id, allocation in wanted.items())
+                entered = {id: self._enter(job, id) for id in wanted}  # before the next request, which may be a release
+                started = (_of(id, self._start(entered[id], allocation)) for id, allocation in wanted.items())
                 return {"started": await asyncio.gather(*started)}
             case "configure":
                 job, told = str(arguments["job"]), dict(arguments["configurations"])
@@ -294,11 +295,16 @@ class Connection:
     async def _configure(self, job: str, id: str, configuration: dict[str, Any]) -> None:
         await self._find({"instance": f"{job}/{id}"}).call("configure", **configuration)
 
-    async def _spawn(self, instance: Instance, module: str) -> dict[str, Any]:
-        """Starts an instance of the runtime, or of the Python module."""
+    def _enter(self, job: str, id: str) -> Instance:
+        """An instance that is about to be spawned."""
+        instance = Instance(job, id)
         if instance.name in self._instances:
             raise InternalError(f"instance {instance.name} is started already")
         self._instances[instance.name] = instance
+        return instance
+
+    async def _spawn(self, instance: Instance, module: str) -> dict[str, Any]:
+        """Starts an instance of the runtime, or of the Python module."""
         try:
             zygote = await self._agent.zygote()  # which may have to be built first
             if instance.unwanted:

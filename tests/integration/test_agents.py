@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from socket import IPPROTO_TCP, TCP_CORK
 
 import pytest
 
@@ -261,6 +262,31 @@ def test_what_goes_wrong_with_one_of_several_instances_names_it(
             with pytest.raises(errors.InternalError, match="KeyError"):
                 await host.configure(two[:1], [{"$": "unheard of"}], Shared())
             await host.release("two")
+            await host.close()
+
+    asyncio.run(run())
+
+
+def test_a_release_that_arrives_with_the_start_ends_what_is_started(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            assert host._caller.lines._transport is not None
+            sock = host._caller.lines._transport.get_extra_info("socket")
+            sock.setsockopt(IPPROTO_TCP, TCP_CORK, 1)
+            starting = asyncio.create_task(host.start("job", {"a": None, "b": None}))
+            releasing = asyncio.create_task(host.release("job"))
+            await asyncio.sleep(0)
+            sock.setsockopt(IPPROTO_TCP, TCP_CORK, 0)  # both are one packet
+            async with asyncio.timeout(60):
+                await releasing
+                with pytest.raises(errors.Cancelled, match="job job was released while its instance [ab] started"):
+                    await starting
+            await host.start("next", {"c": None})  # by now the others would run
+            assert names(watch.processes("jg ")) == ["jg c"]
+            await host.release("next")
             await host.close()
 
     asyncio.run(run())
