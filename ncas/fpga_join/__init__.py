@@ -14,13 +14,23 @@ from jumpgate.nca.interface import Answer, Completeness, Device, Estimates, Life
 from jumpgate.nca.speeds import Speeds
 from jumpgate.nca.transport import Transport
 from jumpgate.ncas.fpga_join.chain import Chain, chains, is_root, value_bytes
-from jumpgate.ncas.fpga_join.kind import BUCKET_BYTES, FPGA, TABLES, buckets, signature, slots
+from jumpgate.ncas.fpga_join.kind import (
+    BUCKET_BYTES,
+    EMULATED,
+    FPGA,
+    ROW_BYTES_MAX,
+    TABLES,
+    VERILATED,
+    buckets,
+    signature,
+    slots,
+)
 from jumpgate.ncas.fpga_join.memory import FILL_MAX, table_bits
 from jumpgate.ncas.switch.transport import DATAGRAMS, packed
 from jumpgate.ntf.descriptor import Descriptor
 
 #: for a byte that reaches the card's process, which shares the machine with everybody else
-RECEIVE_S = {"emulated": 1 / 400e6, "verilated": 1 / 2e6}
+RECEIVE_S = {EMULATED: 1 / 400e6, VERILATED: 1 / 2e6}
 
 
 class FpgaJoin:
@@ -59,11 +69,14 @@ class FpgaJoin:
             return Unsupported("the senders' arithmetic does not wrap around", "overflow_wrap",
                                "Use a dialect with on_overflow = error or null.")  # fmt: skip
         # cards of a pool share rows by one key
-        found = tuple(chains(node, 1 if device.pool else FPGA.value(device, "tables")))
+        tables = 1 if device.pool else FPGA.value(device, "tables")
+        found = chains(node, tables, ROW_BYTES_MAX[FPGA.value(device, "backend")])
         return tuple(self._match(c, device, estimates) if isinstance(c, Chain) else c for c in found)
 
     def _match(self, chain: Chain, device: Device, estimates: Estimates | None) -> Match | Unsupported:
         widths = [signature(value_bytes(side.sent(0).schema)) or 0 for side in chain.builds]
+        if FPGA.value(device, "backend") == VERILATED:  # a bitstream has one width
+            widths = [max(widths)] * len(widths)
         rows = [estimates.of(side.node).rows if estimates else None for side in chain.builds]
         bits = table_bits(rows, [slots(w) for w in widths], device)
         if bits is None:
@@ -77,7 +90,8 @@ class FpgaJoin:
         return Match(
             self.name, chain.operators, Completeness.FULL, chain.operators[0].schema,
             note=f"{len(widths)} of {FPGA.value(device, 'tables')} tables: {tables}",
-            wire=chain.wire(), claims=(TABLES,), options=(("bucket_bits", " ".join(map(str, bits))),),
+            wire=chain.wire(), claims=(TABLES,),
+            options=(("bucket_bits", " ".join(map(str, bits))), ("value_bytes", " ".join(map(str, widths)))),
         )  # fmt: skip
 
     def match_output(self, match: Match, consumers: int, layout: str = "columnar") -> tuple[Descriptor, Transport]:

@@ -7,22 +7,28 @@ import importlib.util
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jumpgate.codegen import cache, toolchain
 from jumpgate.errors import BuildError, NotInstalled
-from jumpgate.ncas.fpga_join.kind import SIGNATURES
+from jumpgate.ncas.fpga_join.kind import KEY_BYTES, SIGNATURES, TABLES_MAX, VERILATED
 
 HERE = Path(__file__).resolve().parent
 CARD, RTL = HERE / "card", HERE / "rtl"
 RUNTIME = HERE.parent / "runtime"
 #: of the runtime: flows and packets, which hosts have too
 SHARED = ("datagrams/flow.cpp", "datagrams/packet.cpp", "datagrams/socket.cpp", "edges/socket.cpp")
+NETWORKED = {
+    "emulated": ("main.cpp", "card.cpp", "combiner.cpp", "emulated.cpp", "table.cpp"),
+    "verilated": ("main.cpp", "card.cpp", "combiner.cpp", "verilated.cpp"),
+}
+#: the RTL for values of so many bytes, which "verilated" loads
+BITSTREAMS = {value_bytes: f"bitstream_{value_bytes}" for value_bytes in SIGNATURES}
 PROGRAMS = {
-    "emulated": ("main.cpp", "card.cpp", "join.cpp", "emulated.cpp"),
-    "verilated": ("main.cpp", "card.cpp", "join.cpp", "verilated.cpp"),
-    "table_bench": ("table_bench.cpp", "emulated.cpp"),
+    **NETWORKED,
+    **dict.fromkeys(BITSTREAMS.values(), ("bitstream.cpp",)),
+    "table_bench": ("table_bench.cpp", "table.cpp"),
     "rtl_bench": ("rtl_bench.cpp",),
     "card_bench": ("card_bench.cpp",),
     "card_rates_bench": ("card_rates_bench.cpp",),
@@ -49,14 +55,20 @@ def _card(tables: int, banks: int, key_bytes: int, value_bytes: int) -> Variant:
                    tuple(parameters.items()))  # fmt: skip
 
 
+def _bitstream(value_bytes: int) -> Variant:
+    return replace(_card(TABLES_MAX[VERILATED], 2, KEY_BYTES, value_bytes), prefix="Vcard")
+
+
 #: those that hold the RTL's model, and of what
 MODELLED = {
-    "verilated": tuple(map(_table, SIGNATURES)),
+    **{name: (_bitstream(value_bytes),) for value_bytes, name in BITSTREAMS.items()},
     "rtl_bench": (_table(8), _table(23)),
     "card_bench": (_card(3, 1, 8, 8), _card(4, 4, 4, 23)),
     "card_rates_bench": (_card(3, 1, 8, 8), _card(3, 2, 8, 8)),
 }
 FLAGS = ("-std=gnu++20", "-march=native", "-pipe", "-pthread")
+#: beside these
+OWN_FLAGS = {name: ("-shared", "-fPIC", f"-DVALUE_BYTES={n}") for n, name in BITSTREAMS.items()}
 #: no module uses all of a package
 VERILATOR_FLAGS = ("--cc", "--assert", "-O3", "-Wall", "-Wno-UNUSEDPARAM")
 PROGRAMS_BYTES_MAX = 64 << 20
@@ -65,10 +77,10 @@ PROGRAMS_BYTES_MAX = 64 << 20
 def build(name: str) -> Path:
     """One of PROGRAMS. Raises BuildError, or NotInstalled where Verilator is missing."""
     sources = [CARD / source for source in PROGRAMS[name]]
-    if not name.endswith("_bench") or name == "table_bench":
+    if name in NETWORKED:
         sources += [RUNTIME / "src" / source for source in SHARED]
     variant = toolchain.default_variant()
-    flags = (*FLAGS, *toolchain.VARIANTS[variant])
+    flags = (*FLAGS, *OWN_FLAGS.get(name, ()), *toolchain.VARIANTS[variant])
     headers = [*CARD.glob("*.h"), *(RUNTIME / "include").rglob("*.h"), *(RUNTIME / "src").rglob("*.h")]
     digest = hashlib.sha256("\0".join((*flags, *VERILATOR_FLAGS, toolchain.compiler_version())).encode())
     if name in MODELLED:

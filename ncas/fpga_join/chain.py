@@ -24,8 +24,6 @@ from jumpgate.ntf.layout import row_layout
 
 #: whose rows are each of one row that probes
 TYPES = tuple(t for t in JoinType if not t.unmatched_right and not t.marks)
-#: of joined rows: what a datagram carries behind its header (p4/PROTOCOL.md)
-ROW_BYTES_MAX = 1384
 
 #: where a column comes from: the table's number, -1 for the probing input; its position there
 Origin = tuple[int, int]
@@ -107,8 +105,9 @@ def is_root(node: Operator) -> bool:
     return isinstance(node, Join) or (_only_drops(node) and isinstance(node.inputs[0], Join))
 
 
-def chains(node: Operator, tables_max: int) -> Iterator[Chain | Unsupported]:
-    """The chain of each length that begins at `node`, the shortest first; a reason where it cannot be longer."""
+def chains(node: Operator, tables_max: int, row_bytes_max: int) -> Iterator[Chain | Unsupported]:
+    """The chain of each length that begins at `node`, the shortest first; a reason where it cannot be longer.
+    `row_bytes_max`: of rows that arrive and rows that leave."""
     operators: list[Operator] = []
     below, joins = node, 0
     while joins < tables_max and is_root(below):
@@ -118,7 +117,7 @@ def chains(node: Operator, tables_max: int) -> Iterator[Chain | Unsupported]:
         assert isinstance(below, Join)
         operators.append(below)
         joins += 1
-        found = _chain(tuple(operators))
+        found = _chain(tuple(operators), row_bytes_max)
         yield found
         if isinstance(found, Unsupported):
             return
@@ -130,7 +129,7 @@ def _only_drops(node: Operator) -> bool:
     return isinstance(node, Project) and all(isinstance(e, ColumnRef) for e in node.expressions)
 
 
-def _chain(operators: tuple[Operator, ...]) -> Chain | Unsupported:
+def _chain(operators: tuple[Operator, ...], row_bytes_max: int) -> Chain | Unsupported:
     deepest = operators[-1]
     assert isinstance(deepest, Join)
     leaf = _probe(deepest)
@@ -169,7 +168,7 @@ def _chain(operators: tuple[Operator, ...]) -> Chain | Unsupported:
             origins = (*mine, *origins) if swapped else (*origins, *mine)
     probe = Side(order.index(id(leaf)), leaf, tuple(keys), tuple(key_columns))
     chain = Chain(operators, probe, tuple(builds), origins)
-    return _too_wide(chain) or chain
+    return _too_wide(chain, row_bytes_max) or chain
 
 
 def _traced(key: Expression, leaf: Operator, origins: tuple[Origin, ...]) -> Expression:
@@ -200,21 +199,23 @@ def _refusal(join: Join) -> Unsupported | None:
     return None
 
 
-def _too_wide(chain: Chain) -> Unsupported | None:
+def _too_wide(chain: Chain, row_bytes_max: int) -> Unsupported | None:
     for side in chain.builds:
         if signature(need := value_bytes(side.sent(0).schema)) is None:
             return Unsupported(f"a build side's columns beside the key have {need} bytes; a bucket has room for 55",
                                "width", "Select fewer columns.")  # fmt: skip
-    if (stride := row_layout(packed(chain.wire().body.schema)).stride) > ROW_BYTES_MAX:
-        return Unsupported(f"a joined row has {stride} bytes, a datagram has room for {ROW_BYTES_MAX}", "row",
-                           "Select fewer columns.")  # fmt: skip
+    wire = chain.wire()
+    rows = {"probing": wire.inputs[0].schema, "joined": wire.body.schema}
+    for what, schema in rows.items():
+        if (stride := row_layout(packed(schema)).stride) > row_bytes_max:
+            return Unsupported(f"a {what} row has {stride} bytes, the card has room for {row_bytes_max}", "row",
+                               "Select fewer columns.")  # fmt: skip
     return None
 
 
 def value_bytes(schema: Schema) -> int:
     """What a bucket holds of a build side's row beside the key: bits that say what is NULL, then the columns."""
-    rest = schema.fields[1:]
-    return (len(rest) + 7) // 8 + sum(f.type.width for f in rest)
+    return (len(schema) + 7) // 8 + sum(f.type.width for f in schema.fields[1:])
 
 
 def _build(join: Join) -> Operator:

@@ -9,10 +9,13 @@ from jumpgate.nca.interface import Device, Offer
 
 #: what a plan can use once of a card
 TABLES = "tables"
-TABLES_MAX = 8
 MEMORY_BYTES = 256 << 20
 #: what stands behind the card's port: the buckets in plain memory, or the RTL's model, cycle by cycle
-BACKENDS = ("emulated", "verilated")
+EMULATED, VERILATED = "emulated", "verilated"
+#: build sides that one visit looks into, and bytes of a row that arrives or leaves: what a datagram carries behind its
+#: header (p4/PROTOCOL.md), or what the RTL's registers hold
+TABLES_MAX = {EMULATED: 8, VERILATED: 4}
+ROW_BYTES_MAX = {EMULATED: 1384, VERILATED: 64}
 #: of a bucket, byte for byte as card/bucket.h and rtl/bucket_pkg.sv have it
 BUCKET_BYTES, KEY_BYTES, SLOTS_MAX = 64, 8, 7
 #: the bytes of values for which bitstreams exist; the next larger one is taken
@@ -20,7 +23,7 @@ SIGNATURES = (1, 8, 23, 55)
 
 
 def _tables(value: int) -> bool:
-    return 1 <= value <= TABLES_MAX
+    return 1 <= value <= max(TABLES_MAX.values())
 
 
 def _is_address(value: str) -> bool:
@@ -45,7 +48,9 @@ def _offer(device: Device) -> Offer:
 
 def _check(device: Device) -> str:
     least = BUCKET_BYTES * int(FPGA.value(device, "tables"))
-    memory = device.memory_bytes
+    backend, memory = FPGA.value(device, "backend"), device.memory_bytes
+    if FPGA.value(device, "tables") > TABLES_MAX[backend]:
+        return f'has too many tables: with backend = "{backend}" there are {TABLES_MAX[backend]} at most'
     return f"needs memory_bytes of at least {least}, or 0 for {MEMORY_BYTES}" if 0 < memory < least else ""
 
 
@@ -53,11 +58,11 @@ FPGA = DeviceKind(
     "fpga",
     "an FPGA card in the network that joins rows on their way; here a model of it, on the loopback",
     (
-        Key("backend", str, "what computes", BACKENDS[0], choices=BACKENDS),
+        Key("backend", str, "what computes", EMULATED, choices=tuple(TABLES_MAX)),
         Key("address", str, "of this machine, where it receives packets; hosts elsewhere must reach it", "127.0.0.1",
             holds=_is_address, wanted="an IP address of version 4", own=True),
         Key("tables", int, "build sides that it holds at a time; they share its memory", 4,
-            holds=_tables, wanted=f"a number from 1 to {TABLES_MAX}"),
+            holds=_tables, wanted=f"a number from 1 to {max(TABLES_MAX.values())}"),
         Key("rest_bytes", int, "of its host's memory for entries that have no room in their buckets, for each table",
             1 << 30, holds=_rest, wanted="a whole number, 0 or more", own=True),
         Key("setup_s", float, "that plans reckon with before a job begins: for a bitstream to be loaded", 0.05,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +11,9 @@ from jumpgate.dataflow.operators import Join, Operator, Project, Receive
 from jumpgate.dataflow.types import Schema
 from jumpgate.errors import InstanceFailed, InternalError, JumpgateError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
-from jumpgate.ncas.fpga_join.chain import value_bytes
+from jumpgate.ncas.fpga_join.build import BITSTREAMS, build
 from jumpgate.ncas.fpga_join.driver import CardDriver, Lease
-from jumpgate.ncas.fpga_join.kind import FPGA, signature
+from jumpgate.ncas.fpga_join.kind import FPGA, VERILATED
 from jumpgate.ncas.switch.transport import packed
 from jumpgate.ntf.layout import row_layout
 
@@ -25,13 +26,14 @@ PROBE = -1
 @dataclass(frozen=True)
 class Task:
     """The edges of a chain, by where their rows go: those that probe, then those of each table, its joins, and which
-    columns of their rows leave; log2 of the buckets of each table."""
+    columns of their rows leave; log2 of the buckets of each table, and the bytes of its values."""
 
     probe: Receive
     builds: tuple[Receive, ...]
     joins: tuple[Join, ...]
     leaving: tuple[int, ...]
     bucket_bits: tuple[int, ...]
+    value_bytes: tuple[int, ...]
 
     @staticmethod
     def of(instance: InstancePlan) -> Task:
@@ -44,9 +46,10 @@ class Task:
             joins.insert(0, node)
             node = node.left
         builds = tuple(j.right for j in joins)
-        bits = tuple(map(int, dict(instance.options)["bucket_bits"].split()))
+        options = dict(instance.options)
+        bits, widths = (tuple(map(int, options[name].split())) for name in ("bucket_bits", "value_bytes"))
         assert isinstance(node, Receive) and all(isinstance(b, Receive) for b in builds)
-        return Task(node, builds, tuple(joins), tuple(leaving), bits)  # type: ignore[arg-type]
+        return Task(node, builds, tuple(joins), tuple(leaving), bits, widths)  # type: ignore[arg-type]
 
     def table(self, edge: str) -> int:
         """Of the edge's rows; PROBE for those that probe."""
@@ -55,9 +58,8 @@ class Task:
     def words(self) -> list[object]:
         """The shapes of rows and tables, as the control channel has them (card/README.md)."""
         found: list[object] = [*_shape(self.probe.schema), len(self.joins)]
-        for join, built, bits in zip(self.joins, self.builds, self.bucket_bits, strict=True):
-            width = signature(value_bytes(built.schema))
-            found += [str(join.type), *_shape(built.schema), width, bits]
+        for join, built, *size in zip(self.joins, self.builds, self.value_bytes, self.bucket_bits, strict=True):
+            found += [str(join.type), *_shape(built.schema), *size]
         joined = row_layout(packed(self.joins[-1].schema))
         found.append(len(self.leaving))
         for leaver in (joined.fields[i] for i in self.leaving):
@@ -91,7 +93,10 @@ class FpgaLifecycle:
         return await CardDriver.reach(device)
 
     async def compile(self, instance: InstancePlan, host: Host) -> Task:
-        return Task.of(instance)
+        task = Task.of(instance)
+        if FPGA.value(instance.device, "backend") == VERILATED:
+            await asyncio.to_thread(build, BITSTREAMS[task.value_bytes[0]])
+        return task
 
     async def allocate(self, instance: InstancePlan, context: JobContext) -> Live:
         driver = context.drivers[instance.device.name]
@@ -110,6 +115,9 @@ class FpgaLifecycle:
         lease, child = handle.lease, handle.driver.child
         rest = FPGA.value(instance.device, "rest_bytes")
         words = artifact.words()
+        if FPGA.value(instance.device, "backend") == VERILATED:
+            width = artifact.value_bytes[0]
+            await child.call("bitstream", width, await asyncio.to_thread(build, BITSTREAMS[width]))
         await child.call("join", lease.id, f"{lease.secret:016x}", WINDOW_BITS, rest, *words)
         receivers = context.plan.edge(instance.output).consumers
         for receiver, flow in zip(receivers, lease.leaving, strict=True):

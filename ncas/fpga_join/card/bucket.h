@@ -18,6 +18,13 @@ struct Bucket {
 };
 static_assert(sizeof(Bucket) == BUCKET_BYTES);
 
+// The entries of a key in its bucket; `overflown`: the rest may have others.
+struct Answer {
+  uint8_t count = 0;
+  bool overflown = false;
+  uint8_t values[BUCKET_BYTES];  // one behind the other
+};
+
 constexpr size_t slots_of(size_t value_bytes) {
   const size_t slots = (BUCKET_BYTES - 1) / (KEY_BYTES + value_bytes);
   return slots < SLOTS_MAX ? slots : SLOTS_MAX;

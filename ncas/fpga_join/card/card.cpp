@@ -36,13 +36,13 @@ Status Card::open(const std::string& host, int* port) {
   return {};
 }
 
-std::string Card::add_join(const std::string& id, const JoinShape& shape, uint64_t secret, int window_bits) {
+std::string Card::add_join(const std::string& id, const JoinShape& shape, int window_bits) {
   if (joins_.count(id)) return "that join is there already";
-  auto running = std::make_unique<Running>(shape, secret, window_bits);
-  if (running->join.out_stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
-  if (!running->join.open()) return "no memory for its tables";
-  joins_[id] = std::move(running);
-  return "";
+  if (shape.out().stride() > PACKET_BYTES_MAX - HEADER_BYTES) return "its rows fit no packet";
+  std::string why;
+  auto join = make_join(shape, bitstreams_[shape.tables[0].value_bytes], &why);
+  if (join) joins_[id] = std::make_unique<Running>(std::move(join), shape, window_bits);
+  return why;
 }
 
 std::string Card::add_receiver(const std::string& id, uint16_t number, const std::string& receiver) {
@@ -59,11 +59,11 @@ std::string Card::add_receiver(const std::string& id, uint16_t number, const std
 std::string Card::add_flow(const std::string& id, uint16_t number, int table, const std::string& sender) {
   const auto at = joins_.find(id);
   if (at == joins_.end() || owners_.count(number)) return "no such join, or that flow is there already";
-  if (table < PROBE || table >= at->second->join.tables()) return "no such table";
+  if (table < PROBE || table >= static_cast<int>(at->second->shape.tables.size())) return "no such table";
   datagram::Address from;
   const Status found = datagram::resolve(sender, socket_.get(), &from);
   if (!found.ok()) return found.error().message;
-  Arriving flow{from, table, at->second->secret, datagram::FlowReceiver(at->second->window_bits)};
+  Arriving flow{from, table, at->second->shape.secret, datagram::FlowReceiver(at->second->window_bits)};
   at->second->flows.emplace(number, std::move(flow));
   owners_[number] = id;
   return "";
@@ -83,7 +83,7 @@ bool Card::remove(const std::string& id) {
 
 const Join* Card::find(const std::string& id) const {
   const auto at = joins_.find(id);
-  return at == joins_.end() ? nullptr : &at->second->join;
+  return at == joins_.end() ? nullptr : at->second->join.get();
 }
 
 std::vector<std::string> Card::events() { return std::exchange(events_, {}); }
@@ -123,7 +123,7 @@ void Card::arrived(const datagram::Address& from, const uint8_t* packet, size_t 
   const auto owner = owners_.find(header.flow);
   if (owner == owners_.end()) return;
   Running* running = joins_[owner->second].get();
-  if (running->failed || !running->started || header.secret != running->secret) return;
+  if (running->failed || !running->started || header.secret != running->shape.secret) return;
   if (const auto out = running->leaving.find(header.flow); out != running->leaving.end()) {
     if (header.kind != datagram::ACK || !datagram::same(from, out->second.to)) return;
     if (header.sequence == datagram::BUSY) {
@@ -150,13 +150,13 @@ void Card::received(const std::string& id, Running* running, uint16_t number, Ar
   } else if (!flow->ended && flow->protocol.is_new(header.sequence)) {
     if (flow->table != PROBE) {
       std::string why;
-      if (!running->join.build(static_cast<size_t>(flow->table), data.payload, data.payload_bytes, &why)) {
+      if (!running->join->build(static_cast<size_t>(flow->table), data.payload, data.payload_bytes, &why)) {
         if (why == "memory") fail(id, running, "memory the entries without room in their buckets exceed rest_bytes");
         return;
       }
-    } else if (!running->have_ended(false) || running->join.waiting() >= WAITING_MAX) {
+    } else if (!running->have_ended(false) || running->join->waiting() >= WAITING_MAX) {
       answer = datagram::BUSY;
-    } else if (!running->join.probe(data.payload, data.payload_bytes)) {
+    } else if (!running->join->probe(data.payload, data.payload_bytes)) {
       return;
     }
     if (answer != datagram::BUSY) {
@@ -189,28 +189,28 @@ bool Card::produce(Running* running) {
       if (out.has_room() && out.queued - least < LEAD_MAX && fill(running, number, &out)) any = more = true;
     }
   }
-  for (; running->held.size() > running->join.waiting(); running->held.pop_front()) {
+  for (; running->held.size() > running->join->waiting(); running->held.pop_front()) {
     const auto [number, sequence] = running->held.front();
     Arriving& flow = running->flows.at(number);
     flow.held.erase(sequence);
     reply(flow, number, sequence);
   }
-  running->complete = running->join.waiting() == 0 && running->have_ended(true) && running->have_ended(false);
+  running->complete = running->join->waiting() == 0 && running->have_ended(true) && running->have_ended(false);
   return any;
 }
 
 // A packet of the next joined rows; false if there are none.
 bool Card::fill(Running* running, uint16_t flow, Leaving* out) {
-  const size_t stride = running->join.out_stride();
+  const size_t stride = running->shape.out().stride();
   uint8_t row[PACKET_BYTES_MAX];
-  if (!running->join.produce(row)) return false;
+  if (!running->join->produce(row)) return false;
   uint8_t* packet = out->packet(++out->queued);
-  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running->secret});
+  datagram::put_header(packet, {datagram::DATA, 1, flow, out->queued, running->shape.secret});
   size_t size = HEADER_BYTES;
   do {
     std::memcpy(packet + size, row, stride);
     size += stride;
-  } while (size + stride <= PACKET_BYTES_MAX && running->join.produce(row));
+  } while (size + stride <= PACKET_BYTES_MAX && running->join->produce(row));
   out->sizes[out->queued % out->capacity] = static_cast<uint16_t>(size);
   return true;
 }
@@ -225,7 +225,7 @@ void Card::send(const std::string& id, Running* running, double now) {
     ended &= out.sender.ended();
     for (const uint32_t number : due_) {
       if (number == 0) {
-        datagram::put_header(out.end, {datagram::END, 0, flow, out.queued, running->secret});
+        datagram::put_header(out.end, {datagram::END, 0, flow, out.queued, running->shape.secret});
         outgoing_->add(out.to, out.end, sizeof out.end);
       } else {
         outgoing_->add(out.to, out.packet(number), out.sizes[number % out.capacity]);

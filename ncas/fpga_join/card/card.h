@@ -24,7 +24,9 @@ class Card {
   int fd() const { return socket_.get(); }
 
   // Empty, or what is wrong.
-  std::string add_join(const std::string& id, const JoinShape& shape, uint64_t secret, int window_bits);
+  std::string add_join(const std::string& id, const JoinShape& shape, int window_bits);
+  // The file of the RTL for values of so many bytes; joins of such need it, where the card is the RTL's model.
+  void add_bitstream(size_t value_bytes, const std::string& path) { bitstreams_[value_bytes] = path; }
   // A flow that leaves: each receiver has some of the joined rows.
   std::string add_receiver(const std::string& id, uint16_t flow, const std::string& receiver);
   std::string add_flow(const std::string& id, uint16_t flow, int table, const std::string& sender);
@@ -67,15 +69,13 @@ class Card {
     bool has_room() const { return queued - (sender.oldest() - 1) < capacity && queued < datagram::SEQUENCE_MAX; }
   };
   struct Running {
-    Running(const JoinShape& shape, uint64_t secret, int window_bits)
-        : join(shape), secret(secret), window_bits(window_bits) {}
-
-    Join join;
-    const uint64_t secret;  // in every packet of its flows, both ways
-    int window_bits;
-    std::map<uint16_t, Arriving> flows;
-    std::map<uint16_t, Leaving> leaving;             // receivers take packets in turns
-    std::deque<std::pair<uint16_t, uint32_t>> held;  // flow and number of the probing packets that wait, in their order
+    std::unique_ptr<Join> join;
+    const JoinShape shape;
+    const int window_bits;
+    std::map<uint16_t, Arriving> flows{};
+    std::map<uint16_t, Leaving> leaving{};  // receivers take packets in turns
+    std::deque<std::pair<uint16_t, uint32_t>>
+        held{};  // flow and number of the probing packets that wait, in their order
     bool started = false, complete = false, ended = false, failed = false;
 
     bool have_ended(bool probing) const;
@@ -92,6 +92,7 @@ class Card {
   net::Fd socket_;
   std::unique_ptr<datagram::Incoming> incoming_;
   std::unique_ptr<datagram::Outgoing> outgoing_;
+  std::map<size_t, std::string> bitstreams_;
   std::map<std::string, std::unique_ptr<Running>> joins_;
   std::map<uint16_t, std::string> owners_;  // of flows, those that leave too
   std::deque<Reply> replies_;

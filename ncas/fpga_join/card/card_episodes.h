@@ -15,58 +15,12 @@ namespace jg::card {
 using Random = std::mt19937_64;
 
 constexpr uint64_t SECRET = 0x0123456789ABCDEF;
-constexpr uint16_t PORT = 9801;
-constexpr size_t PAYLOAD_MAX = 1384, COLUMN_BYTES = 8, ROW_MAX = 64;
-constexpr int ADDRESS_BITS = 24, BUCKET_BITS = 8;
-enum Kind { UNUSED, INNER, LEFT, SEMI, ANTI };
+constexpr size_t COLUMN_BYTES = 8;
+constexpr int ADDRESS_BITS = 26;
 
 [[noreturn]] inline void wrong(const char* what, size_t at) {
   std::fprintf(stderr, "the card differs from the reference: %s %zu\n", what, at);
   std::exit(1);
-}
-
-inline void big_endian(uint8_t* to, uint64_t value, size_t bytes) {
-  for (size_t i = 0; i < bytes; i++) to[i] = static_cast<uint8_t>(value >> 8 * (bytes - 1 - i));
-}
-inline uint64_t number(const uint8_t* from, size_t bytes) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < bytes; i++) value = value << 8 | from[i];
-  return value;
-}
-inline uint16_t ip_sum(const Bytes& frame) {
-  uint32_t sum = 0;
-  for (size_t i = 14; i < 34; i += 2) sum += static_cast<uint32_t>(number(&frame[i], 2));
-  while (sum >> 16) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<uint16_t>(sum);
-}
-
-inline Bytes headers(uint64_t secret) {
-  Bytes frame(HEADERS);
-  big_endian(&frame[0], 0x020000000001, 6);
-  big_endian(&frame[6], 0x020000000002, 6);
-  big_endian(&frame[12], 0x0800, 2);
-  frame[14] = 0x45;
-  frame[22] = 64;
-  frame[23] = 17;
-  big_endian(&frame[26], 0x0A000001, 4);
-  big_endian(&frame[30], 0x0A000002, 4);
-  big_endian(&frame[34], PORT, 2);
-  big_endian(&frame[36], PORT, 2);
-  frame[42] = 1;
-  frame[43] = 1;
-  big_endian(&frame[50], secret, 8);
-  return frame;
-}
-
-inline Bytes frame_of(uint16_t flow, const Bytes& rows, uint64_t secret = SECRET) {
-  Bytes frame = headers(secret);
-  big_endian(&frame[16], 44 + rows.size(), 2);
-  big_endian(&frame[38], 24 + rows.size(), 2);
-  big_endian(&frame[44], flow, 2);
-  big_endian(&frame[24], static_cast<uint16_t>(~ip_sum(frame)), 2);
-  frame.insert(frame.end(), rows.begin(), rows.end());
-  frame.resize(std::max<size_t>(frame.size(), 60));  // as Ethernet pads it
-  return frame;
 }
 
 // Rows of equal size as frames with random many of them.
@@ -76,7 +30,7 @@ inline std::vector<Bytes> frames_of(uint16_t flow, const std::vector<Bytes>& row
     const size_t most = PAYLOAD_MAX / rows[0].size(), end = std::min(rows.size(), i + 1 + (*random)() % most);
     Bytes payload;
     for (; i < end; i++) payload.insert(payload.end(), rows[i].begin(), rows[i].end());
-    frames.push_back(frame_of(flow, payload));
+    frames.push_back(frame_of(flow, payload, SECRET));
   }
   return frames;
 }
@@ -96,15 +50,6 @@ inline Bytes row_of(const std::vector<uint64_t>& keys, const std::vector<bool>& 
   for (size_t i = 0; i < keys.size(); i++) big_endian(&row[1 + i * key_bytes], nulls[i] ? 0 : keys[i], key_bytes);
   big_endian(&row[1 + keys.size() * key_bytes], nulls.back() ? 0 : value, COLUMN_BYTES);
   return row;
-}
-
-template <class Port>
-void set_field(Port* port, size_t at, size_t bits, uint64_t value) {
-  auto* bytes = reinterpret_cast<uint8_t*>(port);
-  for (size_t i = 0; i < bits; i++) {
-    uint8_t& byte = bytes[(at + i) / 8];
-    byte = static_cast<uint8_t>((byte & ~(1u << ((at + i) % 8))) | (value >> i & 1) << ((at + i) % 8));
-  }
 }
 
 struct Rate {
@@ -129,19 +74,25 @@ struct Bench {
     bool overflown = false;
   };
 
-  static void configure(V* card, const std::vector<Kind>& kinds, int bucket_bits) {
+  static void configure(V* card, const std::vector<RtlKind>& kinds, const std::vector<int>& bits) {
     card->secret = SECRET;
     card->udp_port = PORT;
-    card->mask = static_cast<uint32_t>((1u << bucket_bits) - 1);
     card->probe_nulls = 1;
     for (size_t t = 0; t < TABLES; t++) {
       set_field(&card->kinds, 3 * t, 3, kinds[t]);
+      set_field(&card->masks, ADDRESS_BITS * t, ADDRESS_BITS, (uint64_t{1} << bits[t]) - 1);
+      set_field(&card->bases, MEMORY_BITS * t, MEMORY_BITS, buckets_in_a_bank({bits.begin(), bits.begin() + t}));
       set_field(&card->build_nulls, 4 * t, 4, 1);
       set_field(&card->strides, 7 * t, 7, 1 + KEY + COLUMN);
     }
     set_field(&card->strides, 7 * TABLES, 7, PROBE_STRIDE);
     const Bytes own = headers(SECRET);
     put(&card->headers, own.data(), own.size());
+  }
+  static size_t buckets_in_a_bank(const std::vector<int>& bits) {
+    size_t buckets = 0;
+    for (const int b : bits) buckets += std::max<size_t>(1, (size_t{1} << b) / BANKS);
+    return buckets;
   }
   // Which columns leave: of the row that probes, then key and column of each table, by numbers from 0.
   static size_t choose(V* card, const std::vector<size_t>& columns) {
@@ -167,21 +118,24 @@ struct Bench {
 
   static void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
     const auto below = [&](uint64_t n) { return (*random)() % n; };
-    const int bits = static_cast<int>(5 + below(5)), latency = static_cast<int>(1 + below(60));
+    const int latency = static_cast<int>(1 + below(60));
+    std::vector<int> bits(TABLES);
+    for (int& b : bits) b = static_cast<int>(below(2) ? 5 + below(5) : below(10));
+    const size_t buckets = buckets_in_a_bank(bits);
     const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
     typename Model::Memories memories;
     for (size_t b = 0; b < BANKS; b++) {
       if (ddr3) {
-        memories.push_back(std::make_unique<Ddr3Memory>(bits + 2));
+        memories.push_back(std::make_unique<Ddr3Memory>(buckets));
       } else {
-        memories.push_back(std::make_unique<IdealMemory>(bits + 2, latency, forgetful));
+        memories.push_back(std::make_unique<IdealMemory>(buckets, latency, forgetful));
       }
     }
     Model model(std::move(memories));
     model.offers = [&] { return below(100) >= idle; };
     model.takes = [&] { return below(100) >= pressure; };
-    std::vector<Kind> kinds(TABLES);
-    for (Kind& kind : kinds) coverage->kinds[kind = static_cast<Kind>(below(5))]++;
+    std::vector<RtlKind> kinds(TABLES);
+    for (RtlKind& kind : kinds) coverage->kinds[kind = static_cast<RtlKind>(below(5))]++;
     configure(&model.card, kinds, bits);
     const bool aggregates = below(4) == 0;
     std::vector<size_t> columns;
@@ -199,7 +153,6 @@ struct Bench {
     model.reset();
 
     // build sides; what has no room comes out, of each table in its order
-    const uint32_t mask = (1u << bits) - 1;
     const uint64_t keys = 1 + below(1500);
     const auto a_key = [&] { return below(keys) * 0x9E3779B97F4A7C15 & ~uint64_t{0} >> (64 - 8 * KEY); };
     std::vector<std::map<uint32_t, List>> tables(TABLES);
@@ -222,7 +175,7 @@ struct Bench {
       if (below(2)) frames.push_back(frame_of(static_cast<uint16_t>(t), {1, 2, 3}, SECRET + 1)), coverage->dropped++;
     }
     std::shuffle(frames.begin(), frames.end(), *random);
-    fill(frames, kinds, mask, &tables, &overflow);
+    fill(frames, kinds, bits, &tables, &overflow);
     model.overflowed = [&] {
       const size_t t = model.card.overflow_table;
       if (overflowed[t] == overflow[t].size()) wrong("overflow", t);
@@ -257,7 +210,7 @@ struct Bench {
       nulls.push_back(below(6) == 0);
       const Bytes row = row_of(wanted, nulls, (*random)(), KEY);
       rows.push_back(row);
-      join(row, wanted, nulls, kinds, mask, tables, columns, &expected, &left, coverage);
+      join(row, wanted, nulls, kinds, bits, tables, columns, &expected, &left, coverage);
     }
     for (const Bytes& row : expected) {
       if (!aggregates || (row[0] & 1)) continue;
@@ -288,8 +241,9 @@ struct Bench {
     coverage->frames += model.sent.size();
   }
 
+  static uint32_t bucket_of(uint64_t key, int bits) { return hash_of(key) & ((1u << bits) - 1); }
   // The tables as the frames fill them, in their order.
-  static void fill(const std::vector<Bytes>& frames, const std::vector<Kind>& kinds, uint32_t mask,
+  static void fill(const std::vector<Bytes>& frames, const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
                    std::vector<std::map<uint32_t, List>>* tables, std::vector<std::vector<Entry>>* overflow) {
     for (const Bytes& frame : frames) {
       const size_t t = frame[45], stride = 1 + KEY + COLUMN, size = number(&frame[38], 2) - 24;
@@ -298,7 +252,7 @@ struct Bench {
         if (frame[at] & 1) continue;
         Entry entry{number(&frame[at + 1], KEY), Bytes{frame[at]}};
         entry.value.insert(entry.value.end(), &frame[at + 1 + KEY], &frame[at] + stride);
-        List& list = (*tables)[t][hash_of(entry.key) & mask];
+        List& list = (*tables)[t][bucket_of(entry.key, bits[t])];
         list.overflown |= list.entries.size() == SLOTS;
         (list.entries.size() == SLOTS ? (*overflow)[t] : list.entries).push_back(entry);
       }
@@ -306,14 +260,14 @@ struct Bench {
   }
 
   static void join(const Bytes& row, const std::vector<uint64_t>& wanted, const std::vector<bool>& nulls,
-                   const std::vector<Kind>& kinds, uint32_t mask, const std::vector<std::map<uint32_t, List>>& tables,
-                   const std::vector<size_t>& columns, std::vector<Bytes>* expected, std::vector<Bytes>* left,
-                   Coverage* coverage) {
+                   const std::vector<RtlKind>& kinds, const std::vector<int>& bits,
+                   const std::vector<std::map<uint32_t, List>>& tables, const std::vector<size_t>& columns,
+                   std::vector<Bytes>* expected, std::vector<Bytes>* left, Coverage* coverage) {
     std::vector<std::vector<const Bytes*>> found(TABLES);
     bool passes = true;
     for (size_t t = 0; t < TABLES; t++) {
       if (kinds[t] != UNUSED && !nulls[t]) {
-        const auto at = tables[t].find(hash_of(wanted[t]) & mask);
+        const auto at = tables[t].find(bucket_of(wanted[t], bits[t]));
         if (at != tables[t].end()) {
           if (at->second.overflown) {
             left->push_back(row);
@@ -380,12 +334,12 @@ struct Bench {
 
   template <class MakeMemory>
   static Rate rate(size_t rows, MakeMemory make) {
-    constexpr int BITS = 20;
+    const std::vector<int> bits(TABLES, 20);
     Random random(1);
     typename Model::Memories memories;
-    for (size_t b = 0; b < BANKS; b++) memories.push_back(make(BITS + 2));
+    for (size_t b = 0; b < BANKS; b++) memories.push_back(make(buckets_in_a_bank(bits)));
     Model model(std::move(memories));
-    configure(&model.card, std::vector<Kind>(TABLES, SEMI), BITS);
+    configure(&model.card, std::vector<RtlKind>(TABLES, SEMI), bits);
     choose(&model.card, {TABLES});
     model.card.aggregates = 1;
     model.overflowed = model.rested = [] {};
@@ -399,7 +353,7 @@ struct Bench {
           const Bytes row = row_of({random()}, {false, false}, 1, KEY);
           payload.insert(payload.end(), row.begin(), row.begin() + 1 + KEY + COLUMN);
         }
-        frames.push_back(frame_of(static_cast<uint16_t>(t), payload));
+        frames.push_back(frame_of(static_cast<uint16_t>(t), payload, SECRET));
       }
       Bytes payload;
       for (size_t r = 0; r < per_frame; r++) {
@@ -408,7 +362,7 @@ struct Bench {
         const Bytes row = row_of(keys, std::vector<bool>(TABLES + 1), 1, KEY);
         payload.insert(payload.end(), row.begin(), row.end());
       }
-      probes.push_back(frame_of(TABLES, payload));
+      probes.push_back(frame_of(TABLES, payload, SECRET));
     }
     const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
     const auto measure = [&](const std::vector<Bytes>& which, size_t tuples) {

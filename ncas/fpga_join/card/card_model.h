@@ -5,19 +5,29 @@
 #include <vector>
 
 #include "bucket.h"
+#include "frames.h"
 #include "memory.h"
 
 namespace jg::card {
 
-using Bytes = std::vector<uint8_t>;
-
-inline constexpr size_t BUS_BYTES = 64, HEADERS = 58;
+inline constexpr size_t ROW_MAX = 64;
+enum RtlKind { UNUSED, INNER, LEFT, SEMI, ANTI };  // of a table, as rtl/bucket_pkg.sv has them
 
 // Copies bytes into a port of Verilator's, whose words are little endian, and back.
 template <class Port>
 void put(Port* port, const void* from, size_t size) {
   std::memset(port, 0, sizeof *port);
   std::memcpy(port, from, size);
+}
+
+// Writes bits [at, at + bits) of a port.
+template <class Port>
+void set_field(Port* port, size_t at, size_t bits, uint64_t value) {
+  auto* bytes = reinterpret_cast<uint8_t*>(port);
+  for (size_t i = 0; i < bits; i++) {
+    uint8_t& byte = bytes[(at + i) / 8];
+    byte = static_cast<uint8_t>((byte & ~(1u << ((at + i) % 8))) | (value >> i & 1) << ((at + i) % 8));
+  }
 }
 
 // The levels of a network (rtl/gather.sv) that moves the chosen items of so many together.
@@ -56,27 +66,27 @@ class CardModel {
   }
   uint64_t cycles() const { return cycles_; }
 
+  void push(Bytes frame) { arriving_.push_back(std::move(frame)); }
+  // Frames of which the card has not taken all.
+  size_t arriving() const { return arriving_.size(); }
+  bool idle() const { return arriving_.empty() && card.idle; }
   // Until the frames are in and the card is idle; false if it stands still.
   bool run(const std::vector<Bytes>& frames, uint64_t cycles_max) {
-    size_t frame = 0, at = 0;
-    for (const uint64_t end = cycles_ + cycles_max; cycles_ < end;) {
-      if (frame == frames.size() && card.idle) return true;
-      card.flush = frame == frames.size();
-      card.in_valid = frame < frames.size() && offers();
-      if (card.in_valid) {
-        put(&card.in_data, &frames[frame][at], std::min(BUS_BYTES, frames[frame].size() - at));
-        card.in_last = at + BUS_BYTES >= frames[frame].size();
-      }
-      const bool taken = step();
-      if (!taken) continue;
-      at += BUS_BYTES;
-      if (at >= frames[frame].size()) frame++, at = 0;
+    for (const Bytes& frame : frames) push(frame);
+    for (const uint64_t end = cycles_ + cycles_max; cycles_ < end; step()) {
+      if (idle()) return true;
     }
     return false;
   }
-
- private:
-  bool step() {
+  // A cycle. Frames that are not full leave when none arrives.
+  void step() {
+    card.flush = arriving_.empty();
+    card.in_valid = !arriving_.empty() && offers();
+    if (card.in_valid) {
+      const Bytes& frame = arriving_.front();
+      put(&card.in_data, &frame[at_], std::min(BUS_BYTES, frame.size() - at_));
+      card.in_last = at_ + BUS_BYTES >= frame.size();
+    }
     card.out_ready = takes();
     card.overflow_ready = takes();
     card.rest_ready = takes();
@@ -112,8 +122,15 @@ class CardModel {
     }
     edge();
     cycles_++;
-    return taken;
+    if (!taken) return;
+    at_ += BUS_BYTES;
+    if (at_ >= arriving_.front().size()) {
+      arriving_.pop_front();
+      at_ = 0;
+    }
   }
+
+ private:
   template <class Port>
   static void set(Port* port, size_t bit, bool to) {
     *port = static_cast<Port>((*port & ~(Port{1} << bit)) | static_cast<Port>(to) << bit);
@@ -137,6 +154,8 @@ class CardModel {
   }
 
   Memories memories_;
+  std::deque<Bytes> arriving_;
+  size_t at_ = 0;  // in the oldest
   Bytes leaving_;
   uint64_t cycles_ = 0;
 };

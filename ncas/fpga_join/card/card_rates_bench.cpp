@@ -10,7 +10,7 @@ using One = Bench<Vcard_3_1_8_8, 3, 1, 8, 8>;
 using Two = Bench<Vcard_3_2_8_8, 3, 2, 8, 8>;
 
 int rates(size_t rows) {
-  const auto ddr3 = [](int bits) { return std::make_unique<Ddr3Memory>(bits); };
+  const auto ddr3 = [](size_t buckets) { return std::make_unique<Ddr3Memory>(buckets); };
   const auto one = One::rate(rows, ddr3), two = Two::rate(rows, ddr3);
   std::printf("{\"one\": {\"build_per_s\": %.0f, \"probe_per_s\": %.0f}, ", one.build, one.probe);
   std::printf("\"two\": {\"build_per_s\": %.0f, \"probe_per_s\": %.0f}}\n", two.build, two.probe);

@@ -1,89 +1,119 @@
-// The buckets as plain memory: the same table as the RTL's, bit for bit, as fast as a core goes.
-#include <sys/mman.h>
+// Joins in plain memory, row by row.
+#include <cstring>
+#include <deque>
 
-#include <algorithm>
-
-#include "engine.h"
+#include "combiner.h"
+#include "join.h"
+#include "table.h"
 
 namespace jg::card {
 namespace {
 
-constexpr size_t AHEAD = 16;  // keys whose buckets are fetched meanwhile
-
-template <size_t VALUE_BYTES>
-class Emulated : public Engine {
+class Emulated : public Join {
  public:
-  static constexpr size_t ENTRY_BYTES = KEY_BYTES + VALUE_BYTES, SLOTS = slots_of(VALUE_BYTES);
+  explicit Emulated(const JoinShape& shape)
+      : shape_(shape), combiner_(shape), answers_(shape.tables.size()), of_row_(shape.tables.size()) {}
 
-  Emulated(Bucket* buckets, size_t count) : buckets_(buckets), mask_(count - 1) {}
-  ~Emulated() override { munmap(buckets_, (mask_ + 1) * BUCKET_BYTES); }
-
-  void build(const uint64_t* keys, const uint8_t* values, size_t count, std::vector<uint32_t>* overflown) override {
-    for (size_t i = 0; i < count; i++) {
-      if (i + AHEAD < count) __builtin_prefetch(at(keys[i + AHEAD]), 1);
-      uint8_t* bucket = at(keys[i])->bytes;
-      const size_t used = bucket[0] & COUNT_BITS;
-      if (used == SLOTS) {
-        bucket[0] |= OVERFLOWN;
-        overflown->push_back(static_cast<uint32_t>(i));
-        continue;
-      }
-      uint8_t* entry = bucket + 1 + used * ENTRY_BYTES;
-      std::memcpy(entry, &keys[i], KEY_BYTES);
-      std::memcpy(entry + KEY_BYTES, values + i * VALUE_BYTES, VALUE_BYTES);
-      bucket[0]++;
+  bool open() {
+    for (const TableShape& table : shape_.tables) {
+      tables_.push_back(make_table(table.value_bytes, table.bucket_bits));
+      if (!tables_.back()) return false;
     }
+    return true;
   }
 
-  void probe(const uint64_t* keys, size_t count, Answer* out) override {
-    for (size_t i = 0; i < count; i++) {
-      if (i + AHEAD < count) __builtin_prefetch(at(keys[i + AHEAD]));
-      const uint8_t* bucket = at(keys[i])->bytes;
-      const size_t used = bucket[0] & COUNT_BITS;
-      size_t found = 0;
-      for (size_t slot = 0; slot < used; slot++) {
-        const uint8_t* entry = bucket + 1 + slot * ENTRY_BYTES;
-        uint64_t key;
-        std::memcpy(&key, entry, KEY_BYTES);
-        std::memcpy(out[i].values + found * VALUE_BYTES, entry + KEY_BYTES, VALUE_BYTES);
-        found += key == keys[i];
-      }
-      out[i].count = static_cast<uint8_t>(found);
-      out[i].overflown = bucket[0] & OVERFLOWN;
+  bool build(size_t number, const uint8_t* rows, size_t size, std::string* why) override {
+    const TableShape& shape = shape_.tables[number];
+    const size_t stride = shape.row.stride(), nulls = shape.row.null_bytes();
+    if (size % stride != 0) {
+      *why = "malformed";
+      return false;
     }
+    keys_.clear();
+    values_.assign(size / stride * shape.value_bytes, 0);
+    for (const uint8_t* row = rows; row < rows + size; row += stride) {
+      if (is_null(row, 0)) continue;  // equals nothing
+      uint8_t* value = &values_[keys_.size() * shape.value_bytes];
+      std::memcpy(value, row, nulls);
+      std::memcpy(value + nulls, row + nulls + KEY_BYTES, shape.payload_bytes());
+      keys_.push_back(key_at(row, shape.row, 0));
+    }
+    overflown_.clear();
+    tables_[number]->build(keys_.data(), values_.data(), keys_.size(), &overflown_);
+    built_ += keys_.size();
+    for (const uint32_t i : overflown_) {
+      if (!combiner_.keep(number, keys_[i], &values_[i * shape.value_bytes])) {
+        *why = "memory";
+        return false;
+      }
+    }
+    return true;
   }
+
+  bool probe(const uint8_t* rows, size_t size) override {
+    if (size % shape_.probe.stride() != 0) return false;
+    waiting_.emplace_back(rows, rows + size);
+    probed_ += size / shape_.probe.stride();
+    return true;
+  }
+
+  size_t waiting() const override { return waiting_.size(); }
+
+  bool produce(uint8_t* out) override {
+    while (!combiner_.next(out)) {
+      if (looked_up_ && row_ == rows_) {
+        waiting_.pop_front();
+        looked_up_ = false;
+      }
+      if (waiting_.empty()) return false;
+      if (!looked_up_) look_up();
+      if (row_ == rows_) continue;
+      for (size_t t = 0; t < tables_.size(); t++) of_row_[t] = &answers_[t][row_];
+      combiner_.start(&waiting_.front()[row_++ * shape_.probe.stride()], of_row_);
+    }
+    return true;
+  }
+
+  Counts counts() const override { return {built_, combiner_.kept(), probed_, combiner_.joined(), 0}; }
 
  private:
-  Bucket* at(uint64_t key) const { return &buckets_[hash_of(key) & mask_]; }
+  void look_up() {  // the oldest waiting packet, in all tables
+    const std::vector<uint8_t>& packet = waiting_.front();
+    const size_t stride = shape_.probe.stride();
+    rows_ = packet.size() / stride;
+    row_ = 0;
+    keys_.resize(rows_);
+    for (size_t t = 0; t < tables_.size(); t++) {
+      for (size_t i = 0; i < rows_; i++) keys_[i] = key_at(&packet[i * stride], shape_.probe, t);
+      if (answers_[t].size() < rows_) answers_[t].resize(rows_);
+      tables_[t]->probe(keys_.data(), rows_, answers_[t].data());
+    }
+    looked_up_ = true;
+  }
 
-  Bucket* const buckets_;
-  const size_t mask_;
+  const JoinShape shape_;
+  Combiner combiner_;
+  std::vector<std::unique_ptr<Table>> tables_;
+  std::vector<std::vector<Answer>> answers_;  // of each table, to the rows at hand
+  std::vector<const Answer*> of_row_;
+  std::deque<std::vector<uint8_t>> waiting_;
+  bool looked_up_ = false;
+  size_t row_ = 0, rows_ = 0;  // of the oldest packet
+  std::vector<uint64_t> keys_;
+  std::vector<uint8_t> values_;
+  std::vector<uint32_t> overflown_;
+  uint64_t built_ = 0, probed_ = 0;
 };
 
 }  // namespace
 
-const char* const ENGINE_NAME = "emulated";
+const char* const BACKEND = "emulated";
 
-std::unique_ptr<Engine> make_engine(size_t value_bytes, int bucket_bits) {
-  const size_t count = size_t{1} << bucket_bits;
-  void* memory =
-      mmap(nullptr, count * BUCKET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, count * BUCKET_BYTES, MADV_HUGEPAGE);
-  auto* buckets = static_cast<Bucket*>(memory);
-  switch (value_bytes) {
-    case 1:
-      return std::make_unique<Emulated<1>>(buckets, count);
-    case 8:
-      return std::make_unique<Emulated<8>>(buckets, count);
-    case 23:
-      return std::make_unique<Emulated<23>>(buckets, count);
-    case 55:
-      return std::make_unique<Emulated<55>>(buckets, count);
-    default:
-      munmap(memory, count * BUCKET_BYTES);
-      return nullptr;
-  }
+std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string&, std::string* why) {
+  auto join = std::make_unique<Emulated>(shape);
+  if (join->open()) return join;
+  *why = "no memory for its tables";
+  return nullptr;
 }
 
 }  // namespace jg::card

@@ -14,7 +14,7 @@ namespace jg::card {
 namespace {
 
 constexpr size_t TABLES_MAX = 8, COLUMNS_MAX = 1400;
-constexpr int BUCKET_BITS_MAX = 32;
+constexpr int BUCKET_BITS_MAX = 26;
 
 std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " + wrong; }
 
@@ -23,11 +23,10 @@ std::string say(const std::string& wrong) { return wrong.empty() ? "ok" : "no " 
 std::string add_join(Card* card, std::istream& in) {
   static constexpr const char* KINDS[] = {"inner", "left", "semi", "anti"};
   std::string id;
-  uint64_t secret = 0;
   int window_bits = 0;
   size_t tables = 0;
   JoinShape shape;
-  in >> id >> std::hex >> secret >> std::dec >> window_bits >> shape.rest_bytes >> shape.probe.columns >>
+  in >> id >> std::hex >> shape.secret >> std::dec >> window_bits >> shape.rest_bytes >> shape.probe.columns >>
       shape.probe.bytes >> tables;
   bool right = in && window_bits >= 1 && window_bits <= 16 && tables >= 1 && tables <= TABLES_MAX &&
                shape.probe.columns >= tables && shape.probe.columns <= COLUMNS_MAX &&
@@ -39,7 +38,7 @@ std::string add_join(Card* card, std::istream& in) {
     const auto* found = std::find(std::begin(KINDS), std::end(KINDS), kind);
     right = in && found != std::end(KINDS) && table.row.columns >= 1 && table.row.columns <= COLUMNS_MAX &&
             table.row.bytes >= KEY_BYTES && table.row.bytes <= datagram::PACKET_BYTES_MAX &&
-            table.value_bytes >= table.value_nulls() + table.payload_bytes() && table.bucket_bits >= 0 &&
+            table.value_bytes >= table.row.null_bytes() + table.payload_bytes() && table.bucket_bits >= 0 &&
             table.bucket_bits <= BUCKET_BITS_MAX;
     table.kind = static_cast<Kind>(found - std::begin(KINDS));
     shape.tables.push_back(table);
@@ -54,7 +53,16 @@ std::string add_join(Card* card, std::istream& in) {
     shape.leaving.push_back(c);
   }
   if (!right) return "no malformed";
-  return say(card->add_join(id, shape, secret, window_bits));
+  return say(card->add_join(id, shape, window_bits));
+}
+
+// `bitstream VALUE_BYTES PATH`
+std::string add_bitstream(Card* card, std::istream& in) {
+  size_t value_bytes = 0;
+  std::string path;
+  if (!(in >> value_bytes >> std::ws) || !std::getline(in, path)) return "no malformed";
+  card->add_bitstream(value_bytes, path);
+  return "ok";
 }
 
 // `flow ID FLOW TABLE SENDER`; table -1: of the probing rows.
@@ -90,6 +98,7 @@ std::string answer(Card* card, const std::string& line) {
   std::istringstream in(line);
   std::string verb, id;
   in >> verb;
+  if (verb == "bitstream") return add_bitstream(card, in);
   if (verb == "join") return add_join(card, in);
   if (verb == "flow") return add_flow(card, in);
   if (verb == "receiver") return add_receiver(card, in);
@@ -122,7 +131,7 @@ int run(const std::string& host) {
     std::cerr << opened.error().message << std::endl;
     return 1;
   }
-  std::cout << ENGINE_NAME << ' ' << host << ':' << port << std::endl;
+  std::cout << BACKEND << ' ' << host << ':' << port << std::endl;
   std::string buffer;
   double wait_s = 0;
   while (true) {

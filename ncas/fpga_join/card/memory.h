@@ -12,7 +12,7 @@ namespace jg::card {
 
 class Memory {
  public:
-  explicit Memory(int address_bits) : bytes_((size_t{1} << address_bits) * BUCKET_BYTES) {
+  explicit Memory(size_t buckets) : bytes_(buckets * BUCKET_BYTES) {
     void* at = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) throw std::bad_alloc();
     buckets_ = static_cast<Bucket*>(at);
@@ -56,8 +56,8 @@ class Memory {
 // A read and a write a cycle, answers after a fixed time. A forgetful one loses every 50th write, to test benches.
 class IdealMemory : public Memory {
  public:
-  IdealMemory(int address_bits, int latency, bool forgetful = false)
-      : Memory(address_bits), latency_(latency), forgetful_(forgetful) {}
+  IdealMemory(size_t buckets, int latency, bool forgetful = false)
+      : Memory(buckets), latency_(latency), forgetful_(forgetful) {}
   bool can_read() const override { return true; }
   bool can_write() const override { return true; }
   bool has_answer() const override { return !due_.empty() && due_.front() <= now_; }

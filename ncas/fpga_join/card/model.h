@@ -2,7 +2,7 @@
 #pragma once
 #include <memory>
 
-#include "engine.h"
+#include "bucket.h"
 #include "memory.h"
 
 namespace jg::card {

@@ -93,9 +93,9 @@ void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
   const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
   std::unique_ptr<Memory> memory;
   if (ddr3) {
-    memory = std::make_unique<Ddr3Memory>(bits);
+    memory = std::make_unique<Ddr3Memory>(size_t{1} << bits);
   } else {
-    memory = std::make_unique<IdealMemory>(bits, latency, forgetful);
+    memory = std::make_unique<IdealMemory>(size_t{1} << bits, latency, forgetful);
   }
   Model<V, VALUE_BYTES> model(std::move(memory), bits);
   Reference<VALUE_BYTES> reference{{}, static_cast<uint32_t>((1u << bits) - 1)};
@@ -250,7 +250,8 @@ int rates(size_t count) {
   for (const char* kind : KINDS) {
     Random random(1);
     const int bits = std::string(kind) == "adversarial" ? SMALL_BITS : DDR3_BITS;
-    const Rate r = measure(std::make_unique<IdealMemory>(bits, LATENCY), bits, keys_of(kind, count, bits, &random));
+    const Rate r =
+        measure(std::make_unique<IdealMemory>(size_t{1} << bits, LATENCY), bits, keys_of(kind, count, bits, &random));
     std::printf(
         "\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
         "\"probe_latency\": %d}, ",
@@ -258,8 +259,8 @@ int rates(size_t count) {
   }
   const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
   Random random(1);
-  const Rate r =
-      measure(std::make_unique<Ddr3Memory>(DDR3_BITS), DDR3_BITS, keys_of("uniform", count, DDR3_BITS, &random));
+  const Rate r = measure(std::make_unique<Ddr3Memory>(size_t{1} << DDR3_BITS), DDR3_BITS,
+                         keys_of("uniform", count, DDR3_BITS, &random));
   std::printf("\"ddr3\": {\"build_per_s\": %.0f, \"probe_per_s\": %.0f, \"probe_latency\": %d}}\n", r.build * per_s,
               r.probe * per_s, r.probe_latency);
   return 0;

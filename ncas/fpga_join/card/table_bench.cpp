@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "engine.h"
+#include "table.h"
 
 int main(int argc, char** argv) {
   using namespace jg::card;
@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const size_t count = std::strtoull(argv[1], nullptr, 10) / BATCH * BATCH;
-  const auto engine = make_engine(VALUE_BYTES, std::atoi(argv[2]));
-  if (!engine) return 1;
+  const auto table = make_table(VALUE_BYTES, std::atoi(argv[2]));
+  if (!table) return 1;
   std::mt19937_64 random(1);
   std::vector<uint64_t> keys(count);
   for (uint64_t& key : keys) key = random();
@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
   std::vector<Answer> answers(BATCH);
   uint64_t found = 0;
   const auto start = Clock::now();
-  for (size_t i = 0; i < count; i += BATCH) engine->build(&keys[i], values.data(), BATCH, &overflown);
+  for (size_t i = 0; i < count; i += BATCH) table->build(&keys[i], values.data(), BATCH, &overflown);
   const auto built = Clock::now();
   for (size_t i = 0; i < count; i += BATCH) {
-    engine->probe(&keys[i], BATCH, answers.data());
+    table->probe(&keys[i], BATCH, answers.data());
     for (const Answer& answer : answers) found += answer.count;
   }
   const auto probed = Clock::now();

@@ -1,77 +1,132 @@
-// The table as the RTL computes it, cycle by cycle, with a memory that answers after LATENCY cycles.
-#include "Vtable_1.h"
-#include "Vtable_23.h"
-#include "Vtable_55.h"
-#include "Vtable_8.h"
-#include "model.h"
+// Joins by the RTL of a card, cycle by cycle. What it leaves to its host is joined here.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <deque>
+#include <new>
+
+#include "bitstream.h"
+#include "combiner.h"
+#include "join.h"
 
 namespace jg::card {
 namespace {
 
-constexpr int LATENCY = 40;
+constexpr size_t TABLES_MAX = 4, ROW_BYTES_MAX = 64;  // of the RTL
 
-template <class V, size_t VALUE_BYTES>
-class Verilated : public Engine {
+bool fits(const JoinShape& shape) {
+  bool found = shape.tables.size() <= TABLES_MAX && shape.probe.stride() <= ROW_BYTES_MAX &&
+               shape.out().stride() <= ROW_BYTES_MAX;
+  for (const TableShape& table : shape.tables) {
+    found &= table.row.stride() <= ROW_BYTES_MAX && table.value_bytes == shape.tables[0].value_bytes;
+  }
+  return found;
+}
+
+class Verilated : public Join, Bitstream::Host {
  public:
-  explicit Verilated(int bucket_bits) : model_(std::make_unique<IdealMemory>(bucket_bits, LATENCY), bucket_bits) {}
+  Verilated(const JoinShape& shape, MakeBitstream* make)
+      : shape_(shape), stride_(shape.out().stride()), combiner_(shape), rtl_(make(shape, this)) {}
 
-  void build(const uint64_t* keys, const uint8_t* values, size_t count, std::vector<uint32_t>* overflown) override {
-    model_.set_probing(false);
-    // Overflowing tuples come out in the order in which they went in: the next one that is equal.
-    size_t next = 0, left = 0;
-    while (next < count || !model_.idle()) {
-      Cycle c;
-      c.offers = next < count;
-      if (c.offers) {
-        c.key = keys[next];
-        c.value = values + next * VALUE_BYTES;
+  bool build(size_t table, const uint8_t* rows, size_t size, std::string* why) override {
+    if (size % shape_.tables[table].row.stride() != 0) {
+      *why = "malformed";
+      return false;
+    }
+    rtl_->push(table, rows, size);
+    while (!rtl_->idle()) rtl_->step();
+    if (full_) *why = "memory";
+    return !full_;
+  }
+
+  bool probe(const uint8_t* rows, size_t size) override {
+    if (size % shape_.probe.stride() != 0) return false;
+    rtl_->push(shape_.tables.size(), rows, size);
+    return true;
+  }
+
+  size_t waiting() const override { return rtl_->arriving() + !is_done(); }
+
+  bool produce(uint8_t* out) override {
+    while (true) {
+      if (at_ < frame_.size()) {
+        std::memcpy(out, &frame_[at_], stride_);
+        at_ += stride_;
+        return true;
       }
-      model_.step(&c);
-      if (c.overflowed) {
-        while (keys[left] != c.overflow_key ||
-               std::memcmp(values + left * VALUE_BYTES, c.overflow_value, VALUE_BYTES) != 0) {
-          left++;
-        }
-        overflown->push_back(static_cast<uint32_t>(left++));
+      if (combiner_.next(out)) return true;
+      if (!rested_.empty()) {
+        row_ = std::move(rested_.front());
+        rested_.pop_front();
+        for (size_t t = 0; t < row_.answers.size(); t++) of_row_[t] = &row_.answers[t];
+        combiner_.start(row_.bytes.data(), of_row_);
+      } else if (!frames_.empty()) {
+        frame_ = std::move(frames_.front());
+        frames_.pop_front();
+        at_ = HEADERS;
+      } else if (!rtl_->idle()) {
+        rtl_->step();
+        for (Bytes& frame : rtl_->left()) frames_.push_back(std::move(frame));
+      } else {
+        return false;
       }
-      next += c.accepted;
     }
   }
 
-  void probe(const uint64_t* keys, size_t count, Answer* out) override {
-    model_.set_probing(true);
-    for (size_t next = 0, answered = 0; answered < count;) {
-      Cycle c;
-      c.offers = next < count;
-      if (c.offers) c.key = keys[next];
-      model_.step(&c);
-      if (c.answered) out[answered++] = c.answer;
-      next += c.accepted;
-    }
+  Counts counts() const override {
+    const Bitstream::Counts rtl = rtl_->counts();
+    return {rtl.built, combiner_.kept(), rtl.probed, rtl.joined + combiner_.joined(), rtl.cycles};
   }
-
-  uint64_t cycles() const override { return model_.cycles(); }
 
  private:
-  Model<V, VALUE_BYTES> model_;
+  struct Rested {
+    Bytes bytes;
+    std::vector<Answer> answers;
+  };
+
+  void overflowed(size_t table, uint64_t key, const uint8_t* value) override {
+    full_ |= !combiner_.keep(table, key, value);
+  }
+  void rested(const uint8_t* row, const std::vector<Answer>& answers) override {
+    rested_.push_back({Bytes(row, row + shape_.probe.stride()), answers});
+  }
+  bool is_done() const {
+    return rtl_->idle() && frames_.empty() && rested_.empty() && at_ >= frame_.size() && !combiner_.has_row();
+  }
+
+  const JoinShape shape_;
+  const size_t stride_;
+  Combiner combiner_;
+  std::unique_ptr<Bitstream> rtl_;
+  bool full_ = false;
+  std::deque<Bytes> frames_;
+  Bytes frame_;  // the oldest one that left
+  size_t at_ = 0;
+  std::deque<Rested> rested_;
+  Rested row_;  // the oldest one
+  std::vector<const Answer*> of_row_ = std::vector<const Answer*>(shape_.tables.size());
 };
 
 }  // namespace
 
-const char* const ENGINE_NAME = "verilated";
+const char* const BACKEND = "verilated";
 
-std::unique_ptr<Engine> make_engine(size_t value_bytes, int bucket_bits) {
-  switch (value_bytes) {
-    case 1:
-      return std::make_unique<Verilated<Vtable_1, 1>>(bucket_bits);
-    case 8:
-      return std::make_unique<Verilated<Vtable_8, 8>>(bucket_bits);
-    case 23:
-      return std::make_unique<Verilated<Vtable_23, 23>>(bucket_bits);
-    case 55:
-      return std::make_unique<Verilated<Vtable_55, 55>>(bucket_bits);
-    default:
-      return nullptr;
+std::unique_ptr<Join> make_join(const JoinShape& shape, const std::string& bitstream, std::string* why) {
+  if (!fits(shape)) {
+    *why = "more tables or wider rows than the RTL has";
+    return nullptr;
+  }
+  void* library = dlopen(bitstream.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays, for the next job
+  auto* make = library ? reinterpret_cast<MakeBitstream*>(dlsym(library, BITSTREAM_SYMBOL)) : nullptr;
+  if (make == nullptr) {
+    *why = dlerror();
+    return nullptr;
+  }
+  try {
+    return std::make_unique<Verilated>(shape, make);
+  } catch (const std::bad_alloc&) {
+    *why = "no memory for its tables";
+    return nullptr;
   }
 }
 

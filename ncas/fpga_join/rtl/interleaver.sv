@@ -1,7 +1,7 @@
 // Spreads the buckets of all tables over all memory banks: bucket b of table t is in bank (b + t) modulo the banks, so that
-// neighbours, and equal keys of tables that are asked together, are in different banks. Each table's answers keep their
-// order. Banks answer in order, too; the oldest read of all is the first of its bank and of its table, so that
-// nobody waits in a circle.
+// neighbours, and equal keys of tables that are asked together, are in different banks; there the table begins at its base.
+// Each table's answers keep their order. Banks answer in order, too; the oldest read of all is the first of its bank and
+// of its table, so that nobody waits in a circle.
 module interleaver
 #(
     parameter int TABLES = 4,
@@ -15,6 +15,7 @@ module interleaver
 ) (
     input logic clk,
     input logic rst,
+    input logic [TABLES*MEMORY_BITS-1:0] bases,  // of each table in every bank
 
     input  logic [             TABLES-1:0] read_valid,
     output logic [             TABLES-1:0] read_ready,
@@ -42,8 +43,8 @@ module interleaver
     bank_of = (low + table_number) & BANK_BITS'(BANKS - 1);
   endfunction
   function automatic [MEMORY_BITS-1:0] place_of(
-      input [ADDRESS_BITS-1:0] address, input [MEMORY_BITS-1:0] table_number);
-    place_of = MEMORY_BITS'(address >> $clog2(BANKS)) * MEMORY_BITS'(TABLES) + table_number;
+      input [ADDRESS_BITS-1:0] address, input [MEMORY_BITS-1:0] base);
+    place_of = base + MEMORY_BITS'(address >> $clog2(BANKS));
   endfunction
 
   // ---- each bank takes one read and one write of those that want it, the tables taking turns ----
@@ -88,11 +89,11 @@ module interleaver
         if (granted_reads[b][t]) begin
           reader[b] = TABLE_BITS'(t);
           bank_read_address[b*MEMORY_BITS+:MEMORY_BITS] = place_of(
-              read_address[t*ADDRESS_BITS+:ADDRESS_BITS], MEMORY_BITS'(t));
+              read_address[t*ADDRESS_BITS+:ADDRESS_BITS], bases[t*MEMORY_BITS+:MEMORY_BITS]);
         end
         if (granted_writes[b][t]) begin
           bank_write_address[b*MEMORY_BITS+:MEMORY_BITS] = place_of(
-              write_address[t*ADDRESS_BITS+:ADDRESS_BITS], MEMORY_BITS'(t));
+              write_address[t*ADDRESS_BITS+:ADDRESS_BITS], bases[t*MEMORY_BITS+:MEMORY_BITS]);
           bank_write_data[b*BUCKET_BITS+:BUCKET_BITS] = write_data[t*BUCKET_BITS+:BUCKET_BITS];
         end
       end

@@ -7,7 +7,7 @@ module join_card
     parameter int BANKS = 2,
     parameter int KEY_BITS = 64,
     parameter int VALUE_BITS = 64,
-    parameter int ADDRESS_BITS = 24,
+    parameter int ADDRESS_BITS = 26,
     parameter int WINDOW_BITS = 6,
     parameter int ROW_BYTES = 64,  // at most, of rows that come and rows that leave
     localparam int SLOTS = bucket_pkg::slots_of(KEY_BITS, VALUE_BITS),
@@ -28,7 +28,8 @@ module join_card
     input logic rst,
     input logic [63:0] secret,
     input logic [15:0] udp_port,
-    input logic [ADDRESS_BITS-1:0] mask,
+    input logic [TABLES*ADDRESS_BITS-1:0] masks,  // of each table's addresses in use
+    input logic [TABLES*MEMORY_BITS-1:0] bases,  // where each begins in every bank
     input logic [TABLES*3-1:0] kinds,
     input logic [TABLES*4-1:0] build_nulls,  // bytes of NULL bits that a row begins with
     input logic [3:0] probe_nulls,
@@ -151,7 +152,7 @@ module join_card
 
   for (genvar t = 0; t < TABLES; t++) begin : tables
     join_table #(KEY_BITS, VALUE_BITS, ADDRESS_BITS, WINDOW_BITS) at (
-        .clk, .rst, .probing, .mask,
+        .clk, .rst, .probing, .mask(masks[t*ADDRESS_BITS+:ADDRESS_BITS]),
         .in_valid(table_valid[t]), .in_ready(table_ready[t]),
         .in_key(key_at(row, probes ? 32'(probe_nulls) + 32'(KEY_BYTES * t) : 32'(build_nulls[4*t+:4]))),
         .in_null(row[t]), .in_value(value_of(row, build_nulls[4*t+:4])),
@@ -169,7 +170,7 @@ module join_card
   end
 
   interleaver #(TABLES, BANKS, ADDRESS_BITS, MEMORY_BITS, WINDOW_BITS) memory (
-      .clk, .rst,
+      .clk, .rst, .bases,
       .read_valid(asks), .read_ready(asks_ready), .read_address(asks_address),
       .answer_valid(got), .answer_ready(got_ready), .answer_data(got_data),
       .write_valid(puts), .write_ready(puts_ready), .write_address(puts_address), .write_data(puts_data),
