@@ -120,7 +120,8 @@ struct Bench {
     const auto below = [&](uint64_t n) { return (*random)() % n; };
     const int latency = static_cast<int>(1 + below(60));
     std::vector<int> bits(TABLES);
-    for (int& b : bits) b = static_cast<int>(below(2) ? 5 + below(5) : below(10));
+    const uint64_t most = 5 + below(5);
+    for (int& b : bits) b = static_cast<int>(below(8) ? most : below(10));
     const size_t buckets = buckets_in_a_bank(bits);
     const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
     typename Model::Memories memories;

@@ -1,7 +1,11 @@
 // Buckets of one memory word: byte 0 holds the number of entries (bits 2 to 0) and whether one had no room (bit 7),
 // behind it are entries of a key and a value: the row without its key. The same as card/bucket.h, bit for bit.
 package bucket_pkg;
+`ifdef FORMAL
+  localparam int BUCKET_BITS = 32;  // three entries of four and four bits: proofs are of the logic, not of the width
+`else
   localparam int BUCKET_BITS = 512;
+`endif
   localparam int FLAG_BITS = 8;
   localparam int OVERFLOWN = 7;
 

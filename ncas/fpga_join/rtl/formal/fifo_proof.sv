@@ -3,6 +3,7 @@
 module fifo_proof (
     input logic clk,
     input logic rst,
+    input logic [4:0] watched,  // the number of an item, for the whole proof
     input logic in_valid,
     input logic [3:0] in_data,
     input logic out_ready
@@ -12,15 +13,16 @@ module fifo_proof (
   logic [3:0] out_data;
   fifo #(4, DEPTH_BITS) queue (.clk, .rst, .in_valid, .in_ready, .in_data, .out_valid, .out_ready, .out_data);
 
-  (* anyconst *) logic [4:0] watched;  // the number of an item
   logic [4:0] entered, left;
   logic [3:0] item;
   logic seen, begun;
+  logic [4:0] chosen;  // stays
   initial begun = 1'b0;
   always @(posedge clk) begin
     begun <= 1'b1;
     if (!begun) assume (rst);
-    else assume (!rst);
+    else assume (!rst && watched == chosen);
+    chosen <= watched;
     if (rst) begin
       entered <= '0;
       left    <= '0;
