@@ -172,7 +172,7 @@ class SwitchDriver:
         """Writes what tables must hold, if they do not yet; it stays."""
         async with self._holding:
             missing = [row for row in rows if row.table not in self._held]
-            await self.client.write(INSERT, [_entry(row) for row in missing])
+            await self.client.write(INSERT, [entry_of(row) for row in missing])
             self._held |= {row.table for row in missing}
 
     async def stand_in(self, host: ipaddress.IPv6Address) -> ipaddress.IPv4Address:
@@ -216,6 +216,7 @@ class SwitchDriver:
                 self._returned.notify_all()
 
 
-def _entry(row: Row) -> P4TableEntry:
+def entry_of(row: Row, **more: int) -> P4TableEntry:
+    """An entry of what a task asks for; `more` is matched, too."""
     action = P4TableAction(row.action, **dict(row.parameters))
-    return P4TableEntry(row.table, match=P4TableMatch(dict(row.match)), action=action)
+    return P4TableEntry(row.table, match=P4TableMatch(dict(row.match) | more), action=action, priority=row.priority)

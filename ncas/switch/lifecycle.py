@@ -13,7 +13,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from jumpgate.errors import ConfigError, InternalError
 from jumpgate.nca.interface import Device, Host, InstancePlan, JobContext
 from jumpgate.ncas.switch.clearing import clear_rows
-from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver
+from jumpgate.ncas.switch.driver import PER_FLOW, Lease, SwitchDriver, entry_of
 from jumpgate.ncas.switch.kind import SWITCH, ports_of
 from jumpgate.ncas.switch.task import Input, Task
 from jumpgate.ntf.addresses import host_of
@@ -75,6 +75,7 @@ class SwitchLifecycle:
         for number, edge in enumerate(instance.inputs):
             for sender in context.plan.edge(edge).producers:
                 flow, input = handle.flows[edge, sender], task.inputs[number]
+                entries += [entry_of(row, **{FLOW: flow}) for row in input.rows]
                 entries += [_flow(handle, flow, input), await _route(driver, flow, 1, context.sockets[sender, edge])]
                 if input.forwards:
                     entries.append(await _route(driver, flow, 0, receiver))

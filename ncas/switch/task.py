@@ -6,27 +6,32 @@ from dataclasses import dataclass
 
 from jumpgate.ncas.switch.transport import TupleFormat
 
-#: parameters of an action, or fields of a match, by name
+#: parameters of an action by name
 Values = tuple[tuple[str, int], ...]
+#: fields of a match by name; of a ternary one the value and its mask
+Matches = tuple[tuple[str, int | tuple[int, int]], ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry of a table that is the same for all jobs."""
+    """An entry of a table that is the same for all jobs; or, in `Input.rows`, for all flows of an input."""
 
     table: str
-    match: Values
+    match: Matches
     action: str
     parameters: Values
+    #: of a table with ternary fields; entries of one do not overlap
+    priority: int = 0
 
 
 @dataclass(frozen=True)
 class Input:
     """What is done with the flows of one input edge: the parameters of table `flow`'s action. `forwards`: what is left
-    of them goes on to the output edge."""
+    of them goes on to the output edge. `rows`: entries that each flow has beside, which match its number, too."""
 
     parameters: Values = ()
     forwards: bool = True
+    rows: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True)

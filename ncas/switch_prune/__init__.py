@@ -18,6 +18,7 @@ from jumpgate.ncas.switch.resources import summary
 from jumpgate.ncas.switch.task import Input, Row, Task
 from jumpgate.ncas.switch.transport import TupleFormat
 from jumpgate.ncas.switch_prune.distinct import prune_distinct
+from jumpgate.ncas.switch_prune.filter import entries_of, prune_filter
 from jumpgate.ncas.switch_prune.groupby import prune_groupby
 from jumpgate.ncas.switch_prune.having import prune_having, threshold_of
 from jumpgate.ncas.switch_prune.join import prune_join
@@ -29,13 +30,13 @@ from jumpgate.p4.programs.render import CODES, PROGRAMS, PruneSizes
 
 #: (key, a, b), then the row that is pruned
 TUPLES = TupleFormat((64, 32, 32), has_rows=True)
-KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having, prune_skyline)
+KINDS = (prune_distinct, prune_groupby, prune_topn, prune_join, prune_having, prune_skyline, prune_filter)
 #: algorithm → how its registers' names begin, and the size that is log2 of their rows
 REGISTERS = {
     "distinct_lru": ("lru_", "distinct_bits"), "distinct_fifo": ("fifo_", "distinct_bits"),
     "topn_det": ("det_", ""), "topn_rand": ("rand_", "topn_bits"), "groupby": ("groupby_", "groupby_bits"),
     "join_bf": ("bf_", "bloom_bits"), "join_rbf": ("rbf_", "rbf_bits"), "having": ("having_", "having_bits"),
-    "skyline": ("sky_", ""),
+    "skyline": ("sky_", ""), "filter": ("filter_", ""),
 }  # fmt: skip
 #: of a row's fixed part; what a datagram carries beside the headers and the tuple
 ROW_BYTES_MAX = 1300
@@ -44,7 +45,7 @@ RBF_MASKS = 8192
 
 
 class SwitchPrune(SwitchNCA):
-    """Drops rows on their way that cannot matter: distinct, top-n, max, min, joins, having, skylines."""
+    """Drops rows on their way that cannot matter: distinct, top-n, max, min, joins, having, skylines, filters."""
 
     name = "switch_prune"
     sample_devices = tuple(SWITCH.device(p, program=p) for p in ("prune", "prune_topn"))
@@ -82,13 +83,14 @@ class SwitchPrune(SwitchNCA):
         body = instance.root.inputs[0]
         assert isinstance(body, Prune)
         algorithm = _algorithm(body.input, sizes, instance.device)
+        rows = entries_of(body.input) if isinstance(body.input, Filter) else ()
         inputs = tuple(
-            Input((("algorithm", CODES[algorithm]), *p.items()), forwards=not p["absorbs"])
+            Input((("algorithm", CODES[algorithm]), *p.items()), forwards=not p["absorbs"], rows=rows)
             for p in _parameters(body.input)
         )
-        prefix, rows = REGISTERS[algorithm]
+        prefix, size = REGISTERS[algorithm]
         return Task(
-            "run", TUPLES, inputs, (algorithm,), (prefix,), getattr(sizes, rows) if rows else 0,
+            "run", TUPLES, inputs, (algorithm,), (prefix,), getattr(sizes, size) if size else 0,
             constants=_masks() if algorithm == "join_rbf" else (),
         )  # fmt: skip
 

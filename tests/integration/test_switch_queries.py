@@ -138,6 +138,11 @@ PRUNINGS: dict[str, Make] = {
         left_on=[col("item"), col("name"), col("n")], right_on=[col("i"), col("d"), col("x")], how="semi",
     ),
     "having by text": lambda t: t.aggregate(by=["name", "store"], n=count(), s=sum_("price")).filter(col("n") > 100),
+    "filter": lambda t: t.filter((col("item") < 600) & (col("price") > Decimal("17.5")) & (col("name") != "n7")),
+    "filter of two": lambda t: t.filter(
+        (col("day") < datetime.date(2020, 1, 20)) | ~(col("item") < 2900)
+    ),
+    "filter for one": lambda t: t.filter(col("item") == 17).select("item", "n"),
 }  # fmt: skip
 
 #: the deterministic top-n does little where values are below zero, or the smallest are wanted; and few values of 61

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from jumpgate.client import avg, col, count, count_distinct, max_, min_, sum_
+from jumpgate.client import avg, col, count, count_distinct, lit, max_, min_, sum_
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.plan import CompileOptions, StatisticsFunction
 from jumpgate.dataflow.builder import Dataflow
 from jumpgate.dataflow.dialect import Dialect
 from jumpgate.dataflow.evaluate import evaluate
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.operators import Filter, Operator
 from jumpgate.dataflow.types import parse_type
 from jumpgate.nca.interface import ColumnStatistics, Device, JobPlan, Match, Statistics, Unsupported
 from jumpgate.nca.registry import default_registry
@@ -30,6 +30,7 @@ from jumpgate.ncas.switch.kind import SWITCH
 from jumpgate.ncas.switch.transport import DATAGRAMS
 from jumpgate.ncas.switch_aggregate import AGGREGATE
 from jumpgate.ncas.switch_prune import PRUNE
+from jumpgate.ncas.switch_prune.filter import PREFIXES_MAX, entries_of
 from jumpgate.ncas.switch_prune.words import key, number, some_key, unsigned, within, word
 from jumpgate.p4.compiler import report
 from jumpgate.p4.programs.render import CODES, PROGRAMS
@@ -124,6 +125,11 @@ PRUNINGS = {
     "having by text": ("prune", lambda t: t.aggregate(by=["name"], s=sum_("price")).filter(col("s") > 40)),
     "having": ("prune", lambda t: t.aggregate(by=["item"], s=sum_("price")).filter(col("s") > Decimal("5.25"))),
     "having count": ("prune", lambda t: t.aggregate(by=["name", "item"], n=count()).filter(col("n") >= 8)),
+    "filter": ("prune", lambda t: t.filter((col("item") > 3) & (col("name") != "n1"))),
+    "filter of two columns": (
+        "prune",
+        lambda t: t.filter((col("price") <= Decimal("-1.5")) | ~(col("day") < DAY(2020, 10, 5))),
+    ),
 }
 
 
@@ -147,6 +153,97 @@ def test_what_is_pruned_runs_again(table: Dataflow, case: str, hosts: int) -> No
     (instance,) = (i for i in plan.instances if i.nca == "switch_prune")
     assert all(plan.edge(e).transport == DATAGRAMS for e in (*instance.inputs, instance.output))
     assert oracle.difference(interpret(plan), flow.root) == ""
+
+
+def conditions() -> st.SearchStrategy[Any]:
+    """Conditions of every kind that a switch may know, and of some that it does not."""
+    columns = {
+        "item": st.integers(-3, 9), "n": st.sampled_from((-(2**62), -1, 0, 3, 400, 2**31 - 1, 2**31, 2**40)),
+        "price": st.decimals("-4", "7", places=2), "day": st.dates(DAY(2019, 12, 1), DAY(2021, 2, 1)),
+        "at": st.datetimes(datetime.datetime(2019, 12, 31), datetime.datetime(2020, 1, 2)),
+        "rate": st.floats(0, 50), "store": st.integers(0, 2),
+    }  # fmt: skip
+    compared = {
+        ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+        "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "mirrored": lambda a, b: lit(b) < a,
+    }  # fmt: skip
+
+    def leaf(name: str) -> st.SearchStrategy[Any]:
+        return st.builds(lambda f, v: compared[f](col(name), v), st.sampled_from(sorted(compared)), columns[name])
+
+    return st.recursive(
+        st.sampled_from(sorted(columns)).flatmap(leaf),
+        lambda c: st.one_of(
+            st.builds(lambda a, b: a & b, c, c), st.builds(lambda a, b: a | b, c, c), c.map(lambda a: ~a)
+        ),
+        max_leaves=5,
+    )
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@given(conditions())
+def test_no_row_is_pruned_that_a_filter_keeps(table: Dataflow, condition: Any) -> None:
+    """Of the words that the sender makes, and the entries that the switch is given."""
+    node = table.filter(condition).root
+    match = PRUNE.match_operations(node, switch("prune"))
+    if isinstance(match, Unsupported):
+        assert match.code in ("condition",)
+        return
+    assert match is not None and match.wire is not None
+    body = match.wire.body.inputs[0]
+    assert isinstance(node, Filter) and isinstance(body, Filter)
+    entries = entries_of(body)
+    for k in range(3):
+        assert sum(e.table == f"filter_{k}_0" for e in entries) <= PREFIXES_MAX
+    far = (-(2**63), -(2**31) - 1, -(2**31), 2**31 - 1, 2**31, 2**40 + 1, 2**63 - 1)
+    extremes = [
+        (i, 0, DAY(1, 1, 1), datetime.datetime(9999, 12, 31), Decimal("-99999.99"), n, "", 0.0, None)
+        for i, n in enumerate(far)
+    ]
+    for row in (*ROWS, *extremes):
+        words = [evaluate(e, row) for e in match.wire.inputs[0].expressions[-2:]]
+        if None in words:
+            continue  # passes
+        tuple_ = dict(zip(("hdr.tuple_0.a", "hdr.tuple_0.b"), (w & 0xFFFFFFFF for w in words), strict=True))
+        hit = [
+            any(
+                all(tuple_[f] & mask == value for f, (value, mask) in e.match)
+                for e in entries
+                if e.table == f"filter_{k}_0"
+            )
+            for k in range(3)
+        ]
+        pruned = any(
+            all(hit[int(f[-1])] == bool(bit) for f, bit in e.match) for e in entries if e.table == "filter_truth_0"
+        )
+        assert not (pruned and evaluate(node.predicate, row)), (row, entries)
+
+
+def test_a_filter_is_offered_where_it_saves(table: Dataflow) -> None:
+    def expecting(share: float) -> Any:
+        class Known:
+            def of(self, node: Operator) -> Statistics:
+                return Statistics(rows=1000 * share if isinstance(node, Filter) else 1000)
+
+        return PRUNE.match_estimated(table.filter(col("item") > 3).root, switch("prune"), estimates=Known())
+
+    assert isinstance(expecting(0.1), Match)
+    refused = expecting(0.75)
+    assert isinstance(refused, Unsupported) and "75% of the rows are expected to pass" in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("program", "condition", "said"),
+    [
+        ("prune_topn", col("item") > 3, "its program has no filter"),
+        ("prune", col("name") == "n1", "compares columns of numbers and dates with constants"),
+        ("prune", (col("item") > 3) | (col("rate") > 1), "compares columns of numbers and dates with constants"),
+        ("prune", col("item") > col("store"), "compares columns of numbers and dates with constants"),
+    ],
+)
+def test_filters_that_a_switch_does_not_know(table: Dataflow, program: str, condition: Any, said: str) -> None:
+    refused = PRUNE.match_operations(table.filter(condition).root, switch(program))
+    assert isinstance(refused, Unsupported) and said in refused.reason
 
 
 def test_several_switches_share_the_rows_by_the_key(table: Dataflow) -> None:
