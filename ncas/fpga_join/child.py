@@ -73,7 +73,11 @@ class Child:
             event.set()
 
     async def call(self, *words: object) -> list[str]:
-        """One request. Raises InternalError for what the card refuses, Unreachable if it has ended."""
+        """One request. Raises InternalError for what the card refuses, Unreachable if it has ended. Who is cancelled
+        while it waits leaves no answer behind for the next request."""
+        return await asyncio.shield(asyncio.create_task(self._call(words)))
+
+    async def _call(self, words: tuple[object, ...]) -> list[str]:
         assert self._process.stdin is not None
         async with self._calling:
             try:

@@ -306,6 +306,23 @@ def test_several_jobs_at_once(carded: Session, tmp_path: Path) -> None:
         oracle.assert_same(answer, lab.truth(flow.root))
 
 
+def test_requests_get_their_own_answers_though_one_is_cancelled() -> None:
+    async def asked() -> list[str]:
+        child = await Child.start("card", "emulated", "127.0.0.1")
+        await child.call("join", "j", "00c0ffee00000001", 8, 1 << 20, 1, 8, 1, "inner", 2, 16, 23, 4, 1, 0, 0, 8)
+        gone = asyncio.create_task(child.call("start", "j"))
+        await asyncio.sleep(0)  # it is on its way
+        await asyncio.sleep(0)
+        gone.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await gone
+        answer = await child.call("count", "j")
+        await child.close()
+        return answer
+
+    assert asyncio.run(asked()) == ["0"] * 5
+
+
 def test_a_card_takes_nothing_without_the_jobs_secret() -> None:
     async def acknowledged(said: int) -> bool:
         child = await Child.start("card", "emulated", "127.0.0.1")
