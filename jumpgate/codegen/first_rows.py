@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jumpgate.codegen.cpp import Value, cpp_type, equal, hash_group, ordered_words
+from jumpgate.codegen.cpp import Value, cpp_type, equal, hash_group, is_word, ordered_words
 from jumpgate.codegen.program import FirstRowsStep
 from jumpgate.dataflow.expressions import Expression
 from jumpgate.dataflow.operators import FirstRows, Window
@@ -30,9 +30,14 @@ def first_rows_step(
 
 def first_rows_code(step: FirstRowsStep, partition: Sequence[Value], order: Sequence[Value]) -> dict[str, Any]:
     """What the template needs: how a partition is found and what is kept of its key, the numbers by which rows
-    compare, and the condition under which they do not order a row."""
+    compare, the condition under which they do not order a row, and whether the hash alone tells partitions apart."""
     types = [e.type for e in step.partition]
+    #: different keys have different hashes, but for the one that has NULL's
+    injective = len(types) == 1 and is_word(types[0])
     words, unordered, exact = _words(order, [e.type for e in step.order], step.directions)
+    if injective and partition[0].null:
+        of_null = f"(!({partition[0].null}) && h == JG_HASH_NULL)"
+        unordered = f"{of_null} || {unordered}" if unordered else of_null
     fields = sorted(enumerate(types), key=lambda f: -f[1].width)
     return {
         "count": step.count,
@@ -44,6 +49,7 @@ def first_rows_code(step: FirstRowsStep, partition: Sequence[Value], order: Sequ
         "flags": [i for i, k in enumerate(partition) if k.null],
         "words": words or ["0"],
         "unordered": unordered,
+        "injective": injective,
     }
 
 

@@ -90,11 +90,10 @@ struct P0 {
   int32_t s1[N];
   uint8_t all_loaded, loaded[3];
 };
-struct F0 {  // a partition; its first rows follow, the last of them first
-  JgRow head;
+struct F0 {  // a partition
+  JgPart head;
   JgStr f0;  // string?
   uint8_t n0;
-  int32_t count;
 };
 int p0_0(JgTask* t, P0* w, int n);
 int p0_1(JgTask* t, P0* w, int n);
@@ -126,18 +125,32 @@ int p0_0(JgTask* t, P0* w, int n) {
     [[maybe_unused]] const int x = i;
         hashes[i - from] = ((v1 && !v1[x]) ? JG_HASH_NULL : jg_hash_str(c1[x]));
       }
-      jg_prefetch(&first->directory, hashes, to - from, sizeof(F0) + 16);
+      jg_prefetch_slots(first, hashes, to - from);
+      for (int i = from; i < to; i++) {  // then those partitions that a row may change
+    [[maybe_unused]] const int x = i;
+        const JgPartSlot* slot = &first->slots[hashes[i - from] >> first->shift];
+        const char* part = (const char*)slot->part;
+        __builtin_prefetch(part);
+        __builtin_prefetch(part + sizeof(F0) + 16 - 1);
+      }
     }
     [[maybe_unused]] const int x = i;
-    if (!((!((v2 && !v2[x])) && ((uint64_t)~(jg_ordered_int32(c2[x]))) == 0) || (!((v0 && !v0[x])) && ((uint64_t)(jg_ordered_int(c0[x]))) == UINT64_MAX))) {
-      const uint64_t h = hashes[i % BLOCK];
-      F0* part = (F0*)jg_lookup(&first->directory, h);
-      while (part && !(part->head.hash == h && (part->n0 == (uint8_t)((v1 && !v1[x])) && (part->n0 || jg_equal_str(c1[x], part->f0))))) part = (F0*)part->head.next;
+    const uint64_t h = hashes[i % BLOCK];
+    if (h && !((!((v2 && !v2[x])) && ((uint64_t)~(jg_ordered_int32(c2[x]))) == 0) || (!((v0 && !v0[x])) && ((uint64_t)(jg_ordered_int(c0[x]))) == UINT64_MAX))) {
       const uint64_t words[] = {((v2 && !v2[x])) ? 0 : (uint64_t)~(jg_ordered_int32(c2[x])), ((v0 && !v0[x])) ? UINT64_MAX : (uint64_t)(jg_ordered_int(c0[x]))};
-      if (!part && (part = (F0*)jg_new_partition(t, h, sizeof(F0) + count * sizeof words))) {
+      F0* part = nullptr;
+      JgPartSlot* slot = &first->slots[h >> first->shift];
+      for (; slot->hash; slot = jg_next_slot(first, slot)) {
+        if (slot->hash != h) continue;
+        part = (F0*)slot->part;
+        if ((part->n0 == (uint8_t)((v1 && !v1[x])) && (part->n0 || jg_equal_str(c1[x], part->f0)))) break;
+        part = nullptr;
+      }
+      if (JG_UNLIKELY(!part) && (slot = jg_new_partition(t, h, sizeof(F0) + count * sizeof words))) {
+        part = (F0*)slot->part;
         if ((v1 && !v1[x])) part->n0 = 1; else part->f0 = jg_keep_partition(t, c1[x]);
       }
-      if (part && !jg_is_first(words, (uint64_t*)(part + 1), &part->count, count, true)) continue;
+      if (part && !jg_is_first(words, slot, (uint64_t*)(part + 1), count, true)) continue;
     }
     w->s1[k] = x;
     k++;

@@ -2,36 +2,33 @@
 // them. It drops rows that come later, as many as it can within little memory, and gives up where these are few.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "base/memory.h"
 #include "jg/first_rows.h"
-#include "tables/directory.h"
 
 namespace jg {
 
 class FirstRows : public JgFirst {
  public:
-  explicit FirstRows(Budget* budget) : JgFirst{}, budget_(budget), arena_(budget), texts_(budget) {
-    directory = {none_, 63};
-  }
+  explicit FirstRows(Budget* budget);
   FirstRows(const FirstRows&) = delete;
   FirstRows& operator=(const FirstRows&) = delete;
-  ~FirstRows() { end(); }
+  ~FirstRows() { budget_->held -= held_; }
 
-  // A zeroed partition; null where there is no room for it: its rows stay.
-  JgRow* add(uint64_t hash, uint64_t size);
-  JgStr keep(JgStr s) { return texts_.copy(s); }
+  // Null where there is no room: the rows of other partitions stay.
+  JgPartSlot* add(uint64_t hash, uint64_t size);
+  JgStr keep(JgStr s) { return arena_.copy(s); }
   // From time to time.
   void judge();
 
  private:
-  void grow();
-  void end();
-  void account();
+  using Slots = std::vector<JgPartSlot, RandomAccess<JgPartSlot>>;
+  void make_slots(uint32_t bits);
+  JgPartSlot* empty(uint64_t hash);
 
-  uint64_t none_[2] = {};  // slots
   Budget* budget_;
-  Arena arena_, texts_;
+  Arena arena_;
   Slots slots_;
   int64_t partitions_ = 0, rows_ = 0, held_ = 0;
 };
