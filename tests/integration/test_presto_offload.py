@@ -120,6 +120,10 @@ OFF = "jumpgate.offload=false"
 STRICT = "jumpgate.strict=true"
 
 
+STATISTICS = "SHOW STATS FOR skew"
+JOIN = "SELECT count(*) FROM skew JOIN g ON skew.n = g.y"
+
+
 class Answers(NamedTuple):
     found: dict[Query, Any]
 
@@ -142,6 +146,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     for switch, (text, _) in SWITCHES.items():
         session = f"jumpgate.{switch}=false"
         queries += [Query(text, session), Query(text, OFF), Query(f"EXPLAIN {text}", session)]
+    queries += [Query(STATISTICS), Query(f"EXPLAIN {JOIN}")]
     return Answers(presto.answers(folder, catalog, list(dict.fromkeys(queries))))
 
 
@@ -190,3 +195,11 @@ def test_a_session_leaves_an_operator_with_presto(switch: str, answers: Answers)
     stays = rf"{operator} stays: \[disabled\] this session leaves it with Presto \(setting: {switch}\)"
     assert re.search(stays, answers.plan(text, session))
     assert answers.rows(text, session) == answers.rows(text, OFF)
+
+
+def test_the_optimiser_knows_rows_and_values(answers: Answers) -> None:
+    columns = {row[0]: row for row in answers.found[Query(STATISTICS)]}
+    assert columns[None][4] == SKEW.num_rows
+    assert 4 <= columns["k"][2] <= 14
+    # so it sends the small table to where the large one is
+    assert "Distribution: REPLICATED" in answers.plan(JOIN)

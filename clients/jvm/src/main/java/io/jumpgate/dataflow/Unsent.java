@@ -2,6 +2,7 @@ package io.jumpgate.dataflow;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.jumpgate.v1.Dataflow;
+import io.jumpgate.v1.Distinct;
 import io.jumpgate.v1.Project;
 import io.jumpgate.v1.Send;
 import java.util.Base64;
@@ -30,22 +31,31 @@ public record Unsent(Dataflow dataflow) {
     return Base64.getEncoder().encodeToString(dataflow.toByteArray());
   }
 
-  /** The whole request: these columns in this order, of which there is one at least, go to the endpoints. */
-  public Dataflow send(List<Wanted> columns, List<String> endpoints, Partitioning partitioning, Layout layout) {
+  /** These columns in this order, of which there is one at least. */
+  public Unsent select(List<Wanted> columns) {
     Dataflow.Builder out = dataflow.toBuilder();
     Project.Builder project = Project.newBuilder();
     for (Wanted wanted : columns) {
       project.addExpressions(out.getExpressionsCount()).addNames(wanted.field().name());
       out.addExpressions(Expression.column(wanted.index(), wanted.field()).toProto(List.of()));
     }
-    append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
-    Send.Builder send =
-        Send.newBuilder().addAllEndpoints(endpoints).setPartitioning(partitioning.toProto()).setLayout(layout.text());
-    append(out, io.jumpgate.v1.Operator.newBuilder().setSend(send));
-    return out.build();
+    return append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
   }
 
-  private static void append(Dataflow.Builder out, io.jumpgate.v1.Operator.Builder operator) {
-    out.addOperators(operator.addInputs(out.getOperatorsCount() - 1));
+  /** One of each set of equal rows. */
+  public Unsent distinct() {
+    return append(
+        dataflow.toBuilder(), io.jumpgate.v1.Operator.newBuilder().setDistinct(Distinct.getDefaultInstance()));
+  }
+
+  /** The whole request: the result goes to the endpoints. */
+  public Dataflow send(List<String> endpoints, Partitioning partitioning, Layout layout) {
+    Send.Builder send =
+        Send.newBuilder().addAllEndpoints(endpoints).setPartitioning(partitioning.toProto()).setLayout(layout.text());
+    return append(dataflow.toBuilder(), io.jumpgate.v1.Operator.newBuilder().setSend(send)).dataflow;
+  }
+
+  private static Unsent append(Dataflow.Builder out, io.jumpgate.v1.Operator.Builder operator) {
+    return new Unsent(out.addOperators(operator.addInputs(out.getOperatorsCount() - 1)).build());
   }
 }

@@ -25,12 +25,14 @@ import java.util.Set;
 final class JumpgateConnector implements Connector {
   private final JumpgateClient client;
   private final Catalog catalog;
+  private final Statistics statistics;
   private final Offload offload;
   private final String receiverHost;
 
   JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, String receiverHost) {
     this.offload = offload;
     this.client = client;
+    this.statistics = new Statistics(client, catalog);
     this.catalog = catalog;
     this.receiverHost = receiverHost;
   }
@@ -42,7 +44,7 @@ final class JumpgateConnector implements Connector {
 
   @Override
   public ConnectorMetadata getMetadata(ConnectorTransactionHandle transaction) {
-    return new JumpgateMetadata(catalog);
+    return new JumpgateMetadata(catalog, statistics);
   }
 
   @Override

@@ -12,6 +12,7 @@ import com.facebook.presto.spi.Constraint;
 import com.facebook.presto.spi.SchemaTableName;
 import com.facebook.presto.spi.SchemaTablePrefix;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
+import com.facebook.presto.spi.statistics.TableStatistics;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.presto.plan.Types;
 import java.util.LinkedHashMap;
@@ -24,9 +25,11 @@ import java.util.stream.Collectors;
 /** The catalog in Presto's words. */
 final class JumpgateMetadata implements ConnectorMetadata {
   private final Catalog catalog;
+  private final Statistics statistics;
 
-  JumpgateMetadata(Catalog catalog) {
+  JumpgateMetadata(Catalog catalog, Statistics statistics) {
     this.catalog = catalog;
+    this.statistics = statistics;
   }
 
   @Override
@@ -94,6 +97,12 @@ final class JumpgateMetadata implements ConnectorMetadata {
         .filter(prefix::matches)
         .forEach(name -> columns.put(name, columns(new TableHandle(name.getSchemaName(), name.getTableName()))));
     return columns;
+  }
+
+  @Override
+  public TableStatistics getTableStatistics(ConnectorSession session, ConnectorTableHandle table,
+      Optional<ConnectorTableLayoutHandle> layout, List<ColumnHandle> columns, Constraint<ColumnHandle> constraint) {
+    return statistics.of((TableHandle) table, columns.stream().map(c -> (JumpgateColumn) c).toList());
   }
 
   private List<ColumnMetadata> columns(TableHandle table) {

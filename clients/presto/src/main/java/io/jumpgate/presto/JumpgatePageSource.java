@@ -65,7 +65,7 @@ final class JumpgatePageSource implements ConnectorPageSource {
           new Expected(job.id(), job.edge(), job.token(), job.descriptor(), job.producers(), 0, job.certificate()));
       Execution execution = client.execute(job.id(), event -> {});
       execution.onFailure(endpoint::close);
-      return new JumpgatePageSource(requests.columns(), endpoint, execution, held);
+      return new JumpgatePageSource(requests.fields(), endpoint, execution, held);
     } catch (JumpgateException e) {
       endpoint.close();
       throw JumpgateErrorCode.explain(e);

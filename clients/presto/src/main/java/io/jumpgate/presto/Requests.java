@@ -8,22 +8,32 @@ import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.v1.Dataflow;
 import java.util.List;
 
-/** What computes columns of a table, or of a result. */
+/** What computes columns of a table, or of a result, of which there is one at least. */
 record Requests(Catalog catalog, TableHandle table, List<JumpgateColumn> wanted) {
   /** The request that sends them to an endpoint. */
   Dataflow sendTo(String endpoint) {
-    if (!table.isResult()) {
-      List<Integer> indices = wanted.stream().map(JumpgateColumn::index).toList();
-      return catalog.table(table)
-          .read(indices)
-          .send(List.of(endpoint), Partitioning.SINGLE, Layout.COLUMNAR)
-          .request(Dialect.DEFAULT);
-    }
-    List<Unsent.Wanted> columns = wanted.stream().map(c -> new Unsent.Wanted(c.index(), c.field())).toList();
-    return Unsent.parse(table.request()).send(columns, List.of(endpoint), Partitioning.SINGLE, Layout.COLUMNAR);
+    return send(columns(), endpoint);
   }
 
-  List<Field> columns() {
+  /** The same of rows that differ. */
+  Dataflow distinct(String endpoint) {
+    return send(columns().distinct(), endpoint);
+  }
+
+  List<Field> fields() {
     return wanted.stream().map(JumpgateColumn::field).toList();
+  }
+
+  private Unsent columns() {
+    if (!table.isResult()) {
+      List<Integer> indices = wanted.stream().map(JumpgateColumn::index).toList();
+      return Unsent.of(catalog.table(table).read(indices), Dialect.DEFAULT);
+    }
+    return Unsent.parse(table.request())
+        .select(wanted.stream().map(c -> new Unsent.Wanted(c.index(), c.field())).toList());
+  }
+
+  private static Dataflow send(Unsent unsent, String endpoint) {
+    return unsent.send(List.of(endpoint), Partitioning.SINGLE, Layout.COLUMNAR);
   }
 }
