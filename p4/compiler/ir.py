@@ -5,7 +5,7 @@ All values are unsigned bit patterns of their width; `int<N>` says only how oper
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jumpgate.p4.compiler.frontend.source import Position
 
@@ -366,16 +366,44 @@ class Gress:
 
 
 @dataclass
+class Pipe:
+    """A pipeline. `name` is empty where the program has one only."""
+
+    name: str = ""
+    ingress: Gress = field(default_factory=lambda: Gress("ingress"))
+    egress: Gress = field(default_factory=lambda: Gress("egress"))
+
+
+@dataclass
 class Program:
+    """`pipes`: the pipeline of port p is number p / 128, from the first on again where there are fewer."""
+
     name: str
     tables: list[Table] = field(default_factory=list)
     registers: list[Register] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
     digests: list[DigestInfo] = field(default_factory=list)
-    ingress: Gress = field(default_factory=lambda: Gress("ingress"))
-    egress: Gress = field(default_factory=lambda: Gress("egress"))
+    pipes: list[Pipe] = field(default_factory=lambda: [Pipe()])
+
+    @property
+    def ingress(self) -> Gress:
+        """Of the first pipeline."""
+        return self.pipes[0].ingress
+
+    @property
+    def egress(self) -> Gress:
+        """Of the first pipeline."""
+        return self.pipes[0].egress
+
+    @property
+    def gresses(self) -> list[Gress]:
+        return [g for pipe in self.pipes for g in (pipe.ingress, pipe.egress)]
 
     @property
     def bodies(self) -> list[tuple[Stmt, ...]]:
         """Of the controls and of all actions of tables."""
-        return [self.ingress.control, self.egress.control, *(a.body for t in self.tables for a in t.actions)]
+        return [*(g.control for g in self.gresses), *(a.body for t in self.tables for a in t.actions)]
+
+    def alone(self, pipe: Pipe) -> Program:
+        """One of its pipelines, with all tables and registers."""
+        return replace(self, pipes=[pipe])

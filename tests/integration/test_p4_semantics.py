@@ -310,6 +310,67 @@ def test_varbits() -> None:
     check(compiled.program, compiled.cpp, frames)
 
 
+PIPELINES = """
+#include <core.p4>
+#include <tna.p4>
+header data_h { bit<8> kind; bit<8> count; }
+struct headers_t { data_h data; }
+struct empty_t {}
+parser In(packet_in pkt, out headers_t hdr, out empty_t md, out ingress_intrinsic_metadata_t ig) {
+    state start { pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); pkt.extract(hdr.data); transition accept; }
+}
+control Counts(inout headers_t hdr, inout empty_t md, in ingress_intrinsic_metadata_t ig,
+    in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
+    inout ingress_intrinsic_metadata_for_tm_t tm)(bit<8> by) {
+    Register<bit<8>, bit<1>>(1, 0) seen;
+    RegisterAction<bit<8>, bit<1>, bit<8>>(seen) next = {
+        void apply(inout bit<8> value, out bit<8> rv) { value = value + by; rv = value; }
+    };
+    action to(PortId_t port) { tm.ucast_egress_port = port; }
+    table where { key = { hdr.data.kind: exact; } actions = { to; } const entries = { 0: to(3); 1: to(131); } }
+    apply { hdr.data.count = next.execute(0); where.apply(); }
+}
+control Out(packet_out pkt, inout headers_t hdr, in empty_t md, in ingress_intrinsic_metadata_for_deparser_t dprsr) {
+    apply { pkt.emit(hdr); }
+}
+parser NothingIn(packet_in pkt, out empty_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
+    state start { pkt.extract(eg); transition accept; }
+}
+control Nothing(inout empty_t hdr, inout empty_t md, in egress_intrinsic_metadata_t eg,
+    in egress_intrinsic_metadata_from_parser_t prsr, inout egress_intrinsic_metadata_for_deparser_t dprsr,
+    inout egress_intrinsic_metadata_for_output_port_t oport) { apply {} }
+control NothingOut(packet_out pkt, inout empty_t hdr, in empty_t md,
+    in egress_intrinsic_metadata_for_deparser_t dprsr) { apply {} }
+parser Again(packet_in pkt, out headers_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
+    state start { pkt.extract(eg); pkt.extract(hdr.data); transition accept; }
+}
+control Marks(inout headers_t hdr, inout empty_t md, in egress_intrinsic_metadata_t eg,
+    in egress_intrinsic_metadata_from_parser_t prsr, inout egress_intrinsic_metadata_for_deparser_t dprsr,
+    inout egress_intrinsic_metadata_for_output_port_t oport) { apply { hdr.data.kind = 0xEE; } }
+control MarksOut(packet_out pkt, inout headers_t hdr, in empty_t md,
+    in egress_intrinsic_metadata_for_deparser_t dprsr) { apply { pkt.emit(hdr); } }
+Pipeline(In(), Counts(1), Out(), NothingIn(), Nothing(), NothingOut()) plain;
+Pipeline(In(), Counts(10), Out(), Again(), Marks(), MarksOut()) marked;
+Switch(plain, marked) main;
+"""
+
+
+def test_each_pipe_runs_its_pipeline() -> None:
+    """Ports 0 to 127 have the first one, 128 to 255 the second, and so on in turn; each with registers of its own."""
+    compiled = compile_source(PIPELINES, "pipelines.p4", profile="tofino1")
+    assert {t.preamble.name for t in compiled.p4info.tables} == {"plain.Counts.where", "marked.Counts.where"}
+    assert "the one of 2 pipelines that takes most" in compiled.resources.text()
+    frames = [(1, 0), (130, 0), (257, 1), (386, 1), (127, 1), (128, 0)]
+    with Switch(library.build_program("pipelines.p4", compiled.cpp)) as switch:
+        found = [
+            (port, bytes(frame)) for port, frame in switch.process((port, bytes((kind, 0))) for port, kind in frames)
+        ]
+        assert [switch.read_register(r) for r in switch.registers] == [[(3,)], [(30,)]]
+    first, second = [data for port, data in found if port == 3], [data for port, data in found if port == 131]
+    assert first == [bytes((0, n)) for n in (1, 10, 30)], "behind them nothing marks packets"
+    assert second == [bytes((0xEE, n)) for n in (2, 20, 3)]
+
+
 def test_hashes_have_their_check_values() -> None:
     text, checks = hash_program()
     compiled = compile_source(text, "hashes.p4", profile="none")

@@ -365,3 +365,10 @@ def test_intrinsic_metadata_come_once() -> None:
     """
     with pytest.raises(P4Error, match="the intrinsic metadata come first, once"):
         front_end(text, str(CASES / "x.p4"))
+
+
+@pytest.mark.parametrize("named", ["pipe, other", "Ingress()", "pipe, pipe, pipe, pipe, pipe"])
+def test_a_switch_takes_pipelines(named: str) -> None:
+    rest = (CASES / "include" / "rest.p4h").read_text().replace("Switch(pipe)", f"Switch({named})")
+    with pytest.raises(P4Error, match="Switch takes Pipelines by their names, 4 at most"):
+        front_end(f'#include "include/frame.p4h"\nINGRESS {{ apply {{}} }}\n{rest}', str(CASES / "x.p4"))

@@ -154,7 +154,7 @@ def containers(
     ])  # fmt: skip
     clusters: list[list[Piece]] = []
     tagalong = 0
-    for gress in (program.ingress, program.egress):
+    for gress in program.gresses:
         mine = [[u for u in units if u.gress == gress.name] for units in stages]
         busy, idle = _clusters(gress, mine)
         for piece in idle:

@@ -3,7 +3,7 @@ of the parsers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jumpgate.p4.compiler import ir
@@ -24,7 +24,7 @@ class Resources:
     """`stages`: what is taken of each. `holds`: tables and register actions in it. `register_bits`: of all registers.
 
     `parser_rows`: by half of the pipe. `problems`: what does not fit, and where in the source; none if the hardware can
-    run the program.
+    run the program. Of a program with several `pipelines` all but the problems is of the one that takes most stages.
     """
 
     profile: Profile
@@ -34,6 +34,7 @@ class Resources:
     parser_rows: dict[str, int]
     holds: tuple[tuple[str, ...], ...]
     problems: tuple[tuple[Position, str], ...]
+    pipelines: int = 1
 
     @property
     def totals(self) -> dict[str, int]:
@@ -68,7 +69,8 @@ class Resources:
         sizes = ", ".join(f"{n} of {self.profile.phv[f'containers_{s}']} of {s} bits" for s, n in self.phv.used.items())
         tagalong = f"{self.phv.tagalong_bits} of {self.profile.phv['tagalong_bits']} tagalong bits"
         return "\n".join([
-            f"{self.profile.title}: {len(self.stages)} of {self.profile.stages} stages",
+            f"{self.profile.title}: {len(self.stages)} of {self.profile.stages} stages"
+            + (f"; the one of {self.pipelines} pipelines that takes most" if self.pipelines > 1 else ""),
             *lines,
             f"header vector: containers {sizes}; {tagalong}",
             f"registers: {self.register_bits} bits; parser rows of {self.profile.parser['tcam_rows']}: {parsers}",
@@ -77,12 +79,19 @@ class Resources:
 
 
 def resources(program: ir.Program, profile: Profile) -> Resources:
-    """Places the program."""
+    """Places the program: each pipeline by itself, for it has the hardware's stages to itself."""
+    found = [_pipeline(program.alone(pipe), profile) for pipe in program.pipes]
+    fullest = max(found, key=lambda r: len(r.stages))
+    problems = dict.fromkeys(problem for r in found for problem in r.problems)
+    return replace(fullest, problems=tuple(problems), pipelines=len(found))
+
+
+def _pipeline(program: ir.Program, profile: Profile) -> Resources:
     diagnostics = Diagnostics()
     stages = place(program, profile, diagnostics)
     phv = containers(program, [s.units for s in stages], profile, diagnostics)
     rows = {}
-    for gress in (program.ingress, program.egress):
+    for gress in program.gresses:
         rows[gress.name] = sum(len(s.cases) for s in gress.states)
         if rows[gress.name] > profile.parser["tcam_rows"]:
             diagnostics.error(

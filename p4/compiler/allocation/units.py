@@ -97,7 +97,7 @@ def merge(states: Sequence[State]) -> State:
 def units_of(program: ir.Program) -> list[Unit]:
     """The units of both halves of the pipe in the order of the program, those without effect left out."""
     units: list[Unit] = []
-    for gress in (program.ingress, program.egress):
+    for gress in program.gresses:
         extract = Extract(program, gress, units)
         extract.body(gress.control)
         extract.mark()

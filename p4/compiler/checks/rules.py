@@ -12,7 +12,7 @@ Seen = dict[int, ir.Execute]
 
 def check_rules(program: ir.Program, diagnostics: Diagnostics) -> None:
     """Adds what the hardware cannot do to `diagnostics`."""
-    for gress in (program.ingress, program.egress):
+    for gress in program.gresses:
         _accesses(program, gress.control, {}, diagnostics)
 
 

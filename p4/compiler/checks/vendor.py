@@ -26,7 +26,7 @@ def check_vendor(program: ir.Program, profile: Profile, diagnostics: Diagnostics
     """Adds to `diagnostics` what the compiler of that hardware would refuse, at the same place."""
     vendor = Vendor(program, profile, diagnostics)
     if not profile.vendor["chained"]:
-        for gress in (program.ingress, program.egress):
+        for gress in program.gresses:
             vendor.body(gress.control, {})
     for table in program.tables:
         vendor.table(table)

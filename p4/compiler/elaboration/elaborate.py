@@ -321,10 +321,17 @@ class Elaborate(Parsers, Externs):
     def _package(self, main: ast.Instance | None, pipes: dict[str, ast.Instance], scope: Scope) -> None:
         if main is None or not main.arguments:
             raise Mistake(Position(self.program.name, 1, 1), "the program needs 'Switch(pipe) main;'")
-        [first, *more] = in_order(main.arguments, PIPES, main.position)
-        pipe = pipes.get(first.name) if isinstance(first, ast.Name) else None
-        if pipe is None or more:
-            raise Mistake(main.position, "Switch takes one Pipeline")
+        for place, argument in enumerate(in_order(main.arguments, PIPES, main.position)):
+            pipe = pipes.get(argument.name) if isinstance(argument, ast.Name) else None
+            if pipe is None or place == len(PIPES):
+                raise Mistake(argument.position, f"Switch takes Pipelines by their names, {len(PIPES)} at most")
+            if place:
+                self.program.pipes.append(ir.Pipe())
+            if len(main.arguments) > 1:
+                self.program.pipes[-1].name = pipe.name
+            self._pipeline(pipe, self.program.pipes[-1], scope)
+
+    def _pipeline(self, pipe: ast.Instance, made: ir.Pipe, scope: Scope) -> None:
         parts = in_order(pipe.arguments, BLOCKS, pipe.position)
         if len(parts) != 6:
             raise Mistake(pipe.position, "Pipeline takes parser, control and deparser of ingress, then of egress")
@@ -338,10 +345,12 @@ class Elaborate(Parsers, Externs):
                 raise Mistake(argument.position, f"expected a {kind.__name__.lower()} here")
             values = argument.arguments if isinstance(argument, ast.Call) else ()
             blocks.append(self.made(found, values, scope, found.name, argument.position))
-        for gress, three in ((self.program.ingress, blocks[:3]), (self.program.egress, blocks[3:])):
-            self._gress(gress, three)
+        self.applied = {}
+        prefix = f"{made.name}." if made.name else ""
+        for gress, three in ((made.ingress, blocks[:3]), (made.egress, blocks[3:])):
+            self._gress(gress, three, prefix)
 
-    def _gress(self, gress: ir.Gress, blocks: Sequence[Closure]) -> None:
+    def _gress(self, gress: ir.Gress, blocks: Sequence[Closure], prefix: str) -> None:
         self.gress, self.shared = gress, {}
         bound: list[Value] = []  # headers and metadata, which the three have in common
         for place, block in enumerate(blocks):
@@ -356,7 +365,7 @@ class Elaborate(Parsers, Externs):
             if place == 0:
                 self.parser(block, arguments)
                 continue
-            body = self.captured(lambda b=block, a=arguments: self.block(b, a, f"{b.name}."))  # type: ignore[misc]
+            body = self.captured(lambda b=block, a=arguments: self.block(b, a, f"{prefix}{b.name}."))  # type: ignore[misc]
             done = (ir.Scope(self.exit, body),) if body else ()
             if place == 1:
                 gress.control = done

@@ -321,7 +321,7 @@ class Parsers(Lower):
             if self.phase != 0:
                 raise Mistake(node.position, "the intrinsic metadata come first, once")
             self.out.append(ir.Extract(fields, value.valid, node.position, "intrinsic"))
-            self.phase = 1 if self.gress is self.program.ingress else 2
+            self.phase = 1 if self.gress.name == "ingress" else 2
             return
         source = "packet"
         if self.phase == 0:

@@ -13,6 +13,8 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.output.cpp import Writer, cpp_type, literal, name
 from jumpgate.p4.compiler.output.registers import Place, field_bytes, places
 
+#: a pipe has 2^7 ports
+PIPE_BITS = 7
 TM = "ingress_intrinsic_metadata_for_tm_t"
 #: field of the traffic manager's metadata → field of Packet and its C++ type
 TM_FIELDS = {
@@ -41,13 +43,38 @@ def render(program: ir.Program) -> str:
         loader=jinja2.FileSystemLoader(Path(jumpgate.templates.__file__).parent / "cpp"),
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    gresses = [program.ingress] + ([] if program.egress.is_empty else [program.egress])
+    egress = any(not pipe.egress.is_empty for pipe in program.pipes)
+    gresses = [
+        _gress(program, g, f"{g.name}_{i}" if len(program.pipes) > 1 else g.name)
+        for i, pipe in enumerate(program.pipes)
+        for g in (pipe.ingress, pipe.egress)
+        if g.name == "ingress" or not g.is_empty
+    ]
+    chosen = []
+    if len(program.pipes) > 1:
+        chosen = [
+            *_chosen(program, "ingress", "ingress_port"),
+            *(_chosen(program, "egress", "egress_port") if egress else ()),
+        ]
     return env.get_template("switch.cpp.j2").render(
-        version=__version__, gresses=[_gress(program, g) for g in gresses], data=_data(program)
+        version=__version__, gresses=gresses, data=[*chosen, *_data(program, "egress" if egress else "nullptr")]
     )
 
 
-def _gress(program: ir.Program, gress: ir.Gress) -> dict[str, Any]:
+def _chosen(program: ir.Program, kind: str, port: str) -> list[str]:
+    """The function that runs the pipeline of a port; where its egress is empty, packets pass."""
+    empty = [kind == "egress" and pipe.egress.is_empty for pipe in program.pipes]
+    return [
+        f"jgsw::Verdict {kind}(jgsw::Context& context, jgsw::Packet& packet) {{",
+        f"  switch ((packet.{port} >> {PIPE_BITS}) % {len(empty)}u) {{",
+        *(f"    case {i}: return {kind}_{i}(context, packet);" for i, passes in enumerate(empty) if not passes),
+        "    default: return jgsw::Verdict::forward;",
+        "  }",
+        "}",
+    ]
+
+
+def _gress(program: ir.Program, gress: ir.Gress, function: str) -> dict[str, Any]:
     writer = Writer(program, gress)
     get = gress.intrinsic.get
     parser, control = writer.parser(), writer.control(gress.control)
@@ -77,7 +104,7 @@ def _gress(program: ir.Program, gress: ir.Gress) -> dict[str, Any]:
         leaving.append("if (packet.drop & 1) return jgsw::Verdict::drop;")
     mirrored = kind == "egress"
     return {
-        "name": kind,
+        "name": function,
         "slots": [f"{cpp_type(s.type)} {name(s)} = {literal(s.initial, s.type)};" for s in gress.slots],
         "before": [f"{name(s)} = {BEFORE[key]};" for key, s in gress.intrinsic.items() if key in BEFORE],
         "parser": parser, "failed": failed, "control": control, "after": after,
@@ -91,7 +118,7 @@ def _words(values: tuple[int, ...], widths: list[int]) -> str:
     return ", ".join(f"0x{w:x}u" for w in words) or "0"
 
 
-def _data(program: ir.Program) -> list[str]:
+def _data(program: ir.Program, egress: str) -> list[str]:
     out: list[str] = []
     tables = [_table(t, i, out) for i, t in enumerate(program.tables)]
     registers = [_register(r, at) for r, at in zip(program.registers, places(program), strict=True)]
@@ -109,7 +136,6 @@ def _data(program: ir.Program) -> list[str]:
         f"{v}, {len(x)}u"
         for v, x in (("kTables", tables), ("kRegisters", registers), ("kCounters", counters), ("kDigests", digests))
     )
-    egress = "nullptr" if program.egress.is_empty else "egress"
     out.append(f'const jgsw::Program kProgram = {{jgsw::kContract, "p4", {lists}, ingress, {egress}}};')
     return out
 

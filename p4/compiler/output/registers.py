@@ -67,7 +67,7 @@ def _ends(program: ir.Program, line: list[int]) -> list[int]:
 
 
 def _statements(program: ir.Program) -> Iterator[ir.Stmt]:
-    for gress in (program.ingress, program.egress):
+    for gress in program.gresses:
         yield from walk(gress.control)
     for table in program.tables:
         for action in table.actions:
