@@ -313,13 +313,22 @@ def test_varbits() -> None:
 PIPELINES = """
 #include <core.p4>
 #include <tna.p4>
-header data_h { bit<8> kind; bit<8> count; }
+header data_h { bit<8> kind; bit<8> count; bit<16> sum; }
 struct headers_t { data_h data; }
+struct sums_t { bit<16> sum; }
 struct empty_t {}
-parser In(packet_in pkt, out headers_t hdr, out empty_t md, out ingress_intrinsic_metadata_t ig) {
-    state start { pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); pkt.extract(hdr.data); transition accept; }
+parser In(packet_in pkt, out headers_t hdr, out sums_t md, out ingress_intrinsic_metadata_t ig) {
+    Checksum() words;
+    state start {
+        pkt.extract(ig);
+        pkt.advance(PORT_METADATA_SIZE);
+        pkt.extract(hdr.data);
+        words.add({ hdr.data.kind, hdr.data.count, hdr.data.sum });
+        md.sum = words.get();
+        transition accept;
+    }
 }
-control Counts(inout headers_t hdr, inout empty_t md, in ingress_intrinsic_metadata_t ig,
+control Counts(inout headers_t hdr, inout sums_t md, in ingress_intrinsic_metadata_t ig,
     in ingress_intrinsic_metadata_from_parser_t prsr, inout ingress_intrinsic_metadata_for_deparser_t dprsr,
     inout ingress_intrinsic_metadata_for_tm_t tm)(bit<8> by) {
     Register<bit<8>, bit<1>>(1, 0) seen;
@@ -328,9 +337,9 @@ control Counts(inout headers_t hdr, inout empty_t md, in ingress_intrinsic_metad
     };
     action to(PortId_t port) { tm.ucast_egress_port = port; }
     table where { key = { hdr.data.kind: exact; } actions = { to; } const entries = { 0: to(3); 1: to(131); } }
-    apply { hdr.data.count = next.execute(0); where.apply(); }
+    apply { hdr.data.count = next.execute(0); hdr.data.sum = md.sum; where.apply(); }
 }
-control Out(packet_out pkt, inout headers_t hdr, in empty_t md, in ingress_intrinsic_metadata_for_deparser_t dprsr) {
+control Out(packet_out pkt, inout headers_t hdr, in sums_t md, in ingress_intrinsic_metadata_for_deparser_t dprsr) {
     apply { pkt.emit(hdr); }
 }
 parser NothingIn(packet_in pkt, out empty_t hdr, out empty_t md, out egress_intrinsic_metadata_t eg) {
@@ -363,12 +372,13 @@ def test_each_pipe_runs_its_pipeline() -> None:
     frames = [(1, 0), (130, 0), (257, 1), (386, 1), (127, 1), (128, 0)]
     with Switch(library.build_program("pipelines.p4", compiled.cpp)) as switch:
         found = [
-            (port, bytes(frame)) for port, frame in switch.process((port, bytes((kind, 0))) for port, kind in frames)
+            (port, bytes(frame))
+            for port, frame in switch.process((port, bytes((kind, 5, 0, 2))) for port, kind in frames)
         ]
         assert [switch.read_register(r) for r in switch.registers] == [[(3,)], [(30,)]]
     first, second = [data for port, data in found if port == 3], [data for port, data in found if port == 131]
-    assert first == [bytes((0, n)) for n in (1, 10, 30)], "behind them nothing marks packets"
-    assert second == [bytes((0xEE, n)) for n in (2, 20, 3)]
+    assert first == [bytes((0, n, 0, 7)) for n in (1, 10, 30)], "behind them nothing marks packets"
+    assert second == [bytes((0xEE, n, 1, 7)) for n in (2, 20, 3)]
 
 
 def test_hashes_have_their_check_values() -> None:

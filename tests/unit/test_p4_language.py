@@ -372,3 +372,12 @@ def test_a_switch_takes_pipelines(named: str) -> None:
     rest = (CASES / "include" / "rest.p4h").read_text().replace("Switch(pipe)", f"Switch({named})")
     with pytest.raises(P4Error, match="Switch takes Pipelines by their names, 4 at most"):
         front_end(f'#include "include/frame.p4h"\nINGRESS {{ apply {{}} }}\n{rest}', str(CASES / "x.p4"))
+
+
+def test_type_is_a_name_like_others() -> None:
+    after = ran(
+        "Register<kind_t, bit<8>>(4) kinds; action type(bit<8> apply) { hdr.data.flag = apply; }",
+        "kind_t found; found.type = 8; found.key = 2; type(found.type + found.key);",
+        before="struct kind_t { bit<8> type; bit<8> key; }",
+    )
+    assert after == (1, 10, 3, 4, 5, 6, 7)

@@ -41,7 +41,7 @@ def elaborate(source: ast.Source, name: str, diagnostics: Diagnostics) -> ir.Pro
 
 class Elaborate(Parsers, Externs):
     def run(self, source: ast.Source) -> None:
-        self.ids, self.sums = {}, {}
+        self.ids = {}
         root = Scope()
         main: ast.Instance | None = None
         pipes: dict[str, ast.Instance] = {}
@@ -351,7 +351,7 @@ class Elaborate(Parsers, Externs):
             self._gress(gress, three, prefix)
 
     def _gress(self, gress: ir.Gress, blocks: Sequence[Closure], prefix: str) -> None:
-        self.gress, self.shared = gress, {}
+        self.gress, self.shared, self.sums = gress, {}, {}
         bound: list[Value] = []  # headers and metadata, which the three have in common
         for place, block in enumerate(blocks):
             arguments: list[Value] = []

@@ -65,8 +65,8 @@ HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR
 
 class Externs(Lower):
     ids: dict[int, str]
-    #: of checksums in parsers, by gress and name
-    sums: dict[tuple[str, str], ir.Slot]
+    #: of checksums in the parser at hand, by name
+    sums: dict[str, ir.Slot]
 
     def id(self, kind: str, name: str) -> int:
         """A P4Runtime id: the kind's prefix and 24 bits of the name's CRC; the next free one on a collision."""
@@ -266,10 +266,9 @@ class Externs(Lower):
                 return complement
             zero = ir.Binary("==", complement, ir.Const(0, kind), ir.BOOL)
             return ir.Mux(ir.Binary("&&", as_ones, zero, ir.BOOL), ir.Const(0xFFFF, kind), complement)
-        place = (self.gress.name, base.name)
-        if place not in self.sums:
-            self.sums[place] = self.slot(f"{base.name}.sum", kind)
-        sum_ = ir.Get(self.sums[place])
+        if base.name not in self.sums:
+            self.sums[base.name] = self.slot(f"{base.name}.sum", kind)
+        sum_ = ir.Get(self.sums[base.name])
         match name:
             case "add" | "subtract" if inputs:
                 added = inputs if name == "add" else [complement]

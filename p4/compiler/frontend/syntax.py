@@ -10,6 +10,8 @@ from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.lexer import KEYWORDS, Token, number
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake
 
+#: keywords that are names elsewhere
+NAMES = ("apply", "state", "type")
 LEVELS = (
     ("||",),
     ("&&",),
@@ -73,9 +75,7 @@ class Syntax:
         return Mistake(self.token.position, f"expected {wanted}, found '{self.token.text}'")
 
     def name(self, what: str = "a name") -> Token:
-        if self.token.kind != "name" or (
-            self.token.text in KEYWORDS and self.token.text not in ("apply", "state", "type")
-        ):
+        if self.token.kind != "name" or (self.token.text in KEYWORDS and self.token.text not in NAMES):
             raise self.unexpected(what)
         return self.take()
 
@@ -251,7 +251,7 @@ class Syntax:
 
     def _primary(self) -> ast.Expression:
         token = self.token
-        is_name = token.kind == "name" and (token.text not in KEYWORDS or token.text in ("error", "apply", "this"))
+        is_name = token.kind == "name" and (token.text not in KEYWORDS or token.text in (*NAMES, "error", "this"))
         if not (is_name or token.kind == "number" or self.sees("true", "false", "{", "(", ".")):
             raise self.unexpected("an expression")
         self.take()
