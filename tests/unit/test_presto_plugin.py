@@ -1,0 +1,33 @@
+"""`jumpgate presto-plugin` writes the connector's jars, or says what is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jumpgate import presto
+from jumpgate.errors import ConfigError, FileUnreadable
+
+
+def test_the_jars_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built" / "a.jar").write_bytes(b"jar")
+    monkeypatch.setattr(presto, "_JARS", tmp_path / "built")
+    written = presto.write_plugin(tmp_path / "plugin" / "jumpgate")
+    assert written == [tmp_path / "plugin" / "jumpgate" / "a.jar"]
+    assert written[0].read_bytes() == b"jar"
+
+
+def test_a_connector_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presto, "_JARS", tmp_path)
+    with pytest.raises(ConfigError, match=r"has not been built; in a checkout, run `./dev jvm --projects jvm,presto"):
+        presto.write_plugin(tmp_path / "plugin")
+    assert not (tmp_path / "plugin").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.jar").write_bytes(b"jar")
+    monkeypatch.setattr(presto, "_JARS", tmp_path)
+    with pytest.raises(FileUnreadable, match=r"cannot write the plugin into .*a\.jar: File exists"):
+        presto.write_plugin(tmp_path / "a.jar")
