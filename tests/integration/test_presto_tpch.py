@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from jumpgate.tpcds.compare import duckdb_over
-from jumpgate.tpcds.data import generate, path
-from jumpgate.tpch import TPCH, schema
+from jumpgate.tpcds.data import generate
+from jumpgate.tpch import TPCH
 from tests.support import presto
 from tests.support.presto import Query
 
@@ -38,17 +38,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def answers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[Query, Any]:
-    catalog = {
-        table: {
-            "format": "parquet",
-            "files": [str(path(folder, table, "parquet"))],
-            "columns": {field.name: str(field.type) for field in schema(table).fields},
-        }
-        for table in TPCH.tables
-    }
     texts = [presto_text(text) for text in TPCH.queries().values()]
     queries = [q for text in texts for q in (Query(text), Query(text, OFF), Query(f"EXPLAIN {text}"))]
-    return presto.answers(tmp_path_factory.mktemp("presto"), catalog, queries)
+    return presto.answers(tmp_path_factory.mktemp("presto"), presto.tpch_catalog(folder), queries)
 
 
 @pytest.mark.parametrize("number", QUERIES)

@@ -9,6 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from jumpgate.testing.leaks import nothing_left
+from jumpgate.tpcds.compare import duckdb_over
+from jumpgate.tpcds.data import generate
+from jumpgate.tpch import TPCH
+from tests.support.presto_shell import SCALE as TPCH_SCALE
+
 ROOT = Path(__file__).resolve().parents[2]
 #: whatever a script started ends with it, also when it fails
 END = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
@@ -61,6 +69,23 @@ def test_spark_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     assert "Jumpgate [" in done.stdout and "operators (100 %) offloaded" in done.stdout
     assert len(re.findall(r"^[\w ]+ #\d+\t\d+\.\d\d$", done.stdout, re.MULTILINE)) == 5, done.stdout
     assert "Spark computes what Jumpgate should have" not in done.stderr
+
+
+@pytest.mark.timeout(600)  # a server starts, and on a new machine it is fetched first
+def test_presto_runs_a_query_on_accelerators(tmp_path: Path) -> None:
+    generate(tmp_path, TPCH_SCALE, ("parquet",), ("lineitem",), suite=TPCH)
+    script = commands("Presto")
+    query = re.findall(r"^ +(SELECT [^;\"]+)", script, re.MULTILINE)[0]
+    with duckdb_over(tmp_path, "parquet", ("lineitem",), suite=TPCH) as connection:
+        expected = [",".join(f'"{value}"' for value in row) for row in connection.execute(query).fetchall()]
+    with nothing_left():  # `timeout` ends the whole group of processes
+        done = subprocess.run(
+            ["timeout", "--kill-after=30", "500", "bash", "-euc", script], cwd=ROOT, capture_output=True, text=True,
+            env={**ENVIRONMENT, "JUMPGATE_VENV": sys.prefix}, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "operators (100 %) offloaded" in done.stdout
+    assert sorted(re.findall(r'^".+",".+",".+"$', done.stdout, re.MULTILINE)) == sorted(expected)
 
 
 def test_tour_works_when_pasted(tmp_path: Path) -> None:

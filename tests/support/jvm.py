@@ -18,7 +18,8 @@ def maven(*arguments: str) -> None:
     target.mkdir(exist_ok=True)
     with (target / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        subprocess.run([found, "--quiet", "--batch-mode", *arguments], cwd=CLIENTS, check=True)
+        plain = ("--quiet", "--batch-mode", "-Dstyle.color=never")
+        subprocess.run([found, *plain, *arguments], cwd=CLIENTS, check=True)
 
 
 def java(main: str, *options: str) -> list[str]:

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet
 
-from jumpgate.cli import main
-from jumpgate.codegen.cache import root
+from jumpgate.codegen import cache
+from jumpgate.presto import write_plugin
+from jumpgate.tpcds.data import path
+from jumpgate.tpch import TPCH, schema
 from tests.support.jvm import CLIENTS, maven
 
 #: seconds for a server that starts and answers everything
@@ -33,18 +35,42 @@ class Query(NamedTuple):
 
 def library() -> Path:
     """The jars of a slim Presto server, fetched once."""
-    folder = root() / "presto-0.287"
-    if not folder.exists():
-        arguments = ("dependency:copy-dependencies", f"-DoutputDirectory={folder}.part")
-        maven("--file", str(CLIENTS / "presto" / "server" / "pom.xml"), *arguments)
-        Path(f"{folder}.part").rename(folder)
+    return _fetched("presto-0.287", "dependency:copy-dependencies")
+
+
+def command_line() -> Path:
+    """The jar of Presto's command line, fetched once."""
+    artifact = "com.facebook.presto:presto-cli:0.287:jar:executable"
+    return next(_fetched("presto-cli-0.287", "dependency:copy", f"-Dartifact={artifact}").glob("*.jar"))
+
+
+def _fetched(name: str, *goal: str) -> Path:
+    """The folder of that name into which a goal of Maven copies jars."""
+    folder = cache.root() / name
+    with cache.locked("presto"):
+        if not folder.exists():
+            maven("--file", str(CLIENTS / "presto" / "server" / "pom.xml"), *goal, f"-DoutputDirectory={folder}.part")
+            Path(f"{folder}.part").rename(folder)
     return folder
 
 
 def install(plugins: Path) -> None:
     """Builds the connector and puts it into a server's folder of plugins."""
-    maven("--projects", "jvm,presto", "-DskipTests", "package")
-    main.cli(["presto-plugin", "--output", str(plugins / "jumpgate")], standalone_mode=False)
+    with cache.locked("presto"):
+        maven("--projects", "jvm,presto", "-DskipTests", "package")
+        write_plugin(plugins / "jumpgate")
+
+
+def tpch_catalog(folder: Path) -> dict[str, Any]:
+    """What a catalog says of TPC-H's tables, which are Parquet files in a folder."""
+    return {
+        table: {
+            "format": "parquet",
+            "files": [str(path(folder, table, "parquet"))],
+            "columns": {field.name: str(field.type) for field in schema(table).fields},
+        }
+        for table in TPCH.tables
+    }
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, Any]:
@@ -66,13 +92,19 @@ def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) 
     """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
     install(folder / "plugin")
     (folder / "catalog.json").write_text(json.dumps({"main": catalog}))
-    command = f"ip link set lo up; exec {sys.executable} -m tests.support.presto_run {folder} {library()}"
     done = subprocess.run(
-        ["unshare", "--net", "--map-root-user", "sh", "-c", command], input=json.dumps(queries), capture_output=True,
+        in_a_network("tests.support.presto_run", folder, library()), input=json.dumps(queries), capture_output=True,
         text=True, timeout=PATIENCE_S, check=False, cwd=CLIENTS.parent,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return dict(zip(queries, json.loads(done.stdout), strict=True))
+
+
+def in_a_network(module: str, *arguments: object) -> list[str]:
+    """The command that runs a Python module in a network namespace, as Presto listens at all addresses."""
+    script = 'ip link set lo up && exec "$0" -m "$@"'
+    words = ["unshare", "--net", "--map-root-user", "sh", "-c", script, sys.executable, module]
+    return [*words, *map(str, arguments)]
 
 
 def as_json(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Asks a Presto server of one node, and a service; in a network namespace, as the server listens everywhere:
+"""Asks a Presto server of one node, and a service, in a network namespace of their own (`presto.in_a_network`):
 
-    unshare --net --map-root-user sh -c 'ip link set lo up; python -m tests.support.presto_run FOLDER LIB'
+    python -m tests.support.presto_run FOLDER LIB
 
 FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON
 list on stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
@@ -8,11 +8,13 @@ list on stdin, first one that can be answered; their answers, rows or the text o
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +32,26 @@ PATIENCE_S = 120
 
 def main(folder: Path, lib: Path) -> None:
     queries = json.load(sys.stdin)
-    service = embedded.start(local_hosts(1))
-    configure(folder, service.address)
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log)
-    try:
-        wait_for(server, folder, *queries[0])
+    with serving(folder, lib, *queries[0]) as service:
         json.dump([ask(*query) for query in queries], sys.stdout)
         assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
+
+
+@contextlib.contextmanager
+def serving(folder: Path, lib: Path, query: str, session: str = "") -> Iterator[embedded.Embedded]:
+    """A service, and a server that has answered the query, until the block ends."""
+    service = embedded.start(local_hosts(1))
+    try:
+        configure(folder, service.address)
+        with (folder / "server.log").open("w") as log:
+            server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log, start_new_session=True)
+        try:
+            wait_for(server, folder, query, session)
+            yield service
+        finally:
+            server.terminate()
+            server.wait()
     finally:
-        server.terminate()
-        server.wait()
         service.close()
 
 
