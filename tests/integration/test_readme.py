@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,21 @@ def test_presto_runs_a_query_on_accelerators(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "operators (100 %) offloaded" in done.stdout
     assert sorted(re.findall(r'^".+",".+",".+"$', done.stdout, re.MULTILINE)) == sorted(expected)
+
+
+@pytest.mark.timeout(600)
+def test_presto_ends_with_all_it_started(tmp_path: Path) -> None:
+    endless = (
+        "SELECT 'begun'; SELECT count(*) FROM lineitem a, lineitem b, lineitem c WHERE a.l_tax < b.l_tax + c.l_tax"
+    )
+    with nothing_left([tmp_path]):
+        with subprocess.Popen(
+            ["timeout", "--kill-after=30", "500", ROOT / "dev", "presto", "--execute", endless], cwd=ROOT, text=True,
+            env={**ENVIRONMENT, "JUMPGATE_VENV": sys.prefix, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stdout and process.stdout.readline() == '"begun"\n'
+            process.terminate()
+        assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_tour_works_when_pasted(tmp_path: Path) -> None:

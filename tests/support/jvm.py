@@ -18,8 +18,8 @@ def maven(*arguments: str) -> None:
     target.mkdir(exist_ok=True)
     with (target / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        plain = ("--quiet", "--batch-mode", "-Dstyle.color=never")
-        subprocess.run([found, *plain, *arguments], cwd=CLIENTS, check=True)
+        command = [found, "--quiet", "--batch-mode", *arguments]
+        subprocess.run(command, cwd=CLIENTS, check=True, stdout=2)  # what it says is never what a program answers
 
 
 def java(main: str, *options: str) -> list[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -19,12 +18,13 @@ from jumpgate.codegen import cache, toolchain
 from jumpgate.tpcds.data import generate
 from jumpgate.tpch import TPCH
 from tests.support import presto
+from tests.support.presto_shell_run import end_on_signals
 
 SCALE = 0.01
 
 
 def main(arguments: list[str]) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_on_signals()
     folder = Path(tempfile.mkdtemp(prefix="jumpgate-presto-"))
     try:
         print("preparing Presto 0.287 (the first time, some minutes)", file=sys.stderr, flush=True)

@@ -17,12 +17,18 @@ from tests.support.presto_run import PORT, serving
 
 
 def main(folder: Path, lib: Path, jar: Path, arguments: list[str]) -> int:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    end_on_signals()
     try:
         with serving(folder, lib, "SELECT count(*) FROM jumpgate.tpch.nation"):
             return shell(jar, arguments)
     finally:
         shutil.rmtree(folder)
+
+
+def end_on_signals() -> None:
+    """Ctrl-C, SIGTERM and a closed terminal end this process as an exit does: what it started is ended first."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
 
 
 def shell(jar: Path, arguments: list[str]) -> int:
