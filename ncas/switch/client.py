@@ -60,6 +60,16 @@ class Client:
         return client
 
     async def _introduce(self) -> None:
+        try:  # first: who is turned away is told why, which a stream may break off without
+            found = await self._stub.GetForwardingPipelineConfig(
+                p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id), metadata=self._metadata
+            )
+        except grpc.aio.AioRpcError as error:
+            if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
+                raise
+            raise ConfigError(
+                f"switch '{self.name}' at {self.address} runs no program: install one of p4/programs", device=self.name
+            ) from None
         self._stream = self._stub.StreamChannel(metadata=self._metadata)
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election))
         await self._stream.write(p4r.StreamMessageRequest(arbitration=update))
@@ -70,16 +80,6 @@ class Client:
                 "service only",
                 device=self.name,
             )
-        try:
-            found = await self._stub.GetForwardingPipelineConfig(
-                p4r.GetForwardingPipelineConfigRequest(device_id=self.device_id), metadata=self._metadata
-            )
-        except grpc.aio.AioRpcError as error:
-            if error.code() is not grpc.StatusCode.FAILED_PRECONDITION:
-                raise
-            raise ConfigError(
-                f"switch '{self.name}' at {self.address} runs no program: install one of p4/programs", device=self.name
-            ) from None
         known = found.config.p4info
         kept = [t for t in known.tables if not t.is_const_table]  # nobody writes them, and Finsy refuses some names
         del known.tables[:]
