@@ -7,7 +7,7 @@ from dataclasses import replace
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, Literal, conjuncts
-from jumpgate.dataflow.operators import Filter, FirstRows, Operator, Send, Window, WindowFunction, rewrite
+from jumpgate.dataflow.operators import Filter, FirstRows, Frame, Operator, Send, Window, WindowFunction, rewrite
 
 #: rows of a partition that are looked for, at most: more are as well sorted
 COUNT_MAX = 64
@@ -26,7 +26,7 @@ def first_rows(plan: Plan) -> Plan:
             return node
         window = node.input
         first = _first(window, conjuncts(node.predicate))
-        if first is None or not all(map(_sees_earlier_rows, window.functions)):
+        if first is None or not all(_sees_earlier_rows(f, window.frame) for f in window.functions):
             return node
         reduced = replace(window, first=first)
         rows, held = plan.estimator.of(window).rows, plan.estimator.held(reduced)
@@ -69,9 +69,11 @@ def _bound(window: Window, term: Expression) -> tuple[int, bool] | None:
     return None
 
 
-def _sees_earlier_rows(function: WindowFunction) -> bool:
+def _sees_earlier_rows(function: WindowFunction, frame: Frame) -> bool:
     """Whether its value for a row follows from those that come before it, and cannot fail."""
+    if function.function == "first_value":
+        return frame.start is None  # else of a frame that may begin after the row
     if function.function != "lag":
-        return function.function in ("row_number", "rank", "dense_rank", "first_value")
+        return function.function in ("row_number", "rank", "dense_rank")
     offset = function.arguments[1] if function.count is not None else None
     return offset is None or (isinstance(offset, Literal) and isinstance(offset.value, int) and offset.value >= 0)

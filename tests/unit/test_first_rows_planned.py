@@ -15,6 +15,7 @@ from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Filter,
     FirstRows,
+    Frame,
     Join,
     Operator,
     Send,
@@ -102,10 +103,25 @@ def test_the_least_of_several_bounds_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "follows"), [("lag", True), ("first_value", True), ("lead", False), ("sum", False), ("ntile", False)]
+    ("function", "follows"),
+    [("lag", True), ("first_value", True), ("lead", False), ("sum", False), ("count_star", False)],
 )
 def test_functions_that_see_later_rows_need_them(function: str, follows: bool) -> None:
-    window = over("row_number", function) if function != "ntile" else over("row_number", "count_star")
+    window = over("row_number", function)
+    assert (first_of(window, bind("le", (ref(window, "row_number"), number(3)))) is not None) == follows
+
+
+@pytest.mark.parametrize(
+    ("frame", "function", "follows"),
+    [
+        (Frame("rows", None, 2), "first_value", True),
+        (Frame("rows", 1, 2), "first_value", False),
+        (Frame("rows", 0, None), "first_value", False),
+        (Frame("rows", 1, 2), "lag", True),  # which has no frame
+    ],
+)
+def test_the_first_of_a_frame_may_be_a_later_row(frame: Frame, function: str, follows: bool) -> None:
+    window = replace(over("row_number", function), frame=frame)
     assert (first_of(window, bind("le", (ref(window, "row_number"), number(3)))) is not None) == follows
 
 
