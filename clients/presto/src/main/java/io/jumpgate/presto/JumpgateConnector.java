@@ -16,6 +16,8 @@ import com.facebook.presto.spi.connector.ConnectorSplitManager;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
 import com.facebook.presto.spi.session.PropertyMetadata;
 import com.facebook.presto.spi.transaction.IsolationLevel;
+import io.jumpgate.catalog.Catalog;
+import io.jumpgate.client.Estimates;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.presto.plan.Offload;
 import java.util.List;
@@ -32,7 +34,7 @@ final class JumpgateConnector implements Connector {
   JumpgateConnector(JumpgateClient client, Catalog catalog, Offload offload, String receiverHost) {
     this.offload = offload;
     this.client = client;
-    this.statistics = new Statistics(client, catalog);
+    this.statistics = new Statistics(new Estimates(client), catalog);
     this.catalog = catalog;
     this.receiverHost = receiverHost;
   }
@@ -60,8 +62,7 @@ final class JumpgateConnector implements Connector {
       public ConnectorPageSource createPageSource(ConnectorTransactionHandle transaction, ConnectorSession session,
           ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
-        Requests requests = new Requests(catalog, ((LayoutHandle) layout).table(), wanted);
-        return JumpgatePageSource.open(client, requests, receiverHost);
+        return JumpgatePageSource.open(client, ((LayoutHandle) layout).table().columns(catalog, wanted), receiverHost);
       }
     };
   }

@@ -10,8 +10,10 @@ import com.facebook.presto.spi.connector.ConnectorContext;
 import com.facebook.presto.spi.connector.ConnectorFactory;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
 import io.jumpgate.JumpgateException;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.presto.plan.Offload;
+import io.jumpgate.presto.plan.Types;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -31,7 +33,8 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
   @Override
   public Connector create(String catalogName, Map<String, String> config, ConnectorContext context) {
     JumpgateClient client = JumpgateClient.connect(required(config, "jumpgate.service"), TIMEOUT);
-    Catalog catalog = Catalog.load(Path.of(required(config, "jumpgate.catalog")));
+    Catalog catalog =
+        Catalog.load(Path.of(required(config, "jumpgate.catalog")), type -> Types.presto(type).isPresent());
     String receiverHost = config.getOrDefault("jumpgate.receiver-host", "127.0.0.1");
     Offload offload = new Offload(catalog, context.getFunctionMetadataManager(), context.getRowExpressionService());
     return new JumpgateConnector(client, catalog, offload, receiverHost);

@@ -5,6 +5,7 @@ import com.facebook.presto.common.ErrorType;
 import com.facebook.presto.spi.ErrorCodeSupplier;
 import com.facebook.presto.spi.PrestoException;
 import com.facebook.presto.spi.StandardErrorCode;
+import io.jumpgate.Fault;
 import io.jumpgate.JumpgateException;
 import io.jumpgate.explain.Coverage;
 
@@ -34,14 +35,14 @@ public enum JumpgateErrorCode implements ErrorCodeSupplier {
 
   /** The error as Presto reports it, with Jumpgate's sentence; where Presto would fail, too, by Presto's own name. */
   static PrestoException explain(JumpgateException e) {
-    ErrorCodeSupplier code = switch (e.code()) {
-      case "overflow" -> StandardErrorCode.NUMERIC_VALUE_OUT_OF_RANGE;
-      case "division_by_zero" -> StandardErrorCode.DIVISION_BY_ZERO;
-      case "invalid_cast" -> StandardErrorCode.INVALID_CAST_ARGUMENT;
-      case "data", "malformed", "schema", "compute" -> JUMPGATE_DATA;
-      case JumpgateException.MEMORY, "capacity", "cannot_place" -> JUMPGATE_RESOURCES;
-      case JumpgateException.PROTOCOL, JumpgateException.INVALID_DATAFLOW, "build", "internal" -> JUMPGATE_INTERNAL;
-      default -> JUMPGATE_SERVICE;
+    ErrorCodeSupplier code = switch (Fault.of(e)) {
+      case OVERFLOW -> StandardErrorCode.NUMERIC_VALUE_OUT_OF_RANGE;
+      case DIVISION_BY_ZERO -> StandardErrorCode.DIVISION_BY_ZERO;
+      case INVALID_CAST -> StandardErrorCode.INVALID_CAST_ARGUMENT;
+      case DATA -> JUMPGATE_DATA;
+      case RESOURCES -> JUMPGATE_RESOURCES;
+      case SERVICE -> JUMPGATE_SERVICE;
+      case INTERNAL -> JUMPGATE_INTERNAL;
     };
     return new PrestoException(code, e.getMessage(), e);
   }

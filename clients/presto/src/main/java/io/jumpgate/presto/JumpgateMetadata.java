@@ -13,6 +13,7 @@ import com.facebook.presto.spi.SchemaTableName;
 import com.facebook.presto.spi.SchemaTablePrefix;
 import com.facebook.presto.spi.connector.ConnectorMetadata;
 import com.facebook.presto.spi.statistics.TableStatistics;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.presto.plan.Types;
 import java.util.LinkedHashMap;
@@ -68,7 +69,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public ConnectorTableMetadata getTableMetadata(ConnectorSession session, ConnectorTableHandle table) {
     TableHandle handle = (TableHandle) table;
-    List<Field> hidden = catalog.table(handle).hidden();
+    List<Field> hidden = handle.of(catalog).hidden();
     String names = hidden.stream().map(f -> f.name() + " " + f.type().name()).collect(Collectors.joining(", "));
     Optional<String> comment = hidden.isEmpty() ? Optional.empty() : Optional.of("not readable by Presto: " + names);
     SchemaTableName name = new SchemaTableName(handle.schema(), handle.table());
@@ -78,7 +79,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public Map<String, ColumnHandle> getColumnHandles(ConnectorSession session, ConnectorTableHandle table) {
     Map<String, ColumnHandle> handles = new LinkedHashMap<>();
-    Catalog.Table known = catalog.table((TableHandle) table);
+    Catalog.Table known = ((TableHandle) table).of(catalog);
     known.names().forEach((name, index) -> handles.put(name, new JumpgateColumn(index, known.columns().get(index))));
     return handles;
   }
@@ -106,7 +107,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   }
 
   private List<ColumnMetadata> columns(TableHandle table) {
-    Catalog.Table known = catalog.table(table);
+    Catalog.Table known = table.of(catalog);
     return known.names().values().stream().map(index -> metadata(known.columns().get(index))).toList();
   }
 

@@ -10,6 +10,7 @@ import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Measure;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

@@ -17,6 +17,7 @@ import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;

@@ -7,8 +7,8 @@ import com.facebook.presto.spi.function.FunctionMetadataManager;
 import com.facebook.presto.spi.plan.PlanNode;
 import com.facebook.presto.spi.plan.PlanNodeIdAllocator;
 import com.facebook.presto.spi.relation.RowExpressionService;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.explain.Coverage;
-import io.jumpgate.presto.Catalog;
 import io.jumpgate.presto.JumpgateErrorCode;
 import io.jumpgate.presto.SessionProperties;
 

@@ -5,6 +5,7 @@ import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;

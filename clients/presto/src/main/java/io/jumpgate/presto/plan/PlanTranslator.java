@@ -14,13 +14,14 @@ import com.facebook.presto.spi.plan.TopNNode;
 import com.facebook.presto.spi.plan.UnionNode;
 import com.facebook.presto.spi.relation.RowExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
+import io.jumpgate.catalog.Catalog;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Operator;
 import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.explain.Reason;
-import io.jumpgate.presto.Catalog;
 import io.jumpgate.presto.JumpgateColumn;
 import io.jumpgate.presto.SessionProperties;
 import io.jumpgate.presto.SessionProperties.Kind;
@@ -98,7 +99,7 @@ final class PlanTranslator {
     List<Integer> indices =
         node.getOutputVariables().stream().map(v -> ((JumpgateColumn) columns.get(v)).index()).toList();
     TableHandle table = (TableHandle) node.getTable().getConnectorHandle();
-    return new Part(catalog.table(table).read(indices), node.getOutputVariables(), node, false, Map.of());
+    return new Part(table.of(catalog).read(indices), node.getOutputVariables(), node, false, Map.of());
   }
 
   private Part project(ProjectNode node, Part input) {

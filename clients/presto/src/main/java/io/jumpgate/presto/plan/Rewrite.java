@@ -14,6 +14,7 @@ import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Unsent;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.Coverage;
+import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.explain.Reason;
 import io.jumpgate.presto.JumpgateColumn;
 import io.jumpgate.presto.LayoutHandle;

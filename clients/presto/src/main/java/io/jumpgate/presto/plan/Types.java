@@ -17,6 +17,7 @@ import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
+import io.jumpgate.explain.NotOffloaded;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Optional;

@@ -1,24 +1,21 @@
-package io.jumpgate.presto.plan;
-
-import io.jumpgate.explain.Code;
-import io.jumpgate.explain.Reason;
+package io.jumpgate.explain;
 
 /** A reason on its way up to the operator that stays. */
-final class NotOffloaded extends RuntimeException {
+public final class NotOffloaded extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final Reason reason;
 
-  NotOffloaded(Code code, String sentence) {
+  public NotOffloaded(Code code, String sentence) {
     this(new Reason(code, sentence));
   }
 
-  NotOffloaded(Reason reason) {
+  public NotOffloaded(Reason reason) {
     super(reason.toString(), null, false, false);
     this.reason = reason;
   }
 
-  Reason reason() {
+  public Reason reason() {
     return reason;
   }
 }

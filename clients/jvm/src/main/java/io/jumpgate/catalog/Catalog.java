@@ -1,4 +1,4 @@
-package io.jumpgate.presto;
+package io.jumpgate.catalog;
 
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
@@ -8,7 +8,6 @@ import io.jumpgate.JumpgateException;
 import io.jumpgate.dataflow.DataType;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.dataflow.Operator;
-import io.jumpgate.presto.plan.Types;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,15 +16,18 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /**
  * Schemas and their tables, of a JSON file: {@code {"SCHEMA": {"TABLE": {"format": "parquet", "files": ["/a.parquet"],
- * "columns": {"NAME": "decimal(7,2)?"}}}}}. Presto knows no case: names that differ in nothing else are refused.
+ * "columns": {"NAME": "decimal(7,2)?"}}}}}. For engines that know no case: names that differ in nothing else are
+ * refused.
  */
 public record Catalog(Map<String, Map<String, Table>> schemas) {
   /**
-   * Files of one format; {@code columns} are those that they have, in order; {@code names} Presto's to those of a type
-   *  that it can read.
+   * Files of one format; {@code columns} are those that they have, in order; {@code names}, in lower case, are of those
+   * that the engine can read.
    */
   public record Table(String format, List<String> files, List<Field> columns, Map<String, Integer> names) {
     /** Columns by their positions, in this order. */
@@ -33,19 +35,26 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
       return Operator.read(files, format, columns, indices, Map.of(), Optional.empty());
     }
 
-    /** What Presto does not see. */
-    List<Field> hidden() {
-      return columns.stream().filter(field -> Types.presto(field.type()).isEmpty()).toList();
+    /** What the engine does not see. */
+    public List<Field> hidden() {
+      return IntStream.range(0, columns.size())
+          .filter(index -> !names.containsValue(index))
+          .mapToObj(columns::get)
+          .toList();
     }
   }
 
-  /** Raises {@code config} where the file cannot be read or says something else. */
-  static Catalog load(Path file) {
+  /**
+   * {@code readable}: types that the engine can read. Raises {@code config} where the file cannot be read or says
+   * something else.
+   */
+  public static Catalog load(Path file, Predicate<DataType> readable) {
     try {
       Map<String, Map<String, Table>> schemas = new LinkedHashMap<>();
       JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {
         Map<String, Table> known = new LinkedHashMap<>();
-        tables.getAsJsonObject().asMap().forEach((name, table) -> put(known, name, table(table.getAsJsonObject())));
+        tables.getAsJsonObject().asMap().forEach(
+            (name, table) -> put(known, name, table(table.getAsJsonObject(), readable)));
         put(schemas, schema, known);
       });
       return new Catalog(schemas);
@@ -55,11 +64,12 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
     }
   }
 
-  public Table table(TableHandle handle) {
-    return schemas.get(handle.schema()).get(handle.table());
+  /** Of a table that there is. */
+  public Table table(String schema, String table) {
+    return schemas.get(schema).get(table);
   }
 
-  private static Table table(JsonObject table) {
+  private static Table table(JsonObject table, Predicate<DataType> readable) {
     List<String> files = table.getAsJsonArray("files").asList().stream().map(JsonElement::getAsString).toList();
     List<Field> columns =
         table.getAsJsonObject("columns")
@@ -69,7 +79,7 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
             .toList();
     Map<String, Integer> names = new LinkedHashMap<>();
     for (int i = 0; i < columns.size(); i++) {
-      if (Types.presto(columns.get(i).type()).isPresent()) {
+      if (readable.test(columns.get(i).type())) {
         put(names, columns.get(i).name(), i);
       }
     }
