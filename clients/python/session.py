@@ -144,11 +144,11 @@ class Session:
             memory_limit_bytes=memory_limit_bytes,
             prefer=prefer,
         )
-        target, token = tokens.for_service(address, token_file)
-        self._metadata = tokens.metadata(token)
+        self._token_file = token_file
+        tokens.for_service(address, token_file)  # one that cannot be read is an error at once
         self._channel: grpc.Channel | None = None
         if self._service is None:
-            self._channel = channel(target, tls_files.for_client(address, tls), _CHANNEL_OPTIONS)
+            self._channel = channel(tokens.target(address), tls_files.for_client(address, tls), _CHANNEL_OPTIONS)
             with contextlib.suppress(grpc.FutureTimeoutError):  # the first call says what is wrong
                 if wait_s:
                     grpc.channel_ready_future(self._channel).result(wait_s)
@@ -210,7 +210,7 @@ class Session:
                 producers=job.producers,
                 certificate=JobCertificate(job.certificate, job.key) if job.certificate else None,
             )
-            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id), metadata=self._metadata)
+            call = self._stub.Execute(pb.ExecuteRequest(job_id=job.job_id), metadata=self._metadata())
         except BaseException:
             endpoint.close()
             raise
@@ -325,11 +325,14 @@ class Session:
     ) -> None:
         self.close()
 
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        return tokens.metadata(tokens.for_service(self.address, self._token_file))
+
     def _ask(self, method: Callable[..., T], message: Any) -> T:
         if self._closed:
             raise Unreachable("this session is closed; connect again")
         try:
-            return method(message, metadata=self._metadata)
+            return method(message, metadata=self._metadata())
         except grpc.RpcError as error:
             raise _typed(error, self.address) from None
 

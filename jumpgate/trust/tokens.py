@@ -39,7 +39,9 @@ def read(path: str | Path, whose: str) -> str:
 def local(address: str) -> str | None:
     """host:port as a service on this machine is called; None for one elsewhere. `localhost` is 127.0.0.1, so that
     nobody who listens at ::1 is taken for the service."""
-    host, _, port = address.rpartition(":")
+    host, colon, port = address.rpartition(":")
+    if not colon:
+        return None
     host = host.strip("[]")
     host = LOOPBACK.get(host, host)
     try:
@@ -78,12 +80,16 @@ def find(address: str) -> str | None:
         return None
 
 
-def for_service(address: str, token_file: str | Path | None = None) -> tuple[str, str | None]:
-    """The address to connect to, and the token to show there: that of `token_file`, else of $JUMPGATE_TOKEN_FILE, else
-    of this user's service at that address. Raises ConfigError."""
+def target(address: str) -> str:
+    """The address at which a client connects to the service at host:port: it shows the token of what it asked for."""
+    return local(address) or address
+
+
+def for_service(address: str, token_file: str | Path | None = None) -> str | None:
+    """The token to show at host:port: that of `token_file`, else of $JUMPGATE_TOKEN_FILE, else of this user's service
+    there. Of each call anew: a service that starts, or starts again, has another one. Raises ConfigError."""
     chosen = token_file or os.environ.get("JUMPGATE_TOKEN_FILE")
-    token = read(chosen, "this client") if chosen else find(address)
-    return address if token is None or chosen else local(address) or address, token
+    return read(chosen, "this client") if chosen else find(address)
 
 
 def metadata(token: str | None) -> tuple[tuple[str, str], ...]:

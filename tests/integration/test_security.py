@@ -14,6 +14,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from jumpgate.ntf.send import Sender
 from jumpgate.p4.switch import device as p4_device
 from jumpgate.p4.switch import p4runtime
 from jumpgate.service import embedded, server
+from jumpgate.testing.leaks import wait_until
 from jumpgate.trust import certificates, tls, tokens
 from jumpgate.trust import proof as proofs
 from jumpgate.trust.edges import JobCertificate
@@ -118,6 +120,28 @@ def test_another_user_of_the_machine_gets_nothing(shared_folder: Path, monkeypat
     assert not token.exists()
 
 
+def test_a_session_knows_the_token_of_a_service_that_starts_later_or_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    monkeypatch.setattr(embedded, "serve", partial(server.serve, port=port))
+    with Session(f"127.0.0.1:{port}") as session:
+        for _ in range(2):
+            service = embedded.start(local_hosts(1))
+            try:
+                assert service.address == session.address
+                assert wait_until(lambda: answers(session), 20.0)
+            finally:
+                service.close()
+
+
+def answers(session: Session) -> bool:
+    """Whether the service does; after it was away, a connection is tried anew now and then. Raises Unauthenticated."""
+    try:
+        return session.jobs() == []
+    except Unreachable:
+        return False
+
+
 def test_every_call_wants_the_token() -> None:
     service = embedded.start(local_hosts(1))
     calls = {
@@ -165,8 +189,9 @@ def test_who_takes_a_dead_services_port_learns_no_token_that_is_of_use(
     old.withdraw()
     assert tokens.find("127.0.0.1:7411") == new.token
     # who listens at ::1 is not taken for who listens at 127.0.0.1
-    assert tokens.for_service("localhost:7411") == ("127.0.0.1:7411", new.token)
-    assert tokens.for_service("[::1]:7411") == ("[::1]:7411", None)
+    assert (tokens.target("localhost:7411"), tokens.for_service("localhost:7411")) == ("127.0.0.1:7411", new.token)
+    assert (tokens.target("[::1]:7411"), tokens.for_service("[::1]:7411")) == ("[::1]:7411", None)
+    assert [tokens.target(address) for address in ("worker1:7411", "worker1")] == ["worker1:7411", "worker1"]
     (tmp_path / "services" / "127.0.0.1:1").write_text(f"left\n{2**22 + 1}\n")  # no process has this number
     tokens.Published("127.0.0.1:2")
     assert tokens.find("127.0.0.1:1") is None

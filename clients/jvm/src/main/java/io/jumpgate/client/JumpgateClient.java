@@ -4,6 +4,8 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
+import io.grpc.Channel;
+import io.grpc.ClientInterceptors;
 import io.grpc.Context;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -44,16 +46,15 @@ public final class JumpgateClient implements AutoCloseable {
 
   private final String address;
   private final Duration timeout;
+  private final Credentials credentials;
   private final ManagedChannel channel;
 
   private JumpgateClient(String address, Duration timeout, Credentials credentials) {
     this.address = address;
     this.timeout = timeout;
-    Metadata shown = new Metadata();
-    Tokens.find(address, credentials.tokenFile(), System.getenv())
-        .ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
+    this.credentials = credentials;
+    token(); // one that cannot be read is an error at once
     NettyChannelBuilder builder = NettyChannelBuilder.forTarget(Tokens.local(address))
-                                      .intercept(MetadataUtils.newAttachHeadersInterceptor(shown))
                                       .usePlaintext()
                                       .proxyDetector(target -> null)
                                       .maxInboundMessageSize(MESSAGE_BYTES_MAX)
@@ -93,7 +94,8 @@ public final class JumpgateClient implements AutoCloseable {
     Execution execution = new Execution(context);
     ExecuteRequest request = ExecuteRequest.newBuilder().setJobId(jobId).build();
     StreamObserver<Event> observer = execution.observer(listener, this::typed);
-    context.run(() -> JumpgateGrpc.newStub(channel).execute(request, observer));
+    Channel shown = authorized();
+    context.run(() -> JumpgateGrpc.newStub(shown).execute(request, observer));
     return execution;
   }
 
@@ -123,10 +125,22 @@ public final class JumpgateClient implements AutoCloseable {
     channel.shutdownNow();
   }
 
+  private Metadata token() {
+    Metadata shown = new Metadata();
+    Tokens.find(address, credentials.tokenFile(), System.getenv())
+        .ifPresent(token -> shown.put(AUTHORIZATION, "Bearer " + token));
+    return shown;
+  }
+
+  /** Shows the token that is the service's now: one that was started again has another. */
+  private Channel authorized() {
+    return ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(token()));
+  }
+
   private <T> T ask(Function<JumpgateGrpc.JumpgateBlockingStub, T> call) {
     try {
       return call.apply(
-          JumpgateGrpc.newBlockingStub(channel).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
+          JumpgateGrpc.newBlockingStub(authorized()).withDeadlineAfter(timeout.toNanos(), TimeUnit.NANOSECONDS));
     } catch (StatusRuntimeException e) {
       throw typed(e);
     }

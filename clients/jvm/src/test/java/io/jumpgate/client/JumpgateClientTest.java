@@ -8,6 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.grpc.Context;
 import io.grpc.Metadata;
 import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.ServerInterceptors;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.grpc.stub.StreamObserver;
@@ -27,10 +31,13 @@ import io.jumpgate.v1.SubmitRequest;
 import io.jumpgate.v1.SubmitResponse;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -38,6 +45,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The client against a made-up service: answers, and errors as they were raised. */
 @Timeout(300)
@@ -115,6 +123,37 @@ class JumpgateClientTest {
         NetworkTupleFormat.newBuilder().setText(DESCRIPTOR.text()).setFingerprint(DESCRIPTOR.fingerprint());
     format.getSchemaBuilder().addFieldsBuilder().setName("a b").setType(DataType.decimal(7, 2).toProto());
     return format;
+  }
+
+  @Test
+  void eachCallShowsTheTokenThatTheFileHasThen(@TempDir Path folder) throws IOException, InterruptedException {
+    Metadata.Key<String> authorization = Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+    List<String> shown = new ArrayList<>();
+    ServerInterceptor watcher = new ServerInterceptor() {
+      @Override
+      public <Q, A> ServerCall.Listener<Q> interceptCall(
+          ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+        shown.add(headers.get(authorization));
+        return next.startCall(call, headers);
+      }
+    };
+    Server guarded = NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
+                         .addService(ServerInterceptors.intercept(service, watcher))
+                         .build()
+                         .start();
+    Path file = folder.resolve("token");
+    Files.writeString(file, "first\n");
+    Credentials credentials = new Credentials(Optional.empty(), Optional.of(file));
+    try (JumpgateClient own =
+             JumpgateClient.connect("127.0.0.1:" + guarded.getPort(), Duration.ofSeconds(30), credentials)) {
+      own.cancel("j1");
+      Files.writeString(file, "second\n");
+      own.cancel("j1");
+      own.execute("j1", event -> {}).await();
+    } finally {
+      guarded.shutdownNow().awaitTermination();
+    }
+    assertEquals(List.of("Bearer first", "Bearer second", "Bearer second"), shown);
   }
 
   @Test
