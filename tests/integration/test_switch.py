@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import socket
 import struct
@@ -294,6 +295,28 @@ def test_segments_are_packets(switch: Switch) -> None:
         cut = [(socket.IPPROTO_UDP, udp_segment, struct.pack("H", 1000))]
         a.sendmsg([b"".join(frames)], cut, 0, ("127.0.0.1", first))
         assert [b.recv(65536) for _ in frames] == frames
+
+
+@pytest.mark.parametrize("kind", [",frames", ""])
+def test_segments_of_many_sizes_are_packets(switch: Switch, kind: str) -> None:
+    """Segments go to where those of the last long message had room, so sizes change at each of these messages."""
+    udp_segment = 103
+    switch.set_default(switch.table("ternary_table"), 1, (2,))  # what begins with Ethernet's made addresses
+    sizes = [(1000, 30, 4), (1000, 40, 999), (1000, 1, 1000), (1000, 1, 0), (300, 40, 7), (1000, 2, 6), (1400, 46, 10)]
+    sizes += [(1400, 3, 1400), (9000, 7, 9000), (9000, 1, 300), (100, 60, 99), (9000, 2, 17), (1, 1, 1), (1000, 12, 1)]
+    with peer() as a, peer() as b:
+        first = switch.add_port(PortSpec.parse(f"1=127.0.0.1:0/{address(a)}{kind}"))
+        switch.add_port(PortSpec.parse(f"2=127.0.0.1:0/{address(b)}{kind}"))
+        switch.start()
+        for number, (size, count, last) in enumerate(sizes * 3):
+            lengths = [size] * (count - 1) + [last]
+            sent = [(frame(0, 2, number * 100 + i) + os.urandom(size))[:length] for i, length in enumerate(lengths)]
+            if not kind or min(lengths) >= 6:  # a frame is its head at least
+                cut = [(socket.IPPROTO_UDP, udp_segment, struct.pack("H", size))]
+                a.sendmsg([b"".join(sent)], cut, 0, ("127.0.0.1", first))
+                assert [b.recv(65536) for _ in sent] == sent
+        counts = switch.port_counts(1)
+        assert counts["received_bytes"] == switch.port_counts(2)["sent_bytes"] and not counts["truncated"]
 
 
 def headers(source: socket.socket, target_port: int, number: int, payload: bytes) -> bytes:

@@ -15,6 +15,12 @@ struct Buffer {
   alignas(64) uint8_t bytes[kHeadroomBytes + kFrameBytesMax];
 
   uint8_t* start() { return bytes + kHeadroomBytes; }
+  // The packet is empty, with its headroom in front.
+  void reset() {
+    packet = {};
+    packet.data = start();
+    packet.egress_port = kNoPort;
+  }
 };
 
 // The most recently released buffer is the next one out: its memory is still in the cache.
@@ -25,14 +31,12 @@ class BufferPool {
     for (uint32_t i = count; i > 0; --i) free_.push_back(&memory_[i - 1]);
   }
 
-  // Null when all are in use. The packet is empty, with its headroom in front.
+  // Null when all are in use; else reset.
   Buffer* take() {
     if (free_.empty()) return nullptr;
     Buffer* buffer = free_.back();
     free_.pop_back();
-    buffer->packet = {};
-    buffer->packet.data = buffer->start();
-    buffer->packet.egress_port = kNoPort;
+    buffer->reset();
     return buffer;
   }
   void give(Buffer* buffer) { free_.push_back(buffer); }

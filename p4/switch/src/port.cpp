@@ -37,10 +37,6 @@ void widen(int socket) {
 
 }  // namespace
 
-Inbox::Inbox() : bytes(size_t{kMessages} * kMessageBytesMax) {
-  for (uint32_t i = 0; i < kMessages; ++i) vectors[i] = {&bytes[size_t{i} * kMessageBytesMax], kMessageBytesMax};
-}
-
 Port::~Port() { close(socket_); }
 
 Port* Port::open_udp(uint16_t number, PortKind kind, const Address& local, const Address& peer, uint16_t shown_port,
@@ -126,24 +122,23 @@ void Port::fill_headers(uint8_t* frame, uint32_t payload_bytes) const {
 }
 
 void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
-  for (uint32_t i = 0; i < kMessages; ++i) {
-    msghdr& header = inbox.messages[i].msg_hdr;
-    header = {};
-    header.msg_iov = &inbox.vectors[i];
-    header.msg_iovlen = 1;
-    if (kind_ == PortKind::interface) continue;
-    header.msg_name = &inbox.senders[i];
-    header.msg_namelen = sizeof(Address);
-    header.msg_control = inbox.controls[i].data();
-    header.msg_controllen = inbox.controls[i].size();
-  }
-  const int count = recvmmsg(socket_, inbox.messages.data(), kMessages, MSG_DONTWAIT, nullptr);
+  const uint32_t made = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
+  inbox.prepare(segment_, made, pipe.pool);
+  if (kind_ != PortKind::interface)
+    for (uint32_t i = 0; i < kMessages; ++i) {
+      msghdr& header = inbox.messages[i].msg_hdr;
+      header.msg_name = &inbox.senders[i];
+      header.msg_namelen = sizeof(Address);
+      header.msg_control = inbox.controls[i].data();
+      header.msg_controllen = inbox.controls[i].size();
+    }
+  const int count =
+      recvmmsg(socket_, inbox.messages.data(), segment_ != 0 ? kLongMessages : kMessages, MSG_DONTWAIT, nullptr);
   if (count < 0) {
     if (errno != EAGAIN && errno != EINTR) ++counts.receive_errors;
     return;
   }
-  const uint32_t made = kind_ == PortKind::datagrams ? kUdpFrameBytes : 0;
-  for (int i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
     msghdr& header = inbox.messages[i].msg_hdr;
     const uint32_t total = inbox.messages[i].msg_len;
     uint32_t segment = total;
@@ -158,26 +153,47 @@ void Port::receive(Inbox& inbox, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
         std::memcpy(&size, CMSG_DATA(c), sizeof size);
         if (size > 0) segment = static_cast<uint32_t>(size);
       }
-    const uint8_t* bytes = static_cast<const uint8_t*>(header.msg_iov->iov_base);
+    if (const uint32_t segments = inbox.scattered(i, segment); segments > 0) {
+      uint32_t left = total;
+      for (uint32_t k = 0; k < segments; ++k) {
+        const uint32_t length = std::min(segment, left);
+        run(inbox.take(i), length, pipe, outlet, now_ns);
+        left -= length;
+      }
+      continue;
+    }
+    if (total >= kLongBytes && segment < total && made + segment <= kFrameBytesMax) segment_ = segment;
+    const uint8_t* bytes = inbox.gather(i);
     uint32_t at = 0;
     do {  // an empty datagram is a packet too
       const uint32_t length = std::min(segment, total - at);
-      ++counts.received;
-      counts.received_bytes += length;
-      if (made + length > kFrameBytesMax) {
-        ++pipe.counts.oversized;
-      } else if (Buffer* buffer = pipe.take(outlet); buffer != nullptr) {
-        Packet& packet = buffer->packet;
-        if (made != 0) fill_headers(packet.data, length);
-        std::memcpy(packet.data + made, bytes + at, length);
-        packet.length = made + length;
-        packet.ingress_port = number_;
-        packet.arrived_ns = now_ns;
-        pipe.run(buffer, outlet);
+      Buffer* buffer = made + length > kFrameBytesMax ? nullptr : pipe.take(outlet);
+      if (buffer != nullptr) {
+        std::memcpy(buffer->packet.data + made, bytes + at, length);
+        run(buffer, length, pipe, outlet, now_ns);
+      } else {
+        if (made + length > kFrameBytesMax) ++pipe.counts.oversized;
+        ++counts.received;
+        counts.received_bytes += length;
       }
       at += length;
     } while (at < total);
   }
+}
+
+// A packet whose payload is in its buffer, behind the place of headers.
+void Port::run(Buffer* buffer, uint32_t payload_bytes, Pipe& pipe, Outlet& outlet, uint64_t now_ns) {
+  ++counts.received;
+  counts.received_bytes += payload_bytes;
+  Packet& packet = buffer->packet;
+  packet.length = payload_bytes;
+  if (kind_ == PortKind::datagrams) {
+    fill_headers(packet.data, payload_bytes);
+    packet.length += kUdpFrameBytes;
+  }
+  packet.ingress_port = number_;
+  packet.arrived_ns = now_ns;
+  pipe.run(buffer, outlet);
 }
 
 // Of a frame made from a datagram: its fixed peer, or what its IPv4 and UDP headers say, but never this socket itself.

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "address.h"
+#include "inbox.h"
 #include "pipe.h"
 
 namespace jgsw {
 
-inline constexpr uint32_t kMessages = 16;               // of one receiving or sending call
-inline constexpr uint32_t kMessageBytesMax = 64 << 10;  // segments that the kernel coalesced
-inline constexpr uint32_t kSegmentsMax = 64;            // UDP_MAX_SEGMENTS
-inline constexpr uint32_t kSocketBytes = 8 << 20;       // of each socket's buffers, as far as the kernel permits
-inline constexpr uint32_t kQueuedMax = 256;             // packets that wait at a port for the end of a batch
+inline constexpr uint32_t kSocketBytes = 8 << 20;  // of each socket's buffers, as far as the kernel permits
+inline constexpr uint32_t kQueuedMax = 256;        // packets that wait at a port for the end of a batch
+inline constexpr uint32_t kLongBytes = 8 << 10;    // of messages whose copying counts
+inline constexpr uint32_t kLongMessages = 4;  // of one receiving call: their packets stay in the cache until they leave
 inline constexpr uint32_t kUdpFrameBytes = 14 + 20 + 8;
 
 enum class PortKind : int32_t {
@@ -29,16 +29,6 @@ enum class PortKind : int32_t {
 struct PortCounts {
   uint64_t received = 0, received_bytes = 0, sent = 0, sent_bytes = 0;
   uint64_t truncated = 0, receive_errors = 0, send_errors = 0, send_blocked = 0, no_peer = 0;
-};
-
-// Memory that receiving calls fill; one for each worker.
-struct Inbox {
-  Inbox();
-  std::vector<uint8_t> bytes;
-  std::array<mmsghdr, kMessages> messages;
-  std::array<iovec, kMessages> vectors;
-  std::array<Address, kMessages> senders;
-  std::array<std::array<uint8_t, 64>, kMessages> controls;
 };
 
 class Port {
@@ -74,6 +64,7 @@ class Port {
     queue_.reserve(kQueuedMax);
   }
   void prepare_headers(const Address& sender);
+  void run(Buffer* buffer, uint32_t payload_bytes, Pipe& pipe, Outlet& outlet, uint64_t now_ns);
   void fill_headers(uint8_t* frame, uint32_t payload_bytes) const;
   bool destination(const Packet& packet, Address& to) const;
   uint32_t send_batch(size_t& at);
@@ -82,6 +73,7 @@ class Port {
   const PortKind kind_;
   const int socket_;
   bool segmentation_ = true;
+  uint32_t segment_ = 0;  // of the last long message that came in other pieces than expected; 0: none yet
   const StandIns* stand_ins_ = nullptr;
   Address local_;
   Address peer_;
