@@ -80,12 +80,12 @@ class Child:
     async def _call(self, words: tuple[object, ...]) -> list[str]:
         assert self._process.stdin is not None
         async with self._calling:
-            try:
-                self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
-                async with asyncio.timeout(CALL_TIMEOUT_S):
-                    answer = await self._answers.get()
-            except (OSError, TimeoutError):
-                answer = ""
+            answer = ""
+            with contextlib.suppress(OSError, TimeoutError):
+                if not self._ended:
+                    self._process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+                    async with asyncio.timeout(CALL_TIMEOUT_S):
+                        answer = await self._answers.get()
         if not answer:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()  # a late answer would be taken for that of the next request
@@ -117,7 +117,7 @@ class Child:
         failure.set_result(InstanceFailed(what, device=self.name))
 
     async def close(self) -> None:
-        """May be called twice."""
+        """May be called twice. Requests that wait have failed when it returns."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -127,7 +127,8 @@ class Child:
                 self._process.kill()
             await self._process.wait()
         if self._listening is not None:
-            self._listening.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._listening
+            with contextlib.suppress(TimeoutError):  # it hears of the end, and tells who waits
+                await asyncio.wait_for(self._listening, STOP_TIMEOUT_S)
             self._listening = None
+        async with self._calling:
+            pass

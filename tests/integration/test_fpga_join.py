@@ -22,7 +22,7 @@ import pytest
 from jumpgate.client import col, count, sum_
 from jumpgate.client.session import Session
 from jumpgate.dataflow.builder import Dataflow
-from jumpgate.errors import InstanceFailed
+from jumpgate.errors import InstanceFailed, Unreachable
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
@@ -321,6 +321,22 @@ def test_requests_get_their_own_answers_though_one_is_cancelled() -> None:
         return answer
 
     assert asyncio.run(asked()) == ["0"] * 5
+
+
+def test_requests_that_wait_fail_when_the_card_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jumpgate.ncas.fpga_join.child.STOP_TIMEOUT_S", 0.2)
+
+    async def asked() -> list[BaseException | list[str]]:
+        child = await Child.start("card", "emulated", "127.0.0.1")
+        os.kill(child.pid, signal.SIGSTOP)  # it answers no more, and does not end by itself
+        waiting = [asyncio.create_task(child.call("count", name)) for name in "jk"]
+        await asyncio.sleep(0.05)
+        await child.close()
+        assert asyncio.all_tasks() <= {asyncio.current_task(), *waiting}, "only who asked is left"
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    failures = asyncio.run(asked())
+    assert [type(failure) for failure in failures] == [Unreachable, Unreachable]
 
 
 def test_a_card_takes_nothing_without_the_jobs_secret() -> None:
