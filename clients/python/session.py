@@ -108,7 +108,7 @@ class Session:
     starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
     this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
     on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
-    whose host was lost before any of its result arrived. progress: whether a job of more than a second shows how far it
+    whose host or device was lost before any of its result arrived. progress: whether a job of more than a second shows how far it
     is while somebody waits for its result, in notebooks and, on stderr, in terminals.
     """
 
@@ -187,13 +187,13 @@ class Session:
         while True:
             try:
                 return self._start(root, dialect or DEFAULT, text, (), retries)
-            except (InstanceFailed, Unreachable) as lost:
-                if not retries or "host" not in lost.fields:
+            except (InstanceFailed, Unreachable) as failure:
+                if not retries or not _is_of_a_machine(failure):
                     raise
                 retries -= 1
 
     def _start(self, root: Operator, dialect: Dialect, text: str, without: tuple[str, ...], retries: int) -> Result:
-        """One job; another one without the device that turns out to be too small for it, or after a host was lost."""
+        """One job; another one without the device that is too small for it, or after a host or device was lost."""
         options = pb.Options()
         options.CopyFrom(self._options)
         options.without.extend(without)
@@ -225,7 +225,7 @@ class Session:
         def again(failure: JumpgateError) -> Result | None:
             if isinstance(failure, CapacityExceeded) and "device" in failure.fields:
                 return self._start(root, dialect, text, (*without, str(failure.fields["device"])), retries)
-            if retries and isinstance(failure, InstanceFailed | Unreachable) and "host" in failure.fields:
+            if retries and isinstance(failure, InstanceFailed | Unreachable) and _is_of_a_machine(failure):
                 return self._start(root, dialect, text, without, retries - 1)
             return None
 
@@ -350,6 +350,11 @@ def _without_send(root: Operator) -> Operator:
     if isinstance(root, Send):
         raise InvalidDataflow("run and explain add the send to this client themselves; leave it out", operator="send")
     return root
+
+
+def _is_of_a_machine(failure: JumpgateError) -> bool:
+    """True if a host or a device was lost, without which the service plans the next job."""
+    return "host" in failure.fields or "device" in failure.fields
 
 
 def _events(call: Any, address: str) -> Iterator[Any]:

@@ -318,6 +318,49 @@ def test_a_switch_that_died_is_planned_around(tmp_path: Path, monkeypatch: pytes
         loop.close()
 
 
+@pytest.mark.parametrize("ours", [True, False], ids=["started by the service", "somebody else's"])
+def test_a_job_whose_switch_dies_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    """With `retries`: our switch is started anew, without somebody else's the hosts compute."""
+    monkeypatch.setattr(switch_client, "CONNECT_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(engine, "SILENT_S", 600.0)
+    nca = SwitchAggregate()
+    lossy = nca.__dict__["lifecycle"] = Lossy(nca.lifecycle, Chaos(loss=1.0))  # the first job cannot end by itself
+    loop = asyncio.new_event_loop()
+    child = None if ours else loop.run_until_complete(Child.start("tor", "aggregate", "none"))
+    there = {"p4runtime": child.p4runtime, "data": child.data} if child else {}
+    device = SWITCH.device("tor", program="aggregate", **there)
+    others = [other for other in default_registry() if other.name != nca.name]
+    service = embedded.start(Config(local_hosts(1).hosts, (device,)), Registry([*others, nca]))
+
+    def kill() -> None:
+        assert wait_until(lambda: any(relay.lost for relay in list(lossy.relays.values())))
+        driver = service.engine.drivers["tor"]
+        assert isinstance(driver, SwitchDriver)
+        running = child or driver.child
+        assert running is not None
+        lossy.chaos = Chaos()
+        os.kill(running.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    try:
+        with Session(service.address, prefer=PREFER, retries=1) as session:
+            lab = Lab(session, tmp_path)
+            flow = AGGREGATES["all measures"](lab.table(TYPES, rows(1000, 60)))
+            killer.start()
+            lab.check(flow)
+            killer.join()
+            again, failed = session.jobs()[:2]
+            assert (failed.state, again.state) == ("failed", "done")
+            record = session.describe(again.id).record
+            assert record is not None and ("tor" in {i["host"] for i in record["instances"]}) == ours
+    finally:
+        service.close()
+        lossy.close()
+        if child is not None:
+            loop.run_until_complete(child.close())
+        loop.close()
+
+
 def test_several_jobs_at_once(switched: Session, tmp_path: Path) -> None:
     """Two share the registers, the others wait for them."""
     lab = Lab(switched, tmp_path)
