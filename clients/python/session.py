@@ -108,8 +108,8 @@ class Session:
     starting. token_file: a file with the token to show there (None: $JUMPGATE_TOKEN_FILE, else that of a service of
     this user on this machine). tls: the folder of this machine's certificate (None: $JUMPGATE_TLS where the service is
     on another machine; without either the connection is not encrypted). retries: how often a dataflow is run again
-    whose host or device was lost before any of its result arrived. progress: whether a job of more than a second shows how far it
-    is while somebody waits for its result, in notebooks and, on stderr, in terminals.
+    whose host or device was lost before any of its result arrived. progress: whether a job of more than a second shows
+    how far it is while somebody waits for its result, in notebooks and, on stderr, in terminals.
     """
 
     def __init__(

@@ -59,6 +59,46 @@ def test_controls_are_made_with_values() -> None:
     assert after == (1, 2, 3, 1104, 1005, 6, 7)
 
 
+def test_constructors_have_defaults_and_take_controls() -> None:
+    before = """
+    control Change(inout headers_t hdr);
+    control Adds(inout headers_t hdr)(bit<32> much = 40 + 2) { apply { hdr.data.a = hdr.data.a + much; } }
+    control Twice(inout headers_t hdr)(Change change, bool again = true) {
+        apply { change.apply(hdr); if (again) { hdr.data.b = 2 * hdr.data.b; } }
+    }
+    """
+    after = ran("Adds() adds; Twice(adds) twice;", "twice.apply(hdr);", before=before)
+    assert after == (1, 2, 3, 46, 10, 6, 7)
+
+
+def test_declarations_of_the_architecture_are_known() -> None:
+    """Programs bring their own copy of tna.p4, or name its parts as p4c does."""
+    before = """
+    #include <tofino1_specs.p4>
+    #include <tofino1_base.p4>
+    #include <tofino1_arch.p4>
+    extern Counter<W, I> { Counter(bit<32> size, CounterType_t type); void count(in I index); }
+    extern T max<T>(in T t1, in T t2);
+    parser IngressParserT<H, M>(packet_in pkt, out H hdr, @optional out ingress_intrinsic_metadata_t ig);
+    package Other<H, M>(IngressParserT<H, M> parser0, @optional IngressParserT<H, M> parser1);
+    """
+    after = ran("", "hdr.data.a = max(hdr.data.b, 9);", before=before)
+    assert after == (1, 2, 3, 9, 5, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("extern Mine { Mine(); } Mine() mine;", "Mine"),
+        ("extern Mine { Mine(); ", "the 'extern' has no end"),
+        ("control c<T>(inout T x) { apply {} }", "generic parsers and controls are not supported"),
+    ],
+)
+def test_what_the_architecture_has_not(before: str, said: str) -> None:
+    with pytest.raises(P4Error, match=said):
+        ran("", "", before=before)
+
+
 def test_a_short_crc_is_repeated() -> None:
     after = ran("Hash<bit<32>>(HashAlgorithm_t.CRC16) wide;", "hdr.data.a = wide.get({ hdr.data.kind });")
     once = crc(CRCS["CRC16"], b"\1")
@@ -351,6 +391,12 @@ def test_flexible_headers_are_padded_and_intrinsic_metadata_may_travel() -> None
     assert done is not None
     bridge = bytes((9,)) + (5 << 13 | 700 << 3).to_bytes(2, "big")
     assert done.deparsed == bridge + copy + DATA.pack(1, 2, 77, 4, 5, 6, 7)
+
+
+def test_a_header_is_flexible_as_a_whole() -> None:
+    before = "@flexible header odd_h { bit<3> low; bit<10> high; } struct odd_t { odd_h odd; }"
+    after = ran("odd_t o;", "o.odd.setValid(); o.odd.high = 700; hdr.data.short = (bit<16>)o.odd.high;", before=before)
+    assert after == (1, 2, 700, 4, 5, 6, 7)
 
 
 def test_intrinsic_metadata_come_once() -> None:

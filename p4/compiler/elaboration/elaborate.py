@@ -127,13 +127,14 @@ class Elaborate(Parsers, Externs):
         """An instance of a parser or control: what it is given stands for its constructor's parameters."""
         node = closure.node
         given = node.given if isinstance(node, ast.Parser | ast.Control) else ()
-        values = in_order(arguments, [p.name for p in given], position)
+        inner = closure.scope.inner()
+        values = [(a, scope) for a in in_order(arguments, [p.name for p in given], position)]
+        values += [(p.default, closure.scope) for p in given[len(values) :] if p.default is not None]
         if len(values) != len(given):
             raise Mistake(position, f"{node.name} is made with {len(given)} values, {len(values)} given")
-        inner = closure.scope.inner()
-        for parameter, argument in zip(given, values, strict=True):
-            value = self.expression(argument, scope)
-            if not isinstance(value, Instance):
+        for parameter, (argument, where) in zip(given, values, strict=True):
+            value = self.expression(argument, where)
+            if not isinstance(value, Instance | Closure):
                 kind = self.bits(self.type(parameter.type, inner), parameter.position)
                 value = self.convert(self.plain(value, argument.position), kind, argument.position)
                 if not isinstance(value, ir.Const):

@@ -191,6 +191,7 @@ class Parameter(Node):
     direction: str  # in, out, inout, or empty
     type: TypeName
     name: str
+    default: Expression | None = None  # of a constructor's
 
 
 @dataclass(frozen=True, slots=True)

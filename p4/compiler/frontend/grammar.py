@@ -34,7 +34,7 @@ class _Grammar(Syntax):
         return source
 
     def declaration(self) -> list[ast.Declaration]:
-        self.annotations()
+        annotations = self.annotations()
         token = self.token
         if self.accepts(";"):
             return []
@@ -51,16 +51,44 @@ class _Grammar(Syntax):
             self.take()
             return [ast.Enum(token.position, token.text, None, self._members())]
         if self.accepts("header") or self.accepts("struct"):
-            return [self._aggregate(token)]
+            return [self._aggregate(token, "flexible" in annotations)]
         if self.accepts("action"):
             return [self.action(token)]
+        if self.sees("extern", "package") or (self.sees("parser", "control") and self._is_a_type()):
+            self._pass_over()
+            return []
         if self.sees("parser"):
             return [self._parser()]
         if self.sees("control"):
             return [self._control()]
-        if self.sees("extern", "package", "header_union"):
-            raise Mistake(token.position, f"'{token.text}' declarations are not supported; TNA's are built in")
+        if self.sees("header_union"):
+            raise Mistake(token.position, "a header_union is not supported; write a header for each of its members")
         return [self._typed()]
+
+    def _is_a_type(self) -> bool:
+        """A parser or control that is declared only, not defined."""
+        ahead = 1
+        while self.peek(ahead).text not in ("{", ";") and self.peek(ahead).kind != "end":
+            ahead += 1
+        return self.peek(ahead).text == ";"
+
+    def _pass_over(self) -> None:
+        """Externs and packages are built in; types of parsers and controls say nothing that uses of these do not."""
+        first = self.take()
+        depth = 0
+        while depth or not self.sees(";", "{"):
+            token = self.take()
+            if token.kind == "end":
+                raise Mistake(first.position, f"the '{first.text}' has no end")
+            depth += (token.text == "(") - (token.text == ")")
+        if self.accepts(";"):
+            return
+        while self.token.kind != "end":
+            token = self.take()
+            depth += (token.text == "{") - (token.text == "}")
+            if depth == 0:
+                return
+        raise Mistake(first.position, f"the '{first.text}' has no end")
 
     def _typed(self) -> ast.Instance | ast.Action:
         """`Type(arguments) name;`, `Type(arguments) name = {…};` or `type function(…) {…}`."""
@@ -100,7 +128,7 @@ class _Grammar(Syntax):
         self.expect("{")
         return self.listed(member, "}")
 
-    def _aggregate(self, token: Token) -> ast.Aggregate:
+    def _aggregate(self, token: Token, flexible: bool) -> ast.Aggregate:
         name = self.name()
         if self.sees("<"):
             raise Mistake(self.token.position, f"generic {token.text}s are not supported; write one for each type")
@@ -110,7 +138,7 @@ class _Grammar(Syntax):
             annotations = self.annotations()
             kind = self.type()
             field = self.name("a field's name")
-            fields.append(ast.FieldDeclaration(field.position, kind, field.text, "flexible" in annotations))
+            fields.append(ast.FieldDeclaration(field.position, kind, field.text, flexible or "flexible" in annotations))
             self.expect(";", " after the field")
         self.expect("}")
         return ast.Aggregate(name.position, token.text, name.text, tuple(fields))
@@ -121,7 +149,8 @@ class _Grammar(Syntax):
             direction = self.take().text if self.sees("in", "out", "inout") else ""
             kind = self.type()
             name = self.name("a parameter's name")
-            return ast.Parameter(name.position, direction, kind, name.text)
+            default = self.expression() if self.accepts("=") else None
+            return ast.Parameter(name.position, direction, kind, name.text, default)
 
         self.expect("(")
         return self.listed(parameter, ")")
