@@ -292,6 +292,7 @@ class Table:
     default_constant: bool
     rows: tuple[Row, ...] | None
     position: Position
+    is_value_set: bool = False  # of a parser
 
 
 @dataclass(frozen=True, slots=True)

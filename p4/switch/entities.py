@@ -8,8 +8,9 @@ import grpc
 from finsy.proto import p4d, p4i, p4r
 
 from jumpgate.p4.switch.refusal import Refused, canonical, invalid, not_found, number, unimplemented
+from jumpgate.p4.switch.replication import Replication
 from jumpgate.p4.switch.stand_ins import StandIn
-from jumpgate.p4.switch.switch import PORTS, Counter, Entry, Register, Result, Switch, Table, TableError
+from jumpgate.p4.switch.switch import Counter, Entry, Register, Result, Switch, Table, TableError
 
 _CODES = {
     Result.EXISTS: grpc.StatusCode.ALREADY_EXISTS,
@@ -19,8 +20,6 @@ _CODES = {
     Result.CONSTANT: grpc.StatusCode.PERMISSION_DENIED,
 }
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
-GROUPS = 1 << 16
-SESSIONS = 1 << 10
 
 
 class Entities:
@@ -32,22 +31,25 @@ class Entities:
     def __init__(self, switch: Switch, p4info: p4i.P4Info) -> None:
         self.switch = switch
         self.p4info = p4info
-        self._tables = {table.id: table for table in switch.tables}
+        members = {declared.preamble.id for declared in p4info.value_sets}
+        self._tables = {table.id: table for table in switch.tables if table.id not in members}
+        self._value_sets = {table.id: table for table in switch.tables if table.id in members}
         self._counters = {counter.id: counter for counter in switch.counters}
         self._registers = {register.id: register for register in switch.registers}
-        self._groups: dict[int, p4r.MulticastGroupEntry] = {}
-        self._sessions: dict[int, p4r.CloneSessionEntry] = {}
+        self._replication = Replication(switch)
         self.digests: dict[int, p4r.DigestEntry.Config] = {}
         self._metadata: dict[tuple[int, int], bytes] = {}  # (table, slot)
         self._fields: dict[int, list[int]] = {}
         self._parameters = {action.preamble.id: [p.id for p in action.params] for action in p4info.actions}
-        for declared in p4info.tables:
-            table = self._tables.get(declared.preamble.id)
-            widths = [match.bitwidth for match in declared.match_fields]
-            if table is None or table.widths != widths:
-                raise invalid(f"the P4Info does not belong to the program: table '{declared.preamble.name}' differs")
-            self._fields[table.id] = [match.id for match in declared.match_fields]
-        for table in switch.tables:
+        found = {**self._tables, **self._value_sets}
+        declarations = [(t.preamble, t.match_fields) for t in p4info.tables]
+        declarations += [(t.preamble, t.match) for t in p4info.value_sets]
+        for preamble, fields in declarations:
+            table = found.get(preamble.id)
+            if table is None or table.widths != [match.bitwidth for match in fields]:
+                raise invalid(f"the P4Info does not belong to the program: table '{preamble.name}' differs")
+            self._fields[table.id] = [match.id for match in fields]
+        for table in self._tables.values():
             unknown = next((a.name for a in table.actions if a.id not in self._parameters), None)
             if table.id not in self._fields or unknown is not None:
                 raise invalid(f"the P4Info does not belong to the program: it lacks '{unknown or table.name}'")
@@ -76,9 +78,12 @@ class Entities:
                 self._only_modify(update.type, "a register")
                 self._write_register(entity.register_entry)
             case "packet_replication_engine_entry":
-                self._write_replication(update.type, entity.packet_replication_engine_entry)
+                self._replication.write(update.type, entity.packet_replication_engine_entry)
             case "digest_entry":
                 self._write_digest(update.type, entity.digest_entry)
+            case "value_set_entry":
+                self._only_modify(update.type, "a value set")
+                self._write_value_set(entity.value_set_entry)
             case "extern_entry":
                 self._only_modify(update.type, "a stand-in")
                 try:
@@ -193,36 +198,6 @@ class Entities:
         first, count = (0, register.size) if index is None else (index, 1)
         self.switch.write_register(register, first, [element] * count)
 
-    def _write_replication(self, kind: int, given: p4r.PacketReplicationEngineEntry) -> None:
-        if given.WhichOneof("type") == "multicast_group_entry":
-            group = given.multicast_group_entry
-            key, count = group.multicast_group_id, GROUPS
-            held: dict[int, p4r.MulticastGroupEntry] | dict[int, p4r.CloneSessionEntry] = self._groups
-            replicas = [_replica(replica) for replica in group.replicas]
-        elif given.WhichOneof("type") == "clone_session_entry":
-            session = given.clone_session_entry
-            key, count, held = session.session_id, SESSIONS, self._sessions
-            replicas = [_replica(replica) for replica in session.replicas]
-            if session.packet_length_bytes or session.class_of_service:
-                raise unimplemented("copies of a session are whole and have no class of service")
-            if kind != DELETE and len(replicas) != 1:
-                raise unimplemented("a mirror session leads to one port")
-        else:
-            raise invalid("the entry has neither a multicast group nor a clone session")
-        if not 0 < key < count:
-            raise invalid(f"the id is 1 to {count - 1}")
-        if (kind == INSERT) == (key in held):
-            code = grpc.StatusCode.ALREADY_EXISTS if key in held else grpc.StatusCode.NOT_FOUND
-            raise Refused.of(code, f"{key} is {'there already' if key in held else 'not there'}")
-        if held is self._groups:
-            self.switch.set_multicast(key, [] if kind == DELETE else replicas)
-        else:
-            self.switch.set_mirror(key, None if kind == DELETE else replicas[0][0])
-        if kind == DELETE:
-            del held[key]
-        else:
-            held[key] = group if held is self._groups else session  # type: ignore[assignment]
-
     def _write_digest(self, kind: int, given: p4r.DigestEntry) -> None:
         if given.digest_id not in {digest.id for digest in self.switch.digests}:
             raise not_found(f"the program has no digest with id {given.digest_id}")
@@ -234,6 +209,21 @@ class Entities:
             del self.digests[given.digest_id]
         else:
             self.digests[given.digest_id] = given.config
+
+    def _write_value_set(self, given: p4r.ValueSetEntry) -> None:
+        """Its members are these from now on; those that stay are there all the time."""
+        values = self._value_set(given.value_set_id)
+        wanted = {
+            self._entry(values, p4r.TableEntry(match=member.match), with_action=False) for member in given.members
+        }
+        if len(wanted) > values.size:
+            what = f"value set '{values.name}' has room for {values.size} members, not for {len(wanted)}"
+            raise Refused.of(grpc.StatusCode.RESOURCE_EXHAUSTED, what)
+        held = {entry for _, entry in self.switch.entries(values)}
+        for entry in held - wanted:
+            self.switch.delete(values, entry)
+        for entry in wanted - held:
+            self.switch.insert(values, entry)
 
     # ---- reading ---------------------------------------------------------------------------------------------------
 
@@ -256,18 +246,20 @@ class Entities:
             case "register_entry":
                 yield from self._read_registers(entity.register_entry)
             case "packet_replication_engine_entry":
-                yield from self._read_replication(entity.packet_replication_engine_entry)
+                yield from self._replication.read(entity.packet_replication_engine_entry)
             case "digest_entry":
                 for digest_id, config in self.digests.items():
                     if entity.digest_entry.digest_id in (0, digest_id):
                         yield p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest_id, config=config))
+            case "value_set_entry":
+                yield from self._read_value_sets(entity.value_set_entry.value_set_id)
             case None:
                 raise invalid("nothing is asked for")
             case other:
                 raise unimplemented(f"this switch has no {other}")
 
     def _read_table(self, wanted: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
-        tables = self.switch.tables if wanted.table_id == 0 else [self._table(wanted.table_id)]
+        tables = self._tables.values() if wanted.table_id == 0 else [self._table(wanted.table_id)]
         for table in tables:
             counter = next((k for k in self.switch.counters if k.table == table.index), None)
             for slot, found in self._rows(table, wanted):
@@ -296,7 +288,7 @@ class Entities:
             for slot, found in self.switch.entries(table):
                 yield slot, self._table_entry(table, slot, found)
 
-    def _table_entry(self, table: Table, slot: int, entry: Entry) -> p4r.TableEntry:
+    def _matches(self, table: Table, entry: Entry) -> list[p4r.FieldMatch]:
         matches = []
         for field_id, (_, bits, kind), value, mask in zip(
             self._fields[table.id], table.keys, entry.value, entry.mask, strict=True
@@ -313,9 +305,12 @@ class Entities:
             else:
                 continue
             matches.append(match)
+        return matches
+
+    def _table_entry(self, table: Table, slot: int, entry: Entry) -> p4r.TableEntry:
         needs_priority = any(kind in ("ternary", "range") for _, _, kind in table.keys)
         return p4r.TableEntry(
-            table_id=table.id, match=matches, action=self._action_of(table, entry),
+            table_id=table.id, match=self._matches(table, entry), action=self._action_of(table, entry),
             priority=entry.priority if needs_priority else 0, metadata=self._metadata.get((table.id, slot), b""),
             is_const=table.is_const,
         )  # fmt: skip
@@ -327,6 +322,12 @@ class Entities:
             for i, value in zip(self._parameters[action.id], entry.data, strict=True)
         ]
         return p4r.TableAction(action=p4r.Action(action_id=action.id, params=params))
+
+    def _read_value_sets(self, wanted: int) -> Iterator[p4r.Entity]:
+        for values in self._value_sets.values() if wanted == 0 else [self._value_set(wanted)]:
+            entries = self.switch.entries(values)
+            members = [p4r.ValueSetMember(match=self._matches(values, entry)) for _, entry in entries]
+            yield p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=values.id, members=members))
 
     def _read_counters(self, wanted: p4r.CounterEntry) -> Iterator[p4r.Entity]:
         every = [counter for counter in self.switch.counters if counter.table < 0]
@@ -350,31 +351,17 @@ class Entities:
                     register_entry=p4r.RegisterEntry(register_id=register.id, index=p4r.Index(index=i), data=data)
                 )
 
-    def _read_replication(self, wanted: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.Entity]:
-        kind = wanted.WhichOneof("type")
-        found: list[p4r.PacketReplicationEngineEntry] = []
-        if kind in (None, "multicast_group_entry"):
-            key = wanted.multicast_group_entry.multicast_group_id
-            found += [
-                p4r.PacketReplicationEngineEntry(multicast_group_entry=g)
-                for i, g in self._groups.items()
-                if key in (0, i)
-            ]
-        if kind in (None, "clone_session_entry"):
-            key = wanted.clone_session_entry.session_id
-            found += [
-                p4r.PacketReplicationEngineEntry(clone_session_entry=s)
-                for i, s in self._sessions.items()
-                if key in (0, i)
-            ]
-        yield from (p4r.Entity(packet_replication_engine_entry=entry) for entry in found)
-
     # ---- finding ---------------------------------------------------------------------------------------------------
 
     def _table(self, table_id: int) -> Table:
         if table_id not in self._tables:
             raise not_found(f"the program has no table with id {table_id}")
         return self._tables[table_id]
+
+    def _value_set(self, value_set_id: int) -> Table:
+        if value_set_id not in self._value_sets:
+            raise not_found(f"the program has no value set with id {value_set_id}")
+        return self._value_sets[value_set_id]
 
     def _located(self, given: p4r.TableEntry) -> tuple[Table, int]:
         table = self._table(given.table_id)
@@ -444,16 +431,6 @@ def _match(given: p4r.FieldMatch | None, what: str, bits: int, kind: str) -> tup
     if value & ~mask:
         raise invalid(f"{what}: the value has bits that are not in its mask")
     return value, mask
-
-
-def _replica(given: p4r.Replica) -> tuple[int, int]:
-    if given.backup_replicas:
-        raise unimplemented("this switch has no backup replicas")
-    named = given.WhichOneof("port_kind") == "port"
-    port = number(given.port, 32, "a replica's port") if named else given.egress_port
-    if port >= PORTS or given.instance >= 1 << 16:
-        raise invalid(f"a replica has a port up to {PORTS - 1} and an instance up to 65535")
-    return port, given.instance
 
 
 def _cells(data: p4r.CounterData) -> tuple[int, int]:

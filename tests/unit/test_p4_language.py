@@ -146,7 +146,7 @@ def test_tables_with_action_profiles_have_their_actions_in_the_entries() -> None
     assert after == (1, 7, 3, 4, 5, 6, 7)
 
 
-def test_ports_have_no_metadata_and_value_sets_are_empty() -> None:
+def test_ports_have_no_metadata_and_value_sets_are_empty_at_first() -> None:
     text = """
     #include "include/frame.p4h"
     struct port_t { bit<16> group; bit<48> rest; }
@@ -170,6 +170,34 @@ def test_ports_have_no_metadata_and_value_sets_are_empty() -> None:
     program = front_end(text, str(CASES / "x.p4"))
     done = Interpreter(program).run(program.ingress, DATA.pack(1, 2, 3, 4, 5, 6, 7), {})
     assert done is not None and DATA.unpack(done.deparsed) == (1, 2, 0, 2, 5, 6, 7)
+
+
+@pytest.mark.parametrize(
+    ("declared", "case", "said"),
+    [
+        ("value_set<bit<16>>(4) kinds;", "kinds", "the members of value set 'Other.kinds' are of bit<16>"),
+        ("value_set<bit<8>>(0) kinds;", "kinds", "of 1 to 65536 members"),
+        ("value_set<bit<8>>(251) kinds;", "kinds", "the ingress parser takes 257 rows"),
+    ],
+)
+def test_value_sets_that_do_not_fit(declared: str, case: str, said: str) -> None:
+    text = f"""
+    #include "include/frame.p4h"
+    parser Other(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig) {{
+        {declared}
+        state start {{
+            pkt.extract(ig); pkt.advance(PORT_METADATA_SIZE); pkt.extract(hdr.data);
+            transition select(hdr.data.kind) {{ {case}: first; 1: second; default: accept; }}
+        }}
+        state first {{ md.x = 1; transition select(hdr.data.flag) {{ 1: second; 2: second; default: accept; }} }}
+        state second {{ md.x = 2; transition accept; }}
+    }}
+    INGRESS {{ apply {{ hdr.data.a = md.x; tm.ucast_egress_port = 2; }} }}
+    #define IngressParser Other
+    #include "include/rest.p4h"
+    """
+    with pytest.raises(P4Error, match=said):
+        compile_source(text, str(CASES / "x.p4"))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ of the parsers."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,7 +93,7 @@ def _pipeline(program: ir.Program, profile: Profile) -> Resources:
     phv = containers(program, [s.units for s in stages], profile, diagnostics)
     rows = {}
     for gress in program.gresses:
-        rows[gress.name] = sum(len(s.cases) for s in gress.states)
+        rows[gress.name] = sum(_rows(c, s, program) for s in gress.states for c in s.cases)
         if rows[gress.name] > profile.parser["tcam_rows"]:
             diagnostics.error(
                 gress.states[0].position,
@@ -100,7 +101,7 @@ def _pipeline(program: ir.Program, profile: Profile) -> Resources:
                 f"{profile.parser['tcam_rows']}: fewer states or cases of select",
             )
         for s in gress.states:
-            bits = sum(e.type.width for e in s.subjects)
+            bits = sum(e.type.width for e in s.subjects if e not in _members(s, program))
             if bits > profile.parser["match_bits"]:
                 diagnostics.error(
                     s.position, f"state '{s.name}' selects on {bits} bits; the parser compares "
@@ -115,3 +116,15 @@ def _pipeline(program: ir.Program, profile: Profile) -> Resources:
         tuple(tuple(dict.fromkeys(u.name for u in s.units if u.kind in ("table", "register"))) for s in stages),
         tuple(sorted(diagnostics.found)),
     )
+
+
+def _members(state: ir.State, program: ir.Program) -> dict[ir.Expr, int]:
+    """The subjects that say whether a value set has a member, and how many it may have."""
+    return {ir.Get(s.hit): program.tables[s.table].size for s in state.body if isinstance(s, ir.Apply)}
+
+
+def _rows(case: ir.Case, state: ir.State, program: ir.Program) -> int:
+    """Of the parser's TCAM: one, or as many as value sets that the case asks for may have members."""
+    sizes = _members(state, program)
+    asked = [sizes.get(e, 1) for e, (_, _, mask) in zip(state.subjects, case.matches, strict=False) if mask]
+    return math.prod(asked)

@@ -10,16 +10,15 @@ from jumpgate.p4.compiler import ir
 from jumpgate.p4.compiler.elaboration.lower import Lower
 from jumpgate.p4.compiler.elaboration.names import (
     Closure,
-    Composite,
     ExternType,
     Group,
     Instance,
     Packet,
     RegisterAction,
     Scope,
-    Type,
     Value,
     describe,
+    flat_fields,
     in_order,
     scalars,
 )
@@ -37,7 +36,15 @@ CRCS = {
     ),  # a fixed one; good bits for all widths
 }
 KINDS = ("packets", "bytes", "both")
-PREFIX = {"action": 0x01, "table": 0x02, "counter": 0x12, "direct_counter": 0x13, "register": 0x16, "digest": 0x17}
+PREFIX = {
+    "action": 0x01,
+    "table": 0x02,
+    "counter": 0x12,
+    "direct_counter": 0x13,
+    "register": 0x16,
+    "digest": 0x17,
+    "value_set": 0x03,
+}
 #: of constructors; those at the end may be left out
 GIVEN = {
     "Register": ("size", "initial_value"), "DirectRegister": ("initial_value",), "RegisterAction": ("reg",),
@@ -46,7 +53,7 @@ GIVEN = {
     "Mirror": ("mirror_type",), "Resubmit": ("resubmit_type",), "Digest": ("digest_type",),
     "Meter": ("size", "type", "red", "yellow", "green"), "DirectMeter": ("type", "red", "yellow", "green"),
     "Lpf": ("size",), "Wred": ("size", "drop_value", "no_drop_value"), "DirectWred": ("drop_value", "no_drop_value"),
-    "ActionProfile": ("size",),
+    "ActionProfile": ("size",), "value_set": ("size",),
 }  # fmt: skip
 #: of methods, likewise
 ARGUMENTS = {
@@ -60,6 +67,7 @@ ARGUMENTS = {
 }
 GREEN = 0
 DIGEST_BYTES_MAX = 48
+MEMBERS_MAX = 1 << 16
 HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
 
 
@@ -105,6 +113,11 @@ class Externs(Lower):
                 return Instance(kind, name, data=value)
             case "Wred" | "DirectWred":
                 return Instance(kind, name, data=self.constant(node.arguments[-1], scope))
+            case "value_set":
+                size = self.constant(node.arguments[0], scope) if node.arguments else 0
+                if not 0 < size <= MEMBERS_MAX or not flat_fields(kind.arguments[0]):
+                    raise Mistake(node.position, f"value_set<numbers>(size), of 1 to {MEMBERS_MAX} members")
+                return Instance(kind, name, data=size)
             case "Digest":
                 number = len(self.program.digests)
                 fields = tuple((f, t.width) for f, t in flat_fields(kind.arguments[0]))
@@ -173,6 +186,14 @@ class Externs(Lower):
         if width > limit and not isinstance(found, ir.Crc):
             raise Mistake(node.position, f"the hash gives {limit} bits, bit<{width}> is wanted")
         return found
+
+    def value_set(self, values: Instance, keys: tuple[ir.Key, ...], position: Position) -> ir.Table:
+        assert isinstance(values.data, int)
+        member = ir.TableAction("NoAction", self.id("action", "NoAction"), (), (), (), "")
+        number = self.id("value_set", values.name)
+        return ir.Table(
+            values.name, number, keys, (member,), values.data, 0, (), True, None, position, is_value_set=True
+        )
 
     # ---- methods ----
 
@@ -336,13 +357,3 @@ def _predicate(comparisons: Sequence[ir.Expr], kind: ir.Bits, position: Position
         return ir.Mux(comparisons[0], ir.Const(2 * bit, kind), ir.Const(bit, kind))
 
     return ir.Mux(comparisons[1], first(4), first(1)) if len(comparisons) == 2 else first(1)
-
-
-def flat_fields(kind: Type, prefix: str = "") -> tuple[tuple[str, ir.Bits], ...]:
-    """(name, type) of all scalars of a type; the name of a plain number is empty."""
-    if isinstance(kind, ir.Bits):
-        return ((prefix, kind),)
-    if isinstance(kind, Composite):
-        return tuple(f for n, t in kind.fields for f in flat_fields(t, f"{prefix}.{n}" if prefix else n))
-    bits = getattr(kind, "bits", None)
-    return ((prefix, bits),) if isinstance(bits, ir.Bits) else ()

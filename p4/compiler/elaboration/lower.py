@@ -329,6 +329,9 @@ class Lower(Expressions):
     def method(self, base: Value, name: str, node: ast.Call, scope: Scope) -> Value | None:
         raise NotImplementedError
 
+    def value_set(self, values: Instance, keys: tuple[ir.Key, ...], position: Position) -> ir.Table:
+        raise NotImplementedError
+
     def apply(self, table: Closure, position: Position) -> ir.Apply:
         raise NotImplementedError
 

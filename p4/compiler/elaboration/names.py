@@ -195,3 +195,13 @@ def describe(value: Value) -> str:
     if isinstance(value, StackValue | Listed | Closure | RegisterAction | Packet | EnumType | Broken):
         return type(value).__name__.lower()
     return str(value.type)
+
+
+def flat_fields(kind: Type, prefix: str = "") -> tuple[tuple[str, ir.Bits], ...]:
+    """(name, type) of all scalars of a type; the name of a plain number is empty."""
+    if isinstance(kind, ir.Bits):
+        return ((prefix, kind),)
+    if isinstance(kind, Composite):
+        return tuple(f for n, t in kind.fields for f in flat_fields(t, f"{prefix}.{n}" if prefix else n))
+    bits = getattr(kind, "bits", None)
+    return ((prefix, bits),) if isinstance(bits, ir.Bits) else ()

@@ -17,6 +17,7 @@ from jumpgate.p4.compiler.elaboration.names import (
     Scope,
     StackValue,
     Value,
+    flat_fields,
     in_order,
     scalars,
     slots,
@@ -26,6 +27,10 @@ from jumpgate.p4.compiler.frontend import ast
 from jumpgate.p4.compiler.frontend.source import Diagnostics, Mistake, Position
 
 STATES_MAX = 4096
+#: of a select's subjects: not compared; true
+ANY, HOLDS = ("mask", 0, 0), ("mask", 1, 1)
+#: of a table that is looked up
+LOOKED_UP = (("hit", ir.BOOL), ("action", ir.Bits(32)), ("entry", ir.Bits(32)))
 TARGETS = {"accept": ir.ACCEPT, "reject": ir.REJECT}
 
 
@@ -59,6 +64,7 @@ class Parsers(Lower):
         self.in_parser = False
         self.shared: dict[str, Group] = {}  # of a gress: the intrinsic metadata, by their types
         self.entries: dict[int, ir.Slot] = {}
+        self.sets: dict[str, tuple[ir.Gress, int]] = {}  # value sets by name: whose parser's, which table
 
     def parser(self, closure: Closure, arguments: Sequence[Value]) -> None:
         """Fills gress.states from the program's parser."""
@@ -134,7 +140,9 @@ class Parsers(Lower):
                 cases = (ir.Case((), self._reach(frame, node.target, 0, self.phase, node.position)),)
             else:
                 subjects = tuple(self.scalar(s, scope) for s in node.select)
-                cases = tuple(self._case(c, subjects, frame, scope) for c in node.cases if not self._is_set(c, scope))
+                hits: list[ir.Expr] = []
+                cases = tuple(self._case(c, subjects, hits, frame, scope) for c in node.cases)
+                subjects += tuple(hits)
             return ir.State(name, tuple(self.out), subjects, cases, node.position)
         except Mistake as mistake:
             self.diagnostics.add(mistake)
@@ -142,19 +150,55 @@ class Parsers(Lower):
         finally:
             self.out = outer
 
-    def _is_set(self, case: ast.SelectCase, scope: Scope) -> bool:
-        """A value set, which is empty: the software switch's control plane fills none."""
-        values = [scope.value(k.name) for k in case.keys if isinstance(k, ast.Name)]
-        return any(isinstance(v, Instance) and v.type.name == "value_set" for v in values)
-
-    def _case(self, case: ast.SelectCase, subjects: Sequence[ir.Expr], frame: Frame, scope: Scope) -> ir.Case:
+    def _case(
+        self, case: ast.SelectCase, subjects: Sequence[ir.Expr], hits: list[ir.Expr], frame: Frame, scope: Scope
+    ) -> ir.Case:
+        """`hits` are compared behind the subjects: whether value sets have them."""
         target = self._reach(frame, case.state, 0, self.phase, case.position)
         if len(case.keys) == 1 and isinstance(case.keys[0], ast.Anything):
             return ir.Case((), target)
+        whole = self._value_set(case.keys[0], scope) if len(case.keys) == 1 else None
+        if whole is not None:
+            hits.append(self._is_member(whole, subjects, case.position))
+            return ir.Case((*[ANY] * (len(subjects) + len(hits) - 1), HOLDS), target)
         if len(case.keys) != len(subjects):
             raise Mistake(case.position, f"select compares {len(subjects)} values, the case has {len(case.keys)}")
-        found = tuple(self.match(k, s.type, scope) for k, s in zip(case.keys, subjects, strict=True))
-        return ir.Case(found, target)
+        found: list[tuple[str, int, int]] = []
+        asked = [ANY] * len(hits)
+        for key, subject in zip(case.keys, subjects, strict=True):
+            one = self._value_set(key, scope)
+            found.append(ANY if one is not None else self.match(key, subject.type, scope))
+            if one is not None:
+                hits.append(self._is_member(one, [subject], case.position))
+                asked.append(HOLDS)
+        return ir.Case((*found, *asked), target)
+
+    def _value_set(self, key: ast.Expression, scope: Scope) -> Instance | None:
+        value = scope.value(key.name) if isinstance(key, ast.Name) else None
+        return value if isinstance(value, Instance) and value.type.name == "value_set" else None
+
+    def _is_member(self, values: Instance, subjects: Sequence[ir.Expr], position: Position) -> ir.Expr:
+        """A value set is a table that is looked up in the state; its members are entries without an action's choice."""
+        if values.name not in self.sets:
+            keys = tuple(
+                ir.Key(f or "value", ir.Get(self.slot(f"{values.name}.{f or 'value'}", t)), "exact")
+                for f, t in flat_fields(values.type.arguments[0])
+            )
+            self.sets[values.name] = self.gress, len(self.program.tables)
+            self.program.tables.append(self.value_set(values, keys, position))
+        gress, number = self.sets[values.name]
+        keys = self.program.tables[number].keys
+        if gress is not self.gress:
+            raise Mistake(position, f"value set '{values.name}' belongs to the parser of {gress.name}")
+        if [k.value.type.width for k in keys] != [s.type.width for s in subjects]:
+            wanted = ", ".join(str(k.value.type) for k in keys)
+            raise Mistake(position, f"the members of value set '{values.name}' are of {wanted}")
+        for key, subject in zip(keys, subjects, strict=True):
+            assert isinstance(key.value, ir.Get)
+            self.set(key.value.slot, subject)
+        hit, action, entry = (self.slot(f"{values.name}.{n}", t) for n, t in LOOKED_UP)
+        self.out.append(ir.Apply(number, hit, action, entry, position))
+        return ir.Get(hit)
 
     def match(self, node: ast.Expression, kind: ir.Bits, scope: Scope) -> tuple[str, int, int]:
         """A key set: ("mask", value, mask) or ("range", low, high)."""

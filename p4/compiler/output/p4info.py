@@ -12,8 +12,9 @@ def p4info(program: ir.Program) -> Any:
     from finsy.proto import p4i
 
     info = p4i.P4Info(pkg_info=p4i.PkgInfo(arch="tna"))
-    actions = {a.name: a for t in program.tables for a in t.actions}
-    for t in program.tables:
+    tables = [t for t in program.tables if not t.is_value_set]
+    actions = {a.name: a for t in tables for a in t.actions}
+    for t in tables:
         made = info.tables.add(size=t.size, is_const_table=t.rows is not None)
         _preamble(made, t.id, t.name)
         for i, k in enumerate(t.keys, 1):
@@ -33,7 +34,7 @@ def p4info(program: ir.Program) -> Any:
             direct = info.direct_counters.add(direct_table_id=program.tables[c.table].id)
             _preamble(direct, c.id, c.name)
             direct.spec.unit = unit
-            info.tables[c.table].direct_resource_ids.append(c.id)
+            next(t for t in info.tables if t.preamble.id == direct.direct_table_id).direct_resource_ids.append(c.id)
         else:
             counter = info.counters.add(size=c.size)
             _preamble(counter, c.id, c.name)
@@ -43,6 +44,12 @@ def p4info(program: ir.Program) -> Any:
             register = info.registers.add(size=r.size)
             _preamble(register, r.id, r.name)
             _type(register.type_spec, tuple((n, t.width) for n, t in r.fields))
+    for t in program.tables:
+        if t.is_value_set:
+            values = info.value_sets.add(size=t.size)
+            _preamble(values, t.id, t.name)
+            for i, k in enumerate(t.keys, 1):
+                values.match.add(id=i, name=k.name, bitwidth=k.value.type.width, match_type=_match(p4i, k.match))
     for d in program.digests:
         digest = info.digests.add()
         _preamble(digest, d.id, d.name)
@@ -73,7 +80,9 @@ def _scope(p4i: Any, scope: str) -> Any:
 
 
 def _aliases(info: Any) -> None:
-    groups = (info.tables, info.actions, info.counters, info.direct_counters, info.registers, info.digests)
+    groups = (
+        info.tables, info.actions, info.counters, info.direct_counters, info.registers, info.value_sets, info.digests,
+    )  # fmt: skip
     preambles = [m.preamble for group in groups for m in group]
     names = [p.name for p in preambles]
     for p in preambles:
