@@ -209,7 +209,7 @@ class Extreme(State):
     def update(self, h: Held, values: list[Value], table: int) -> list[str]:
         held, v = f"row->f{h.first}", values[0]
         better = f"{compare(v.text, held, h.types[0])} {self.sign} 0"
-        kept = _kept(v.text, h.types[0], table)
+        kept = _kept(v.text, h.types[0], table, held)
         guard = f"if (!({v.null})) " if v.null else ""
         return [f"{guard}if (!row->f{h.first + 1} || {better}) {{ {held} = {kept}; row->f{h.first + 1} = 1; }}"]
 
@@ -370,7 +370,7 @@ class First(State):
         ]
         lines.append("if (c < 0) {")
         for i, (v, type) in enumerate(zip(values, types, strict=True)):
-            kept = _kept(v.text, type, table)
+            kept = _kept(v.text, type, table, f"row->f{h.first + i}")
             store = f"row->f{h.first + i} = {kept};"
             null = f"row->n{h.first + i} = {f'(uint8_t)({v.null})' if v.null else '0'};"
             lines.append(f"{null} if (!row->n{h.first + i}) {store}" if v.null else f"{null} {store}")
@@ -525,8 +525,11 @@ def _number(v: Value, type: DataType) -> str:
     return f"(double){v.text}" + (f" / 1e{type.scale}" if type.scale else "")
 
 
-def _kept(text: str, type: DataType, table: int) -> str:
-    return f"jg_keep(t, {table}, 0, {text})" if type.is_text else text
+def _kept(text: str, type: DataType, table: int, instead: str = "") -> str:
+    """The value, which the group has from now on; `instead` of what it may have had."""
+    if not type.is_text:
+        return text
+    return f"jg_keep_instead(t, {table}, {instead}, {text})" if instead else f"jg_keep(t, {table}, 0, {text})"
 
 
 def _add_checked(f: int, value: str) -> str:

@@ -36,6 +36,10 @@ QUERIES = {
     "group": "SELECT count(*) AS n, sum(s) AS s, max(t) AS t FROM"
     " (SELECT many, text AS t, sum(v) AS s FROM facts GROUP BY many, text)",
     "join": "SELECT count(*) AS n, sum(a.v) AS s, max(b.text) AS t FROM facts AS a JOIN facts AS b ON a.many = b.id",
+    "full join": "SELECT count(*) AS n, sum(a.v) AS s, max(b.text) AS t FROM facts AS a"
+    " FULL JOIN facts AS b ON a.many = b.id",
+    "values": "SELECT count(*) AS n, sum(m) AS s, max(t) AS t FROM (SELECT many % 1000 AS k, median(v) AS m,"
+    " median(id) AS i, median(id + v) AS j, max(text) AS t FROM facts GROUP BY k)",
     "sort": "SELECT count(*) AS n, sum(v) AS s, min(text) AS t FROM"
     " (SELECT v, text FROM facts ORDER BY text, id LIMIT 900000)",
     "window": "SELECT count(*) AS n, sum(v * (r % 7)) AS s, max(text) AS t FROM"

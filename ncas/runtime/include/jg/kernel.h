@@ -136,6 +136,8 @@ void jg_extend(JgTask* task, int table, JgPlace* place);
 JgRow* jg_new_group(JgTask* task, int table, uint64_t hash);
 // A copy of the bytes that lives as long as this thread's part of `table`, beside those of rows with like hashes.
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s);
+// The same where a group of `table` drops another one for it, which came from here; null: it had none.
+JgStr jg_keep_instead(JgTask* task, int table, JgStr held, JgStr s);
 // A chunk with room for an element of `size` bytes at the end of the list.
 JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size);
 // The n elements, aligned to 16, until the next call. They may be moved about.
@@ -611,4 +613,4 @@ struct JgProgramInfo {
   const JgPipelineInfo* pipelines;
 };
 #define JG_SORT_WORDS 16  // of a row at most
-#define JG_ABI 17
+#define JG_ABI 18

@@ -56,7 +56,8 @@ std::string Budget::explain() const {
   if (scarce())
     return held_mib + "and its host has less than " + std::to_string(kReserve >> 20) +
            " MiB left; use more hosts, or filter rows before they are joined or grouped";
-  return held_mib + "its limit is " + std::to_string(limit >> 20) + " MiB; raise memory_limit or use more instances";
+  return held_mib + "its limit is " + std::to_string(limit >> 20) + " MiB; raise memory_limit or use more instances" +
+         (disk_is_full_ ? disk_is_short() : "");
 }
 
 }  // namespace jg

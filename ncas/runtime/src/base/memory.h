@@ -2,15 +2,18 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/lent_memory.h"
 #include "jg/batch.h"
 
@@ -53,13 +56,24 @@ class Budget {
     return scarce();
   }
   bool scarce() const { return scarce_.load(std::memory_order_relaxed); }
+  // Whether so much more is better on disk, where there is a way to have it there.
+  bool has_room(int64_t bytes) const { return held.load(std::memory_order_relaxed) + bytes <= spill_from; }
+  // Memory that is a file was had, or was not for want of room on its disk. What its rows need beside it may be the
+  // last that the host has.
+  void note_mapped(int64_t bytes, bool had) {
+    if (had)
+      spilled += bytes;
+    else
+      disk_is_full_ = true;
+    if (available() < kReserve) scarce_ = true;
+  }
 
   // Why no more can be had, and what to do.
   std::string explain() const;
 
  private:
   std::atomic<int64_t> next_look_{kStep};
-  std::atomic<bool> scarce_{false};
+  std::atomic<bool> scarce_{false}, disk_is_full_{false};
 };
 
 // Memory that is visited at random: large blocks are in huge pages, where the system has them, so that a visit misses
@@ -92,10 +106,17 @@ struct RandomAccess {
   bool operator==(const RandomAccess&) const { return true; }
 };
 
+// What becomes of an arena's rows where all tables together hold too much: nothing, and the query ends; somebody moves
+// them to disk; or what comes from then on is in memory that is a file, for rows that must stay where they are.
+enum class Beyond { kEnds, kMoves, kMaps };
+
 // Bump allocation; everything is freed at once. Not thread-safe: each thread has its own.
 class Arena {
  public:
-  explicit Arena(Budget* budget = nullptr, bool movable = false) : budget_(budget), movable_(movable) {}
+  explicit Arena(Budget* budget = nullptr, Beyond beyond = Beyond::kEnds)
+      : budget_(budget), movable_(beyond == Beyond::kMoves) {
+    if (beyond == Beyond::kMaps) disk_ = std::make_unique<DiskMemory>();
+  }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   Arena(Arena&& other) noexcept { *this = std::move(other); }
@@ -106,6 +127,7 @@ class Arena {
     std::swap(end_, other.end_);
     std::swap(held_, other.held_);
     std::swap(movable_, other.movable_);
+    std::swap(disk_, other.disk_);
     return *this;
   }
   ~Arena() {
@@ -132,7 +154,7 @@ class Arena {
     std::memcpy(p, s.data, s.size);
     return {p, s.size};
   }
-  int64_t held() const { return held_; }
+  int64_t held() const { return held_; }  // in memory
   // From now on nobody moves it to disk.
   void settle() {
     if (movable_) budget_->movable -= held_;
@@ -144,6 +166,8 @@ class Arena {
       free_random_access(chunks_.back());
       chunks_.pop_back();
     }
+    at_ = end_ = nullptr;
+    if (disk_) disk_->reset();
     if (!chunks_.empty()) {
       at_ = chunks_[0];
       end_ = at_ + kFirst;
@@ -156,11 +180,21 @@ class Arena {
 
   void grow(uint64_t n) {
     int64_t size = chunks_.empty() ? kFirst : std::min<int64_t>(held_, kLargest);
+    if (disk_ && !budget_->has_room(std::max<int64_t>(size, static_cast<int64_t>(n))) && map(n)) return;
     if (size < static_cast<int64_t>(n)) {
       if (chunks_.empty()) add(kFirst);  // reset() keeps a first chunk of a known size
       size = static_cast<int64_t>(n);
     }
     add(size);
+  }
+  bool map(uint64_t n) {
+    const int64_t size = std::max(static_cast<int64_t>(n), std::clamp(disk_->size(), kFirst, kLargest));
+    char* p = disk_->bytes(static_cast<size_t>(size));
+    budget_->note_mapped(size, p != nullptr);
+    if (!p) return false;
+    at_ = p;
+    end_ = p + size;
+    return true;
   }
   void add(int64_t size) {
     char* p = static_cast<char*>(random_access_memory(size));
@@ -181,6 +215,7 @@ class Arena {
   char *at_ = nullptr, *end_ = nullptr;
   int64_t held_ = 0;
   bool movable_ = false;
+  std::unique_ptr<DiskMemory> disk_;  // null: none is used
 };
 
 }  // namespace jg

@@ -615,6 +615,10 @@ JgChunk* jg_grow_values(JgTask* task, int table, JgValues* values, int size) {
 
 JgStr jg_keep(JgTask* task, int table, uint64_t hash, JgStr s) { return worker_of(task)->parts[table]->keep(hash, s); }
 
+JgStr jg_keep_instead(JgTask* task, int table, JgStr held, JgStr s) {
+  return worker_of(task)->parts[table]->keep_instead(held, s);
+}
+
 char* jg_temp(JgTask* task, uint64_t n) { return worker_of(task)->temp.bytes(n); }
 
 int jg_emit(JgTask* task, int sink, JgCol* cols, int n, const uint64_t* hashes) {

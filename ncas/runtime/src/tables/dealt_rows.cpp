@@ -14,24 +14,25 @@ constexpr size_t kMergedAhead = 16;                       // rows whose slot is 
 constexpr size_t kRadixKeys = 512;                        // fewer are sorted by comparison
 constexpr int kDigitBits = 10;                            // of a pass at most
 
-// By bits [from, from + bits), the least digit first.
-void radix_sort_words(std::vector<uint64_t>* keys, std::vector<uint64_t>* other, int from, int bits) {
+// By bits [from, from + bits), the least digit first. `other` is as long, and what is in it does not matter; the sorted
+// keys are in either.
+std::span<uint64_t> radix_sort_words(std::span<uint64_t> keys, std::span<uint64_t> other, int from, int bits) {
   const int passes = (bits + kDigitBits - 1) / kDigitBits, digit = passes ? (bits + passes - 1) / passes : 0;
   const uint64_t mask = (uint64_t{1} << digit) - 1;
-  other->resize(keys->size());
   for (int pass = 0; pass < passes; pass++, from += digit) {
     std::array<uint64_t, 1 << kDigitBits> at{};
-    for (const uint64_t key : *keys) at[key >> from & mask]++;
+    for (const uint64_t key : keys) at[key >> from & mask]++;
     uint64_t sum = 0;
     for (uint64_t& n : at) sum += std::exchange(n, sum);
-    for (const uint64_t key : *keys) (*other)[at[key >> from & mask]++] = key;
-    keys->swap(*other);
+    for (const uint64_t key : keys) other[at[key >> from & mask]++] = key;
+    std::swap(keys, other);
   }
+  return keys;
 }
 
 // Calls `each` with the ends of every run of two or more elements for which `together`.
-template <class T, class Together, class Each>
-void each_run(std::vector<T>& all, Together together, Each each) {
+template <class Rows, class Together, class Each>
+void each_run(Rows& all, Together together, Each each) {
   for (size_t begin = 0, end; begin < all.size(); begin = end) {
     for (end = begin + 1; end < all.size() && together(all[begin], all[end]);) end++;
     if (end - begin > 1) each(all.begin() + static_cast<ptrdiff_t>(begin), all.begin() + static_cast<ptrdiff_t>(end));
@@ -71,16 +72,21 @@ void DealtRows::take(DealtRows* other) {
 
 JgStr DealtTexts::keep(uint64_t hash, JgStr s, Arena* arena) {
   if (s.size == 0) return {"", 0};
-  JgPlace* place = &places_[hash >> (64 - JG_DEAL_BITS)];
-  if (static_cast<uint64_t>(place->end - place->at) < s.size) {
-    size_t* all = &sizes_[hash >> (64 - JG_DEAL_BITS)];
-    const size_t bytes = std::max<size_t>(std::clamp(*all, kFirstText, kPieceBytes), s.size);
-    place->at = arena->bytes(bytes);
-    place->end = place->at + bytes;
-    *all += bytes;
+  char* copy = bytes(hash, s.size, arena);
+  std::memcpy(copy, s.data, s.size);
+  return {copy, s.size};
+}
+
+char* DealtTexts::bytes(uint64_t hash, uint64_t n, Arena* arena) {
+  const uint64_t deal = hash >> (64 - JG_DEAL_BITS);
+  JgPlace* place = &places_[deal];
+  if (static_cast<uint64_t>(place->end - place->at) < n) {
+    const size_t size = std::max<size_t>(std::clamp(sizes_[deal], kFirstText, kPieceBytes), n);
+    place->at = arena->bytes(size);
+    place->end = place->at + size;
+    sizes_[deal] += size;
   }
-  std::memcpy(place->at, s.data, s.size);
-  return {std::exchange(place->at, place->at + s.size), s.size};
+  return std::exchange(place->at, place->at + n);
 }
 
 ByDeal::ByDeal(const std::vector<JgRow*>& rows) : rows_(rows.size()), begin_(kDeals + 1) {
@@ -93,7 +99,7 @@ ByDeal::ByDeal(const std::vector<JgRow*>& rows) : rows_(rows.size()), begin_(kDe
 
 void GroupMerger::begin(int64_t rows, int bits) {
   slots_.assign(slots_for(rows), 0);
-  directory_ = directory_of(&slots_);
+  directory_ = directory_of(slots_);
   bits_ = bits;
 }
 
@@ -113,30 +119,39 @@ void GroupMerger::merge(JgTask* task, JgRow* const* rows, size_t n, std::vector<
   }
 }
 
+std::span<uint64_t> DealMemory::words(size_t n) {
+  if (n > words_.size()) {
+    words_ = {};
+    arena_.reset();
+    words_ = {reinterpret_cast<uint64_t*>(arena_.bytes(n * sizeof(uint64_t))), n};
+  }
+  return words_.first(n);
+}
+
 // By words of a key and the row's number; what of the key they have no room for, rows tell.
 void DealSorter::sort(std::vector<JgRow*>* rows) {
   WordBounds bounds;
   for (const JgRow* row : *rows) bounds.add(info_, row);
-  const int index_bits = std::bit_width(rows->size());
+  const size_t n = rows->size();
+  const int index_bits = std::bit_width(n);
   const Packing packing(info_, bounds, 64 - index_bits);
-  keys_.clear();
-  for (size_t i = 0; i < rows->size(); i++) keys_.push_back(packing.key<uint64_t>((*rows)[i]) << index_bits | i);
-  if (rows->size() < kRadixKeys)
-    std::sort(keys_.begin(), keys_.end());
+  const std::span<uint64_t> room = memory_.words(2 * n);
+  std::span<uint64_t> keys = room.first(n);
+  for (size_t i = 0; i < n; i++) keys[i] = packing.key<uint64_t>((*rows)[i]) << index_bits | i;
+  if (n < kRadixKeys)
+    std::sort(keys.begin(), keys.end());
   else
-    radix_sort_words(&keys_, &other_, index_bits, packing.bits());
+    keys = radix_sort_words(keys, room.last(n), index_bits, packing.bits());
   const auto row = [&](uint64_t key) { return (*rows)[key & ((uint64_t{1} << index_bits) - 1)]; };
   if (!packing.exact())
     each_run(
-        keys_, [&](uint64_t a, uint64_t b) { return a >> index_bits == b >> index_bits; },
+        keys, [&](uint64_t a, uint64_t b) { return a >> index_bits == b >> index_bits; },
         [&](auto begin, auto end) {
           std::sort(begin, end, [&](uint64_t a, uint64_t b) { return before(row(a), row(b)); });
         });
-  sorted_.clear();
-  for (const uint64_t key : keys_) sorted_.push_back(row(key));
-  rows->swap(sorted_);
+  for (uint64_t& key : keys) key = reinterpret_cast<uint64_t>(row(key));
+  for (size_t i = 0; i < n; i++) (*rows)[i] = reinterpret_cast<JgRow*>(keys[i]);
   if (info_.hash_offset >= 0) part_equal_hashes(rows);
-  account();
 }
 
 // Rows in order of a hash may have those of several partitions mixed up.
@@ -150,19 +165,12 @@ void DealSorter::part_equal_hashes(std::vector<JgRow*>* rows) const {
       });
 }
 
-void DealSorter::account() {
-  const auto now = static_cast<int64_t>((keys_.capacity() + other_.capacity()) * sizeof(uint64_t) +
-                                        sorted_.capacity() * sizeof(JgRow*));
-  budget_->held += now - std::exchange(held_, now);
-}
-
 void WholePartitions::compute(JgTask* task, const std::vector<JgRow*>& rows) {
-  slots_.assign(std::bit_ceil(rows.size() + rows.size() / 2 + 1), nullptr);
-  firsts_.resize(rows.size());
-  const auto now = static_cast<int64_t>((slots_.capacity() + firsts_.capacity()) * sizeof(JgRow*));
-  budget_->held += now - std::exchange(held_, now);
-  info_.whole(task, rows.data(), static_cast<int64_t>(rows.size()), slots_.data(), 64 - std::countr_zero(slots_.size()),
-              firsts_.data());
+  const size_t slots = std::bit_ceil(rows.size() + rows.size() / 2 + 1);
+  const std::span<uint64_t> room = memory_.words(slots + rows.size());
+  std::fill_n(room.begin(), slots, 0);
+  auto* all = reinterpret_cast<JgRow**>(room.data());
+  info_.whole(task, rows.data(), static_cast<int64_t>(rows.size()), all, 64 - std::countr_zero(slots), all + slots);
 }
 
 }  // namespace jg

@@ -3,6 +3,7 @@
 // window functions there.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/memory.h"
@@ -53,6 +54,8 @@ class DealtTexts {
  public:
   DealtTexts() : places_(kDeals), sizes_(kDeals) {}
   JgStr keep(uint64_t hash, JgStr s, Arena* arena);
+  // Room for a text, at any address.
+  char* bytes(uint64_t hash, uint64_t n, Arena* arena);
 
  private:
   std::vector<JgPlace> places_;
@@ -91,45 +94,44 @@ class GroupMerger {
   int bits_ = 0;
 };
 
-// Puts the rows of one deal in order, in memory that it keeps for the next one.
+// What is needed beside the rows of one deal, in memory that is kept for the next one.
+class DealMemory {
+ public:
+  explicit DealMemory(Budget* budget) : arena_(budget, Beyond::kMaps) {}
+  // That many words, until the next call.
+  std::span<uint64_t> words(size_t n);
+
+ private:
+  Arena arena_;
+  std::span<uint64_t> words_;
+};
+
+// Puts the rows of one deal in order.
 class DealSorter {
  public:
-  DealSorter(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
-  DealSorter(const DealSorter&) = delete;
-  DealSorter& operator=(const DealSorter&) = delete;
-  ~DealSorter() { budget_->held -= held_; }
+  DealSorter(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}
   void sort(std::vector<JgRow*>* rows);
 
  private:
   void part_equal_hashes(std::vector<JgRow*>* rows) const;
-  void account();
   bool before(const JgRow* a, const JgRow* b) const { return info_.compare(a, b) < 0; }
   uint32_t hash(const JgRow* row) const {
     return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(row) + info_.hash_offset);
   }
 
   const JgTableInfo info_;
-  Budget* budget_;
-  std::vector<uint64_t> keys_, other_;
-  std::vector<JgRow*> sorted_;
-  int64_t held_ = 0;
+  DealMemory memory_;
 };
 
 // Window functions that see whole partitions, over the rows of one deal, which they leave in the order they are in.
 class WholePartitions {
  public:
-  WholePartitions(const JgTableInfo& info, Budget* budget) : info_(info), budget_(budget) {}
-  WholePartitions(const WholePartitions&) = delete;
-  WholePartitions& operator=(const WholePartitions&) = delete;
-  ~WholePartitions() { budget_->held -= held_; }
+  WholePartitions(const JgTableInfo& info, Budget* budget) : info_(info), memory_(budget) {}
   void compute(JgTask* task, const std::vector<JgRow*>& rows);
 
  private:
   const JgTableInfo info_;
-  Budget* budget_;
-  std::vector<JgRow*, RandomAccess<JgRow*>> slots_;
-  std::vector<JgRow*> firsts_;  // of each row's partition
-  int64_t held_ = 0;
+  DealMemory memory_;
 };
 
 }  // namespace jg

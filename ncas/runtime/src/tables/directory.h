@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <vector>
 
 #include "base/memory.h"
@@ -15,14 +16,14 @@ inline constexpr uint64_t kPointer = 0x0000FFFFFFFFFFFFull;
 
 inline uint64_t slots_for(int64_t rows) { return std::bit_ceil<uint64_t>(std::max<int64_t>(rows, 16)); }
 
-inline JgDirectory directory_of(Slots* slots) {
-  return {slots->data(), static_cast<uint32_t>(64 - std::countr_zero(slots->size()))};
+inline JgDirectory directory_of(std::span<uint64_t> slots) {
+  return {slots.data(), static_cast<uint32_t>(64 - std::countr_zero(slots.size()))};
 }
 
 // Of rows whose hashes begin with the bits of a deal, which is as if theirs were the only slots of a larger one.
-inline JgDirectory directory_of_deal(Slots* slots, size_t deal) {
+inline JgDirectory directory_of_deal(std::span<uint64_t> slots, size_t deal) {
   const JgDirectory all = directory_of(slots);
-  const auto before = static_cast<uintptr_t>(deal * slots->size() * sizeof(uint64_t));
+  const auto before = static_cast<uintptr_t>(deal * slots.size() * sizeof(uint64_t));
   return {reinterpret_cast<uint64_t*>(reinterpret_cast<uintptr_t>(all.slots) - before), all.shift - JG_DEAL_BITS};
 }
 

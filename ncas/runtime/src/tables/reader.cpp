@@ -53,7 +53,7 @@ class MemoryReader : public TableReader {
 // What a reader has read ahead of the batches that it hands out.
 class SpilledReader : public TableReader {
  public:
-  SpilledReader(const Table& table, Budget* budget) : table_(table), arena_(budget), budget_(budget) {}
+  SpilledReader(const Table& table, Budget* budget) : table_(table), arena_(budget, Beyond::kMaps), budget_(budget) {}
 
   Status next(JgTask* task, int* n) override {
     *n = 0;
@@ -219,32 +219,33 @@ class RowReader : public SpilledReader {
 class PairReader : public RowReader {
  public:
   PairReader(const Table& rows, const Table& build, Budget* budget, std::atomic<size_t>* claimed, JgJoin** join)
-      : RowReader(rows, budget, claimed), build_(build), built_(budget) {
+      : RowReader(rows, budget, claimed), build_(build), built_(budget, Beyond::kMaps), linked_(budget, Beyond::kMaps) {
     *join = &join_;
   }
-  ~PairReader() override { budget_->held -= held_; }
 
  private:
   Status begin(size_t deal) override {
-    built_.reset();
-    build_rows_.clear();
+    int64_t count = 0;
     for (const auto& part : build_.parts())
-      for (const Run& run : part->runs[deal])
+      for (const Run& run : part->runs[deal]) count += run.rows;
+    built_.reset();
+    linked_.reset();
+    const uint64_t slots = slots_for(2 * count);
+    join_.directory =
+        directory_of_deal({reinterpret_cast<uint64_t*>(linked_.zeroed(slots * sizeof(uint64_t))), slots}, deal);
+    for (const auto& part : build_.parts()) {
+      for (const Run& run : part->runs[deal]) {
+        build_rows_.clear();
         JG_RETURN_IF_ERROR(read_run(*part->file, run, build_.info(), &built_, &build_rows_));
-    slots_.assign(slots_for(2 * static_cast<int64_t>(build_rows_.size())), 0);
-    const auto held = static_cast<int64_t>((slots_.capacity() + build_rows_.capacity()) * sizeof(uint64_t));
-    budget_->held += held - std::exchange(held_, held);
-    JG_RETURN_IF_ERROR(in_bounds());
-    join_.directory = directory_of_deal(&slots_, deal);
-    for (JgRow* row : build_rows_) link(&join_.directory.slots[row->hash >> join_.directory.shift], row);
-    return {};
+        for (JgRow* row : build_rows_) link(&join_.directory.slots[row->hash >> join_.directory.shift], row);
+      }
+    }
+    return in_bounds();
   }
 
   const Table& build_;
-  Arena built_;
-  std::vector<JgRow*> build_rows_;
-  Slots slots_;
-  int64_t held_ = 0;
+  Arena built_, linked_;
+  std::vector<JgRow*> build_rows_;  // of a run
   JgJoin join_{};
 };
 

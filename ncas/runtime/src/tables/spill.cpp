@@ -1,37 +1,23 @@
 #include "tables/spill.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 namespace jg {
 namespace {
 
 constexpr size_t kSpillBuffer = 1 << 20;
-constexpr uint64_t kDiskReserve = 512ull << 20;  // is left to others
-
-constexpr const char* kWayOut = "free some space there, or set JUMPGATE_CACHE_DIR to a folder on another disk";
-
 int64_t record_padded(uint64_t n) { return static_cast<int64_t>((n + 15) & ~uint64_t{15}); }
 
 Status spill_failed(const char* what) {
   return {"io", std::string("cannot ") + what + " a file in " + spill_folder() +
-                    ", where tables beyond memory_limit go: " + strerror(errno) + "; " + kWayOut};
+                    ", where tables beyond memory_limit go: " + strerror(errno) +
+                    "; free some space there, or set JUMPGATE_CACHE_DIR to a folder on another disk"};
 }
 
 }  // namespace
-
-std::string spill_folder() {
-  if (const char* cache = std::getenv("JUMPGATE_CACHE_DIR"); cache && *cache) return std::string(cache) + "/spool";
-  if (const char* base = std::getenv("XDG_CACHE_HOME"); base && *base) return std::string(base) + "/jumpgate/spool";
-  const char* home = std::getenv("HOME");
-  return std::string(home ? home : "/tmp") + "/.cache/jumpgate/spool";
-}
 
 int64_t record_size(const JgTableInfo& info, const JgRow* row) {
   uint64_t size = static_cast<uint64_t>(record_padded(info.row_size));
@@ -54,20 +40,9 @@ SpillFile::~SpillFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status SpillFile::open() {
-  const std::string folder = spill_folder();
-  ::mkdir(folder.c_str(), 0700);  // if it fails, so does what follows
-  fd_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (fd_ >= 0) return {};
-  std::string name = folder + "/tables-XXXXXX";  // a file system that cannot: named for a moment
-  fd_ = ::mkostemp(name.data(), O_CLOEXEC);
-  if (fd_ < 0) return spill_failed("make");
-  ::unlink(name.c_str());
-  return {};
-}
-
 Status SpillFile::write(JgRow* const* rows, size_t n, Run* run) {
-  if (fd_ < 0) JG_RETURN_IF_ERROR(open());
+  if (fd_ < 0) fd_ = open_spill_file();
+  if (fd_ < 0) return spill_failed("make");
   run->at = size_;
   run->rows = static_cast<int64_t>(n);
   std::string buffer;
@@ -89,10 +64,7 @@ Status SpillFile::write(JgRow* const* rows, size_t n, Run* run) {
 }
 
 Status SpillFile::flush(std::string* buffer) {
-  struct statvfs disk;
-  if (::fstatvfs(fd_, &disk) == 0 && disk.f_bavail * disk.f_frsize < kDiskReserve + buffer->size())
-    return {"memory", budget_->explain() + "; they go on in " + spill_folder() + ", whose disk has less than " +
-                          std::to_string(kDiskReserve >> 20) + " MiB left: " + kWayOut};
+  if (is_disk_short(fd_, buffer->size())) return {"memory", budget_->explain() + disk_is_short()};
   for (size_t done = 0; done < buffer->size();) {
     const ssize_t n = ::pwrite(fd_, buffer->data() + done, buffer->size() - done, size_);
     if (n < 0 && errno == EINTR) continue;

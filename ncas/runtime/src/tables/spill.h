@@ -1,10 +1,10 @@
-// Rows of state tables on disk: runs of records, a row with its texts behind it, in files without names, which vanish
-// with the process that has them open, however it ends.
+// Rows of state tables on disk: runs of records, a row with its texts behind it, in files without names.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/disk.h"
 #include "base/memory.h"
 #include "jg/kernel.h"
 #include "jg/status.h"
@@ -26,7 +26,6 @@ class SpillFile {
   Status read(int64_t at, int64_t bytes, char* to) const;
 
  private:
-  Status open();
   Status flush(std::string* buffer);
 
   const JgTableInfo info_;
@@ -43,8 +42,5 @@ inline JgStr* text_of(const JgTableInfo& info, const JgRow* row, int i) {
 int64_t record_size(const JgTableInfo& info, const JgRow* row);
 // The row of a record that was read to `at`, aligned to 16: its texts are those behind it.
 JgRow* revived(const JgTableInfo& info, char* at);
-
-// Where a table's rows go: $JUMPGATE_CACHE_DIR/spool.
-std::string spill_folder();
 
 }  // namespace jg

@@ -79,14 +79,30 @@ Table::Table(Kind kind, const JgTableInfo& info, const TableConfig& config, Budg
       kept_(std::min(limit_, kUnlimited) + std::min(offset_, kUnlimited)),
       budget_(budget),
       readers_(config.readers),
-      gathered_(budget) {}
+      gathered_(budget),
+      linked_(budget, Beyond::kMaps) {}
+
+JgStr Part::keep_instead(JgStr held, JgStr s) {
+  uint64_t room = 0;
+  if (held.data) std::memcpy(&room, held.data - sizeof room, sizeof room);
+  char* at = const_cast<char*>(held.data);
+  if (!at || room < s.size) {
+    room = std::max(s.size, 2 * room);
+    const uint64_t n = sizeof room + room;
+    at = texts ? texts->bytes(0, n, &arena) : arena.bytes(n);
+    std::memcpy(at, &room, sizeof room);
+    at += sizeof room;
+  }
+  if (s.size) std::memmove(at, s.data, s.size);
+  return {at, s.size};
+}
 
 Part* Table::part(int thread) {
   std::lock_guard lock(mutex_);
   if (parts_.size() <= static_cast<size_t>(thread)) parts_.resize(thread + 1);
   auto& part = parts_[thread];
   if (!part) {
-    part = std::make_unique<Part>(budget_, can_spill_);
+    part = std::make_unique<Part>(budget_, can_spill_ ? Beyond::kMoves : Beyond::kMaps);
     if (info_.is_dealt || (is_parted() && can_spill_)) part->dealt = std::make_unique<DealtRows>(info_.row_size);
     if (kind_ == Kind::kGroups) {
       part->merge_from = std::min(budget_->spill_least, kMergedBytes);
@@ -104,7 +120,7 @@ void Table::begin_groups(Part* part) {
   const auto words = static_cast<size_t>(info_.memo_words);
   part->memos.assign(words ? (words + 1) << JG_MEMO_BITS : 0, 0);
   part->groups = {};
-  part->groups.directory = directory_of(&part->slots);
+  part->groups.directory = directory_of(part->slots);
   part->groups.capacity = static_cast<int64_t>(part->slots.size());
   part->groups.memos = words ? part->memos.data() : nullptr;
   part->texts.reset();
@@ -158,13 +174,13 @@ void Table::make_room(Part* part) {
   budget_->held -= static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
   part->slots.assign(slots, 0);
   budget_->held += static_cast<int64_t>(part->slots.size() * sizeof(uint64_t));
-  g.directory = directory_of(&part->slots);
+  g.directory = directory_of(part->slots);
   g.capacity = static_cast<int64_t>(slots);
 }
 
 // Makes one group of those with the same keys.
 void Table::merge_dealt(Part* part, JgTask* task) {
-  Arena arena(budget_, can_spill_);
+  Arena arena(budget_, Beyond::kMoves);
   auto dealt = std::make_unique<DealtRows>(info_.row_size);
   auto texts = std::make_unique<DealtTexts>();
   const ByDeal before(part->rows);
@@ -198,7 +214,7 @@ void Table::grow(Part* part) {
   budget_->held += static_cast<int64_t>((part->slots.size() - old) * sizeof(uint64_t));
   auto& g = part->groups;
   g.capacity = static_cast<int64_t>(part->slots.size());
-  g.directory = directory_of(&part->slots);
+  g.directory = directory_of(part->slots);
   link_all(part->rows, part->slots.data(),
            [shift = g.directory.shift](const JgRow* row) { return row->hash >> shift; });
 }
@@ -409,10 +425,10 @@ void Table::begin_directory(int64_t rows) {
     join_.low = low;
     join_.span = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
   }
-  slots_.assign(join_.span ? (join_.span - 1) / in_slot + 1 : by_hash, 0);
-  budget_->held += static_cast<int64_t>(slots_.size() * sizeof(uint64_t));
+  const uint64_t count = join_.span ? (join_.span - 1) / in_slot + 1 : by_hash;
+  slots_ = {reinterpret_cast<uint64_t*>(linked_.zeroed(count * sizeof(uint64_t))), count};
   if (join_.span && info_.is_set) join_.present = slots_.data();
-  join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(&slots_);
+  join_.directory = join_.span ? JgDirectory{slots_.data(), 0} : directory_of(slots_);
 }
 
 Status Table::task(int i, JgTask* task) {
@@ -555,7 +571,7 @@ void Table::gather_chains() {
   const int64_t count = static_cast<int64_t>(rows_.size() - null_rows_.size());
   const int64_t used = std::count_if(slots_.begin(), slots_.end(), [](uint64_t slot) { return slot != 0; });
   const uint64_t stride = (info_.row_size + 15) & ~uint64_t{15};
-  if (count < kLongChain * used || budget_->exceeded()) return;
+  if (count < kLongChain * used || !budget_->has_room(static_cast<int64_t>(stride) * count)) return;
   char* at = gathered_.bytes(stride * count);
   size_t n = 0;
   for (uint64_t& slot : slots_) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,12 @@ JgChunk* new_chunk(Arena* arena, JgValues* values, int size);
 
 // One thread's part of a table.
 struct Part {
-  Part(Budget* budget, bool movable) : arena(budget, movable) {}
+  Part(Budget* budget, Beyond beyond) : arena(budget, beyond) {}
   // A copy that lives as long as the rows; texts of one deal lie side by side.
   JgStr keep(uint64_t hash, JgStr s) { return texts ? texts->keep(hash, s, &arena) : arena.copy(s); }
+  // A copy that only a group has, in place of another one: in its bytes if there are enough. `held` is null, or came
+  // from here; before its bytes is how many there are.
+  JgStr keep_instead(JgStr held, JgStr s);
   // The rows that were dealt out, and those of before.
   void append(size_t deal, const ByDeal& before, std::vector<JgRow*>* rows) const {
     before.append(deal, rows);
@@ -146,14 +150,14 @@ class Table {
   std::vector<std::vector<JgRow*>> merged_;  // groups: by partition
   std::vector<ByDeal> before_;               // of each part: what it had before it dealt groups out, or all rows
   std::vector<JgRow*> rows_, null_rows_;
-  Slots slots_;  // of a join; or its bits
+  std::span<uint64_t> slots_;  // of a join; or its bits
   std::atomic<bool> has_chains_{false};
   std::unique_ptr<Sorter> sorter_;
   enum class Round { kDeal, kSort, kWindows } round_ = Round::kDeal;
   std::vector<size_t> deals_;
   std::vector<int64_t> window_bounds_;  // range → where it begins; one more than there are ranges
   JgJoin join_{};
-  Arena gathered_;                                    // join: rows in the order of their chains
+  Arena gathered_, linked_;                           // join: rows in the order of their chains; slots, or bits
   std::vector<std::unique_ptr<JgMemory>> completed_;  // groups that hold values: the texts of what is made of them
   int tasks_ = 0, partition_bits_ = 0;
 };

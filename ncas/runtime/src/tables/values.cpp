@@ -41,21 +41,18 @@ int64_t mode_of(T* values, int64_t n) {
 }  // namespace
 
 char* JgMemory::elements(int64_t bytes) {
-  if (bytes > held_) {
+  if (bytes > size_) {
+    const int64_t wanted = std::max(bytes, 2 * size_);
     release();
-    const int64_t wanted = (bytes + 63) & ~int64_t{63};
-    elements_.reset(static_cast<char*>(std::aligned_alloc(64, wanted)));
-    if (!elements_) throw std::bad_alloc();
-    held_ = wanted;
-    budget->held += held_;
+    at_ = elements_.bytes(static_cast<uint64_t>(wanted));
+    size_ = wanted;
   }
-  return elements_.get();
+  return at_;
 }
 
 void JgMemory::release() {
   elements_.reset();
-  budget->held -= held_;
-  held_ = 0;
+  size_ = 0;
 }
 
 JgChunk* jg::new_chunk(Arena* arena, JgValues* values, int size) {

@@ -7,15 +7,14 @@
 
 // For the groups that one thread completes.
 struct JgMemory {
-  explicit JgMemory(jg::Budget* budget) : budget(budget), results(budget) {}
-  ~JgMemory() { release(); }
+  explicit JgMemory(jg::Budget* budget) : results(budget, jg::Beyond::kMaps), elements_(budget, jg::Beyond::kMaps) {}
   char* elements(int64_t bytes);  // aligned to 16; until the next call
   void release();                 // all but the results
 
-  jg::Budget* budget;
   jg::Arena results;  // texts that live as long as the table
 
  private:
-  std::unique_ptr<char, decltype(&std::free)> elements_{nullptr, &std::free};
-  int64_t held_ = 0;
+  jg::Arena elements_;
+  char* at_ = nullptr;
+  int64_t size_ = 0;
 };

@@ -1,0 +1,45 @@
+// Where tables go that are beyond memory: files without names, which vanish with the process that has them open,
+// however it ends.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace jg {
+
+// $JUMPGATE_CACHE_DIR/spool.
+std::string spill_folder();
+// A descriptor of an empty file there; -1: errno says why not.
+int open_spill_file();
+// Whether so many bytes more would leave too little of its disk to others.
+bool is_disk_short(int fd, uint64_t bytes);
+// What to say then, after why there is no more memory.
+std::string disk_is_short();
+
+// Memory that is a file, mapped: the system keeps in memory what is in use and fits. Its blocks are reserved, so that
+// a full disk is found here, and not where somebody writes.
+class DiskMemory {
+ public:
+  DiskMemory() = default;
+  DiskMemory(const DiskMemory&) = delete;
+  DiskMemory& operator=(const DiskMemory&) = delete;
+  ~DiskMemory();
+
+  // Zeroed, at the beginning of a page. null: there is no file to be had, or too little room on its disk.
+  char* bytes(size_t n);
+  int64_t size() const { return size_; }
+  // Forgets all.
+  void reset();
+
+ private:
+  struct Mapping {
+    void* at;
+    size_t size;
+  };
+  int fd_ = -1;
+  int64_t size_ = 0;
+  std::vector<Mapping> mappings_;
+};
+
+}  // namespace jg
