@@ -55,6 +55,10 @@ def _card(tables: int, banks: int, key_bytes: int, value_bytes: int) -> Variant:
                    tuple(parameters.items()))  # fmt: skip
 
 
+def _axi(data_bits: int) -> Variant:
+    return Variant(f"Vaxi_{data_bits}", "axi4_memory", (("DATA_BITS", data_bits),))
+
+
 def _bitstream(value_bytes: int) -> Variant:
     return replace(_card(TABLES_MAX[VERILATED], 2, KEY_BYTES, value_bytes), prefix="Vcard")
 
@@ -62,7 +66,7 @@ def _bitstream(value_bytes: int) -> Variant:
 #: those that hold the RTL's model, and of what
 MODELLED = {
     **{name: (_bitstream(value_bytes),) for value_bytes, name in BITSTREAMS.items()},
-    "rtl_bench": (_table(8), _table(23)),
+    "rtl_bench": (_table(8), _table(23), _axi(512), _axi(64)),
     "card_bench": (_card(3, 1, 8, 8), _card(4, 4, 4, 23)),
     "card_rates_bench": (_card(3, 1, 8, 8), _card(3, 2, 8, 8)),
 }

@@ -26,7 +26,7 @@ class Proof:
 PROOFS = {
     "fifo": Proof(("fifo",), 12, ("items[first+count[DEPTH_BITS-1:0]] <= in_data", "items[first] <= in_data")),
     "build": Proof(
-        ("bucket_pkg", "fifo", "build_unit"), 11,
+        ("bucket_pkg", "fifo", "newest_match", "build_unit"), 11,
         ("depends[changed] ? made[sources[changed]] : answer_data", "answer_data"),
     ),
     "probe": Proof(
@@ -34,12 +34,16 @@ PROOFS = {
         ("out_matches[slot] <= !nulls[answered] && ", "out_matches[slot] <= "),
     ),
     "line_rate": Proof(
-        ("bucket_pkg", "build_unit", "probe_unit"), 20,
+        ("bucket_pkg", "newest_match", "build_unit", "probe_unit"), 20,
         ("assign in_ready = !staged || enters;", "assign in_ready = !staged;"),
     ),
     "combiner": Proof(("bucket_pkg", "combiner"), 9, ("turns &= last[t];", "")),
     "interleaver": Proof(
         ("bucket_pkg", "fifo", "interleaver"), 8, ("order_valid[t] && order[t] == BANK_BITS'(b) && ", "")
+    ),
+    "axi4_memory": Proof(
+        ("bucket_pkg", "fifo", "newest_match", "axi4_memory"), 10,
+        ("pending[at] && addresses[at] == staged_address", "1'b0"),
     ),
 }  # fmt: skip
 

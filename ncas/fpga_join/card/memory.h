@@ -24,16 +24,16 @@ class Memory {
   virtual bool can_write() const = 0;
   virtual bool has_answer() const = 0;
   // Of this cycle, after which `tick` comes.
-  void read(uint32_t address) {
+  virtual void read(uint32_t address) {
     answers_.push_back(buckets_[address]);
     on_read(address);
   }
-  void write(uint32_t address, const Bucket& bucket) {
+  virtual void write(uint32_t address, const Bucket& bucket) {
     if (keeps()) buckets_[address] = bucket;
     on_write(address);
   }
-  const Bucket& answer() const { return answers_.front(); }
-  void take() {
+  virtual const Bucket& answer() const { return answers_.front(); }
+  virtual void take() {
     answers_.pop_front();
     on_take();
   }
@@ -42,10 +42,11 @@ class Memory {
   const Bucket& at(uint32_t address) const { return buckets_[address]; }
 
  protected:
+  Bucket& at(uint32_t address) { return buckets_[address]; }
   virtual bool keeps() { return true; }
-  virtual void on_read(uint32_t address) = 0;
-  virtual void on_write(uint32_t address) = 0;
-  virtual void on_take() = 0;
+  virtual void on_read(uint32_t) {}
+  virtual void on_write(uint32_t) {}
+  virtual void on_take() {}
 
  private:
   const size_t bytes_;
@@ -66,7 +67,6 @@ class IdealMemory : public Memory {
  private:
   bool keeps() override { return !forgetful_ || ++writes_ % 50 != 0; }
   void on_read(uint32_t) override { due_.push_back(now_ + static_cast<uint64_t>(latency_)); }
-  void on_write(uint32_t) override {}
   void on_take() override { due_.pop_front(); }
 
   const int latency_;

@@ -7,8 +7,11 @@
 #include <random>
 #include <string>
 
+#include "Vaxi_512.h"
+#include "Vaxi_64.h"
 #include "Vtable_23.h"
 #include "Vtable_8.h"
+#include "axi_memory.h"
 #include "ddr3.h"
 #include "model.h"
 
@@ -84,16 +87,28 @@ struct Coverage {
   std::exit(1);
 }
 
+// What a table's port leads to.
+enum Behind { IDEAL, DDR3, AXI };
+
+// A memory behind AXI4 that is ready at random; its bus has one of two widths.
+std::unique_ptr<Memory> random_axi(size_t buckets, int latency, Random* random) {
+  const AxiTiming timing{latency, static_cast<int>(1 + (*random)() % 100), (*random)()};
+  if ((*random)() % 2 == 0) return std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, timing);
+  return std::make_unique<AxiMemory<Vaxi_64, 64>>(buckets, timing);
+}
+
 // One random episode: memory latency, shares of idle cycles and of back-pressure, and kind of keys are drawn.
 template <class V, size_t VALUE_BYTES>
-void episode(Random* random, bool ddr3, bool forgetful, Coverage* coverage) {
+void episode(Random* random, Behind behind, bool forgetful, Coverage* coverage) {
   using Value = typename Reference<VALUE_BYTES>::Value;
   const auto below = [&](uint64_t n) { return (*random)() % n; };
   const int bits = static_cast<int>(1 + below(9)), latency = static_cast<int>(1 + below(60));
   const uint64_t idle = below(3) * 20, pressure = below(3) * 25;  // percent
   std::unique_ptr<Memory> memory;
-  if (ddr3) {
+  if (behind == DDR3) {
     memory = std::make_unique<Ddr3Memory>(size_t{1} << bits);
+  } else if (behind == AXI) {
+    memory = random_axi(size_t{1} << bits, latency, random);
   } else {
     memory = std::make_unique<IdealMemory>(size_t{1} << bits, latency, forgetful);
   }
@@ -182,9 +197,9 @@ int check(uint64_t seed, int episodes, bool forgetful) {
   Random random(seed);
   Coverage coverage;
   for (int i = 0; i < episodes; i++) {
-    const bool ddr3 = i % 8 == 7;
-    episode<Vtable_8, 8>(&random, ddr3, forgetful, &coverage);
-    episode<Vtable_23, 23>(&random, ddr3, forgetful, &coverage);
+    const Behind behind = i % 8 == 7 ? DDR3 : i % 4 == 1 ? AXI : IDEAL;
+    episode<Vtable_8, 8>(&random, behind, forgetful, &coverage);
+    episode<Vtable_23, 23>(&random, behind, forgetful, &coverage);
   }
   const uint64_t least = *std::min_element(coverage.distances + 1, coverage.distances + WINDOW + 1);
   std::printf(
@@ -250,12 +265,15 @@ int rates(size_t count) {
   for (const char* kind : KINDS) {
     Random random(1);
     const int bits = std::string(kind) == "adversarial" ? SMALL_BITS : DDR3_BITS;
-    const Rate r =
-        measure(std::make_unique<IdealMemory>(size_t{1} << bits, LATENCY), bits, keys_of(kind, count, bits, &random));
+    const Keys keys = keys_of(kind, count, bits, &random);
+    const size_t buckets = size_t{1} << bits;
+    const Rate r = measure(std::make_unique<IdealMemory>(buckets, LATENCY), bits, keys);
+    const Rate axi = measure(std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, AxiTiming{LATENCY, 100, 0}), bits, keys);
     std::printf(
         "\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
-        "\"probe_latency\": %d}, ",
-        kind, r.build, r.probe, r.stalled ? "true" : "false", r.build_latency, r.probe_latency);
+        "\"probe_latency\": %d, \"axi_build\": %.6f, \"axi_probe\": %.6f, \"axi_probe_latency\": %d}, ",
+        kind, r.build, r.probe, r.stalled ? "true" : "false", r.build_latency, r.probe_latency, axi.build, axi.probe,
+        axi.probe_latency);
   }
   const double per_s = 1e9 / Ddr3Memory::CYCLE_NS;
   Random random(1);

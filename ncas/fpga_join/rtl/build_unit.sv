@@ -73,27 +73,9 @@ module build_unit
   assign read_address = staged_address;
   assign enters = read_valid && read_ready;
 
-  // The newest is the highest place below `entered`, else the highest of all.
-  logic [WINDOW-1:0] equal, earlier;
-  always_comb begin
-    for (int at = 0; at < WINDOW; at++) begin
-      equal[at]  = waiting[at] && addresses[at] == staged_address;
-      earlier[at] = equal[at] && WINDOW_BITS'(at) < entered;
-    end
-    depends_now = |equal;
-    source_now  = |earlier ? highest(earlier) : highest(equal);
-  end
-
-  // The number of the highest bit that is set, in a tree.
-  function automatic [WINDOW_BITS-1:0] highest(input [WINDOW-1:0] bits);
-    logic [WINDOW-1:0] left, upper;
-    left = bits;
-    for (int level = WINDOW_BITS - 1; level >= 0; level--) begin
-      upper = left >> (1 << level);
-      highest[level] = |upper;
-      left = |upper ? upper : left;
-    end
-  endfunction
+  logic [WINDOW-1:0] equal;
+  always_comb for (int at = 0; at < WINDOW; at++) equal[at] = waiting[at] && addresses[at] == staged_address;
+  newest_match #(WINDOW_BITS) newest (.equal, .next(entered), .found(depends_now), .place(source_now));
 
   always_ff @(posedge clk) begin
     if (rst) begin
