@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
+from bench._fpga_depth import netlist
 from bench._measure import Figure, remark
 from jumpgate.client import col, count
 from jumpgate.client.session import Session
 from jumpgate.hosts.config import Config, local_hosts
-from jumpgate.ncas.fpga_join.build import TABLE, rtl_sources
+from jumpgate.ncas.fpga_join.build import TABLE
 from jumpgate.ncas.fpga_join.kind import FPGA
 from jumpgate.service import embedded
 from jumpgate.testing.lab import Lab
@@ -29,11 +27,9 @@ BUILD_ROWS, PROBE_ROWS = 2_000, 60_000
 
 def lut_share() -> Figure:
     """The largest share of three tables, over the signatures."""
-    if shutil.which("yosys") is None:
-        raise SystemExit("lut_share needs yosys: apt-get install yosys")
     shares = []
     for bytes in SIGNATURES:
-        cells = synthesised(bytes)
+        cells = netlist(TABLE, (("VALUE_BITS", 8 * bytes),)).counts
         used = {
             "LUT": sum(LUTS.get(name, 0) * n for name, n in cells.items()),
             "FF": sum(n for name, n in cells.items() if name.startswith("FD")),
@@ -46,20 +42,6 @@ def lut_share() -> Figure:
     return Figure(
         "lut_share", max(shares), 0.6, "lower", f"{TABLES} tables of a Virtex-7 690T, {len(shares)} signatures"
     )
-
-
-def synthesised(value_bytes: int) -> dict[str, int]:
-    """How many cells of each kind a table takes."""
-    sources = " ".join(map(str, rtl_sources()))
-    with tempfile.TemporaryDirectory() as folder:
-        stat = Path(folder) / "stat.json"
-        script = (
-            f"read_verilog -sv {sources}; chparam -set VALUE_BITS {8 * value_bytes} {TABLE}; "
-            f"synth_xilinx -family xc7 -flatten -top {TABLE}; tee -o {stat} stat -json"
-        )
-        subprocess.run(["yosys", "-q", "-DSYNTHESIS", "-p", script], check=True, capture_output=True)
-        cells: dict[str, int] = json.loads(stat.read_text())["design"]["num_cells_by_type"]
-    return cells
 
 
 def verilated_tuples_per_s() -> Figure:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import _fpga_links
+from bench._fpga_depth import logic_levels
 from bench._fpga_size import lut_share, verilated_tuples_per_s
 from bench._fpga_ssb import ssb_bytes_saved
 from bench._measure import Figure, remark, report
@@ -26,6 +27,8 @@ TUPLES = 100_000
 #: of the core's table: 2^20 buckets of 64 bytes, three entries each, are twice as many as the tuples need
 CORE_TUPLES, CORE_BITS = 1_500_000, 20
 ROUNDS = 5
+#: of the table whose rest is counted
+REST_BITS = 18
 #: of each table, and rows that probe
 CARD_ROWS = 20_000
 KEYS = ("uniform", "sequential", "all_equal", "adversarial")
@@ -42,7 +45,7 @@ def rates() -> dict[str, Any]:
 @functools.cache
 def core() -> dict[str, float]:
     """Of the rounds the median of each."""
-    command = [build("table_bench"), str(CORE_TUPLES), str(CORE_BITS)]
+    command = [build("table_bench"), "rates", str(CORE_TUPLES), str(CORE_BITS)]
     rounds = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(ROUNDS)]
     remark(f"emulated: {rounds}")
     return {name: sorted(r[name] for r in rounds)[ROUNDS // 2] for name in rounds[0]}
@@ -87,6 +90,17 @@ def emulated_tuples_per_core_s() -> Figure:
     return Figure("emulated_tuples_per_core_s", worst, 20e6, "higher", "the slower of building and probing, in process")
 
 
+def rest_share() -> Figure:
+    """Of the entries of a table that is half full, those without room in their buckets: all keys differ."""
+    done = subprocess.run([build("table_bench"), "rest", str(REST_BITS)], check=True, capture_output=True, text=True)
+    for found in json.loads(done.stdout):
+        remark(f"rest: {found}")
+    share = next(r["entries"] for r in json.loads(done.stdout) if (r["load"], r["copies"]) == (0.5, 1))
+    return Figure(
+        "rest_share", share, 0, "lower", "entries that the host joins, three to a bucket, half full; reported"
+    )
+
+
 def experiments() -> list[Figure]:
     return _fpga_links.modelled()
 
@@ -102,8 +116,10 @@ FIGURES = (
     ddr3_probe_per_s,
     ddr3_two_controllers,
     emulated_tuples_per_core_s,
+    rest_share,
     verilated_tuples_per_s,
     lut_share,
+    logic_levels,
     experiments,
     counted,
     ssb_bytes_saved,

@@ -14,8 +14,8 @@
 namespace jg::card {
 
 struct AxiTiming {
-  int latency;       // cycles from the last that it needs to its answer
-  int ready_percent; // of the cycles in which each channel is
+  int latency;        // cycles from the last that it needs to its answer
+  int ready_percent;  // of the cycles in which each channel is
   uint64_t seed;
 };
 
@@ -51,7 +51,8 @@ class AxiMemory : public Memory {
     const Waiting waiting = look();
     const Waiting& was = waited_;
     if (was.read && !(waiting.read && waiting.read_address == was.read_address)) wrong("a read that waits changes");
-    if (was.write && !(waiting.write && waiting.write_address == was.write_address)) wrong("a write that waits changes");
+    if (was.write && !(waiting.write && waiting.write_address == was.write_address))
+      wrong("a write that waits changes");
     if (was.data && !(waiting.data && waiting.last == was.last && waiting.beat == was.beat)) {
       wrong("a beat that waits changes");
     }

@@ -268,7 +268,8 @@ int rates(size_t count) {
     const Keys keys = keys_of(kind, count, bits, &random);
     const size_t buckets = size_t{1} << bits;
     const Rate r = measure(std::make_unique<IdealMemory>(buckets, LATENCY), bits, keys);
-    const Rate axi = measure(std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, AxiTiming{LATENCY, 100, 0}), bits, keys);
+    const Rate axi =
+        measure(std::make_unique<AxiMemory<Vaxi_512, 512>>(buckets, AxiTiming{LATENCY, 100, 0}), bits, keys);
     std::printf(
         "\"%s\": {\"build\": %.6f, \"probe\": %.6f, \"stalled\": %s, \"build_latency\": %d, "
         "\"probe_latency\": %d, \"axi_build\": %.6f, \"axi_probe\": %.6f, \"axi_probe_latency\": %d}, ",
