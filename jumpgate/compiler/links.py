@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from jumpgate.compiler.estimate import Estimator, row_bytes
 from jumpgate.compiler.filter_edges import SAVED_MIN, WORTH
+from jumpgate.compiler.skew import goes
 from jumpgate.dataflow.operators import Join, with_partners
 from jumpgate.nca.interface import Completeness, Match, Wire
 from jumpgate.nca.matching import match_inputs
@@ -73,23 +74,40 @@ def from_device(bytes: float, go: Shares) -> Links:
 
 
 def moved(match: Match, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
-    """What a match's joins are estimated to move between hosts that have the rows evenly, and what travels to and from
+    """What a match's joins are estimated to move between hosts that have the rows evenly, or what travels to and from
     a device that answers it."""
-    at = (1 / hosts,) * hosts
-    joins = [node for node in match.operators if isinstance(node, Join)]
     if match.wire is not None:
+        at = (1 / hosts,) * hosts
         came = estimator.rows(match.operators[0]) * row_bytes(match.wire.body.schema)
         to = at if match.wire.spreads else (1.0, *(0.0,) * (hosts - 1))
         return to_device(arriving(match, match.wire, hosts, estimator), at) + from_device(came, to)
     found = idle(hosts)
-    for join in joins:
-        if (known := estimator.of(join.right).bytes) is not None:
-            if join.type.marks or not join.left_keys or known <= broadcast_bytes_max:
-                found += copied(known, at)
-            else:
-                probing = _filtered(join, estimator.of(join.left).bytes or 0.0, hosts, estimator)
-                found += shuffled(known + probing, at, at)
+    for node in match.operators:
+        if isinstance(node, Join):
+            found += by_hosts(node, hosts, estimator, broadcast_bytes_max)
     return found
+
+
+def by_hosts(join: Join, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> Links:
+    """What hosts move for a join, by what is known of frequent keys; nothing where the build side's size is unknown."""
+    known = estimator.of(join.right).bytes
+    if known is None:
+        return idle(hosts)
+    at = (1 / hosts,) * hosts
+    if join.type.marks or not join.left_keys or known <= broadcast_bytes_max:
+        return copied(known, at)
+    probing, building = estimator.of(join.left).bytes or 0.0, known
+    if join.builds_left:
+        probing, building = building, probing
+    else:
+        probing = _filtered(join, probing, hosts, estimator)
+    return shuffled(probing, at, goes(join, hosts, estimator)) + shuffled(building, at, at)
+
+
+def saved_by_device(join: Join, hosts: int, estimator: Estimator, broadcast_bytes_max: float) -> float:
+    """Bytes over the busiest link that a join on hosts takes, less those of its build side on the way to a device."""
+    built = to_device(estimator.of(join.build).bytes or 0.0, (1 / hosts,) * hosts)
+    return float(by_hosts(join, hosts, estimator, broadcast_bytes_max).busiest - built.busiest)
 
 
 def arriving(match: Match, wire: Wire, hosts: int, estimator: Estimator) -> float:

@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.describe import short
-from jumpgate.compiler.links import arriving, moved
+from jumpgate.compiler.links import arriving, moved, saved_by_device
 from jumpgate.compiler.plan import Candidate, Mapped, Plan, Site
 from jumpgate.compiler.tree import unique
 from jumpgate.compiler.work import added, state_bytes, work
-from jumpgate.dataflow.operators import Operator
+from jumpgate.dataflow.operators import Join, Operator
 from jumpgate.errors import CannotPlace
 from jumpgate.nca.interface import NCA, Answer, Completeness, Device, Match, Unsupported
 from jumpgate.nca.matching import each, final_phase, malformed, match_inputs, pruned_leaf
@@ -93,6 +94,8 @@ class _Mapper:
         self.refused: dict[tuple[str, str], None] = {}
         self._answers: dict[int, list[tuple[str, Unsupported]]] = {}
         self._unmatched: dict[int, Operator] = {}
+        #: operators of runs that have been arranged
+        self._in_order: dict[int, Operator] = {}
         self._memo: dict[tuple[int, frozenset[str]], tuple[Operator, list[Alternative]]] = {}
 
     def alternatives(self, node: Operator, excluded: frozenset[str] = frozenset()) -> list[Alternative]:
@@ -142,10 +145,40 @@ class _Mapper:
                     else:
                         matched = True
                         yield from self._take(nca, answer, devices, excluded)
+        if not excluded and (other := self._arranged(node)) is not None:
+            yield from self.alternatives(other)
         if not matched:
             self._unmatched[id(node)] = node
             for child in node.inputs:
                 self.alternatives(child)
+
+    def _arranged(self, node: Operator) -> Operator | None:
+        """The joins from `node` down in the order in which a device in the network takes most of them."""
+        apart = [devices[0] for devices in self.classes if devices[0].kind != "host"]
+        least = 1.0 if self.options.prefer else 0.0  # who is preferred gets joins that save nothing
+        if not apart or (self.hosts < 2 and not least) or id(node) in self._in_order or not isinstance(node, Join):
+            return None
+        run = run_of(node)
+        sides = () if run is None else (run.leaf, *(step.build for step in run.steps))
+        if run is None or any(self.estimator.of(side).rows is None for side in sides):
+            return None
+
+        def takes(tree: Operator, count: int) -> bool:
+            answers = (a for nca in self.ncas for device in apart for a in each(self._asked(nca, tree, device)))
+            return any(
+                isinstance(a, Match) and a.wire is not None and a.completeness is Completeness.FULL
+                and sum(isinstance(n, Join) for n in a.operators) == count
+                for a in answers
+            )  # fmt: skip
+
+        def saved(join: Join) -> float:
+            return max(least, saved_by_device(join, self.hosts, self.estimator, self.options.broadcast_bytes_max))
+
+        found = best_order(run, takes, saved)
+        if found is not None:
+            known = {id(n) for n in unique(node)}
+            self._in_order.update({id(n): n for n in unique(found) if id(n) not in known})
+        return found
 
     def _asked(self, nca: NCA, node: Operator, device: Device) -> Answer:
         by_estimates = getattr(nca.operators, "match_estimated", None)

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 
 from jumpgate.compiler.plan import Exchange, Plan, Site
+from jumpgate.compiler.skew import dealt_out
 from jumpgate.compiler.tree import pair_references, project, references
 from jumpgate.dataflow.expressions import ColumnRef, Expression
 from jumpgate.dataflow.operators import (
@@ -44,8 +45,6 @@ class Spread:
 
 
 SINGLE = Spread()
-#: of the rows that an instance gets on average: a key with so many is dealt out
-HEAVY_SHARE = 0.25
 #: values of a side that rows are looked up in, of the rows of its largest table: with fewer each is sent once
 ONCE_SHARE = 0.25
 
@@ -241,14 +240,9 @@ class _Parallel:
         right_keys: tuple[int, ...],
         site: Site,
     ) -> tuple[int, ...]:
-        """The keys of the left side that so many of its rows have that the instance that got them would hold up the
-        others: their rows are dealt out, and the right side's rows of these keys go to all. Not where a row of the
-        right side must know whether it matched, nor where a side need not move."""
+        """What `dealt_out` says, but where a side need not move."""
         lies = left.keys == left_keys, right.keys == right_keys
-        if site.count == 1 or len(left_keys) != 1 or node.type.unmatched_right or node.builds_left or any(lies):
-            return ()
-        _, known = self.estimator.base(node.left, node.left_keys[0])
-        return tuple(value for value, share in known.heavy if share * site.count >= HEAVY_SHARE)
+        return () if any(lies) else dealt_out(node, site.count, self.estimator)
 
     def _aggregate(self, node: Aggregate, site: Site) -> tuple[Operator, Spread]:
         input, spread = self.visit(node.input, site)

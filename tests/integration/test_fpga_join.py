@@ -156,6 +156,18 @@ def test_a_chain_of_joins_is_one_visit(lab: Lab) -> None:
     assert sum(i["nca"] == "fpga_join" for i in record["instances"]) == 1
 
 
+@pytest.mark.parametrize("how", ["inner", "left", "semi", "anti"])
+def test_joins_around_one_that_the_card_refuses(lab: Lab, how: str) -> None:
+    """A host joins the texts, whatever the order of the joins in the plan; the card's are next to each other."""
+    names = [(k, None if k == 3 else f"n{k}") for k in range(40) for _ in "ab"]
+    texts = lab.table({"t": "int64", "name": "string"}, names)
+    last = lab.table({"m": "int64", "z": "int64"}, [(k, -k) for k in range(0, ROWS, 3)])
+    flow = JOINS[how](lab.table(FACTS, facts(), files=4), lab.table(DIMENSION, dimension(600, 2), files=2))
+    flow = flow.join(texts, left_on=col("b"), right_on=col("t"), how="left")
+    lab.check(flow.join(last, left_on=col("n"), right_on=col("m"), how=how))
+    assert counts(lab.session)["built"] > 0
+
+
 def test_all_hosts_have_some_of_the_joined_rows(tmp_path: Path) -> None:
     """Two cards share the rows by their keys, and each sends to both hosts."""
     cards = tuple(FPGA.device(name, pool="cards") for name in ("one", "two"))

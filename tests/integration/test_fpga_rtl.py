@@ -54,8 +54,8 @@ def run(bench: Path, *arguments: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_are_the_references(bench: Path, seed: int) -> None:
-    """Random keys, idle cycles, back-pressure, latencies and memories (ideal, DDR3, behind AXI4 buses of 512 and 64 bits);
-    hazards are covered at each distance of the window."""
+    """Random keys, idle cycles, back-pressure, latencies and memories (ideal, DDR3, or behind AXI4 buses of 512 and 64
+    bits); hazards are covered at each distance of the window."""
     covered = run(bench, "check", seed, EPISODES)
     assert covered["least_covered_distance"] > 10
     assert min(covered[name] for name in ("overflowed", "forwards", "matched", "nulls")) > 1000

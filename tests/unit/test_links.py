@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from jumpgate.compiler.compile import compile_dataflow
+from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.explain import explain_text
-from jumpgate.compiler.links import Chain, Links, copied, even, from_device, shuffled, taken, to_device
+from jumpgate.compiler.links import (
+    Chain,
+    Links,
+    by_hosts,
+    copied,
+    even,
+    from_device,
+    saved_by_device,
+    shuffled,
+    taken,
+    to_device,
+)
 from jumpgate.compiler.plan import CompileOptions
+from jumpgate.compiler.skew import goes
+from jumpgate.dataflow.fingerprints import fingerprint
 from jumpgate.dataflow.operators import Operator
 from jumpgate.dataflow.types import int64
-from jumpgate.nca.interface import JobPlan
+from jumpgate.nca.interface import ColumnStatistics, JobPlan, Statistics
 from jumpgate.nca.registry import default_registry
 from jumpgate.ncas.fpga_join.kind import FPGA
 from tests.support.plans import grouped, host, joined, measured, statistics, table
@@ -71,3 +86,24 @@ def test_large_joins_go_to_the_card_and_explain_has_the_bytes_of_both_plans() ->
 def test_one_host_has_nothing_to_shuffle() -> None:
     plan = star(4e8, 1).explain
     assert "fpga_join" not in plan["ncas"] and plan["cost"]["sent_bytes"] == 0
+
+
+def test_a_shuffle_by_skewed_keys_has_a_busy_link() -> None:
+    """A key with most rows goes to one host, where it is not dealt out: the join that builds its left side."""
+    frequent = fingerprint((7,), (int64,))
+
+    def known(files: tuple[str, ...], format: str, options: tuple[tuple[str, str], ...]) -> Statistics:
+        rows = 1e8 if "facts" in files[0] else 1e7
+        heavy = ((frequent, 0.6),) if "facts" in files[0] else ()
+        return Statistics(rows, rows * 16, lambda name, type: ColumnStatistics(distinct=1e6, heavy=heavy))
+
+    estimator = Estimator(known)
+    side, facts = table("side", "parquet", k=int64, v=int64), table("facts", "parquet", f=int64, x=int64)
+    straight = joined(facts, side, "f", "k")
+    turned = replace(joined(side, facts, "k", "f"), builds_left=True)
+    assert goes(straight, 4, estimator) == (0.25,) * 4, "it is dealt out"
+    busy = frequent % 2**64 % 4
+    assert goes(turned, 4, estimator) == tuple(pytest.approx(0.7 if h == busy else 0.1) for h in range(4))
+    even_busiest, skewed = (by_hosts(j, 4, estimator, 0.0).busiest for j in (straight, turned))
+    assert skewed > 2 * even_busiest
+    assert saved_by_device(turned, 4, estimator, 0.0) > saved_by_device(straight, 4, estimator, 0.0)
