@@ -174,6 +174,8 @@ class Pass:
                 cells, index = self.state.counters[s.counter], self.value(s.index)
                 if index < len(cells):
                     cells[index] += 1
+            case ir.Measure():  # nobody sets it
+                self.values[s.output.id] = self.state.program.meters[s.meter].colours[0]
             case ir.Extract():
                 self._extract(s)
             case ir.Advance():

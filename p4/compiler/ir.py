@@ -201,6 +201,19 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """Runs a meter. `before`: the colour that an earlier one gave, in this meter's numbers; `adjust` is subtracted from
+    the packet's bytes."""
+
+    meter: int
+    index: Expr
+    before: Expr | None
+    adjust: Expr | None
+    output: Slot
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class Extract:
     """Reads a header's fields from the packet, or from the intrinsic prefix (`resubmit`: its last 8 bytes)."""
 
@@ -249,7 +262,10 @@ class Digest:
     fields: tuple[Expr, ...]
 
 
-Stmt = Set | If | Scope | Leave | Apply | Execute | Count | Extract | Advance | Fail | Emit | Mirror | Resubmit | Digest
+Stmt = (
+    Set | If | Scope | Leave | Apply | Execute | Count | Measure | Extract | Advance | Fail | Emit | Mirror | Resubmit
+    | Digest
+)  # fmt: skip
 
 # ---- what a program declares ----
 
@@ -320,6 +336,19 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
+class Meter:
+    """`colours`: the numbers that stand for green, yellow and red."""
+
+    name: str
+    id: int
+    size: int
+    kind: str  # packets, bytes
+    colours: tuple[int, int, int]
+    table: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class DigestInfo:
     name: str
     id: int
@@ -383,6 +412,7 @@ class Program:
     tables: list[Table] = field(default_factory=list)
     registers: list[Register] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
+    meters: list[Meter] = field(default_factory=list)
     digests: list[DigestInfo] = field(default_factory=list)
     pipes: list[Pipe] = field(default_factory=lambda: [Pipe()])
 

@@ -75,6 +75,8 @@ def expressions(s: ir.Stmt) -> tuple[ir.Expr, ...]:
             return (s.condition,)
         case ir.Execute() | ir.Count():
             return (s.index,)
+        case ir.Measure():
+            return tuple(e for e in (s.index, s.before, s.adjust) if e is not None)
         case ir.Mirror():
             return (s.session, *s.fields)
         case ir.Resubmit() | ir.Digest():

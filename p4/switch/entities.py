@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import grpc
 from finsy.proto import p4d, p4i, p4r
 
+from jumpgate.p4.switch import meters
 from jumpgate.p4.switch.refusal import Refused, canonical, invalid, not_found, number, unimplemented
 from jumpgate.p4.switch.replication import Replication
 from jumpgate.p4.switch.stand_ins import StandIn
-from jumpgate.p4.switch.switch import Counter, Entry, Register, Result, Switch, Table, TableError
+from jumpgate.p4.switch.switch import Counter, Entry, Meter, Register, Result, Switch, Table, TableError
 
 _CODES = {
     Result.EXISTS: grpc.StatusCode.ALREADY_EXISTS,
@@ -74,6 +75,15 @@ class Entities:
                 table, slot = self._located(entity.direct_counter_entry.table_entry)
                 cells = _cells(entity.direct_counter_entry.data)
                 self.switch.write_counter(self._direct_counter(table), slot, [cells])
+            case "meter_entry":
+                self._only_modify(update.type, "a meter")
+                meter = self._meter(entity.meter_entry.meter_id)
+                cell = self._index(entity.meter_entry, meter)
+                self.switch.write_meter(meter, cell, meters.wanted(entity.meter_entry))
+            case "direct_meter_entry":
+                self._only_modify(update.type, "a direct meter")
+                table, slot = self._located(entity.direct_meter_entry.table_entry)
+                self.switch.write_meter(self._direct_meter(table), slot, meters.wanted(entity.direct_meter_entry))
             case "register_entry":
                 self._only_modify(update.type, "a register")
                 self._write_register(entity.register_entry)
@@ -103,11 +113,17 @@ class Entities:
 
     def _write_table(self, kind: int, given: p4r.TableEntry) -> None:
         table = self._table(given.table_id)
-        if given.HasField("meter_config") or given.idle_timeout_ns:
-            raise unimplemented(f"table '{table.name}' has neither meters nor idle time-outs")
+        if given.idle_timeout_ns:
+            raise unimplemented(f"table '{table.name}' has no idle time-outs")
+        metered = self._metered(table)
+        rates = None
+        if given.HasField("meter_config"):
+            metered, rates = self._direct_meter(table), meters.decode(given.meter_config)
         try:
             if given.is_default_action:
                 self._write_default(kind, table, given)
+                if metered is not None:
+                    self.switch.write_meter(metered, table.size, rates)
                 return
             entry = self._entry(table, given, with_action=kind != DELETE)
             if kind == DELETE:
@@ -122,6 +138,8 @@ class Entities:
         self._metadata.pop((table.id, slot), None)
         if given.metadata:
             self._metadata[table.id, slot] = given.metadata
+        if metered is not None:
+            self.switch.write_meter(metered, slot, rates)
         if given.HasField("counter_data"):
             self.switch.write_counter(self._direct_counter(table), slot, [_cells(given.counter_data)])
 
@@ -243,6 +261,16 @@ class Entities:
                     data = _counter_data(*self.switch.read_counter(counter, slot, 1)[0])
                     key = p4r.TableEntry(table_id=table.id, match=row.match, priority=row.priority)
                     yield p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=key, data=data))
+            case "meter_entry":
+                yield from self._read_meters(entity.meter_entry)
+            case "direct_meter_entry":
+                wanted = entity.direct_meter_entry.table_entry
+                table = self._table(wanted.table_id)
+                meter = self._direct_meter(table)
+                for slot, row in self._rows(table, wanted):
+                    row.ClearField("action")
+                    rates = meters.encode(self.switch.read_meter(meter, slot))
+                    yield p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry(table_entry=row, config=rates))
             case "register_entry":
                 yield from self._read_registers(entity.register_entry)
             case "packet_replication_engine_entry":
@@ -262,9 +290,14 @@ class Entities:
         tables = self._tables.values() if wanted.table_id == 0 else [self._table(wanted.table_id)]
         for table in tables:
             counter = next((k for k in self.switch.counters if k.table == table.index), None)
+            metered = self._metered(table)
             for slot, found in self._rows(table, wanted):
                 if counter is not None and wanted.HasField("counter_data"):
                     found.counter_data.CopyFrom(_counter_data(*self.switch.read_counter(counter, slot, 1)[0]))
+                if metered is not None and wanted.HasField("meter_config"):
+                    config = meters.encode(self.switch.read_meter(metered, slot))
+                    if config is not None:
+                        found.meter_config.CopyFrom(config)
                 yield found
 
     def _rows(self, table: Table, wanted: p4r.TableEntry) -> Iterator[tuple[int, p4r.TableEntry]]:
@@ -340,6 +373,15 @@ class Entities:
                     )
                 )
 
+    def _read_meters(self, wanted: p4r.MeterEntry) -> Iterator[p4r.Entity]:
+        every = [meter for meter in self.switch.meters if meter.table < 0]
+        for meter in every if wanted.meter_id == 0 else [self._meter(wanted.meter_id)]:
+            first, count = (self._index(wanted, meter), 1) if wanted.HasField("index") else (0, meter.size)
+            for i in range(first, first + count):
+                config = meters.encode(self.switch.read_meter(meter, i))
+                found = p4r.MeterEntry(meter_id=meter.id, index=p4r.Index(index=i), config=config)
+                yield p4r.Entity(meter_entry=found)
+
     def _read_registers(self, wanted: p4r.RegisterEntry) -> Iterator[p4r.Entity]:
         every = self.switch.registers
         for register in every if wanted.register_id == 0 else [self._register(wanted.register_id)]:
@@ -384,13 +426,28 @@ class Entities:
                 return counter
         raise invalid(f"table '{table.name}' has no direct counter")
 
+    def _meter(self, meter_id: int) -> Meter:
+        for meter in self.switch.meters:
+            if meter.id == meter_id and meter.table < 0:
+                return meter
+        raise not_found(f"the program has no meter with id {meter_id}")
+
+    def _metered(self, table: Table) -> Meter | None:
+        return next((meter for meter in self.switch.meters if meter.table == table.index), None)
+
+    def _direct_meter(self, table: Table) -> Meter:
+        meter = self._metered(table)
+        if meter is None:
+            raise invalid(f"table '{table.name}' has no direct meter")
+        return meter
+
     def _register(self, register_id: int) -> Register:
         if register_id not in self._registers:
             raise not_found(f"the program has no register with id {register_id}")
         return self._registers[register_id]
 
     @staticmethod
-    def _index(given: p4r.CounterEntry | p4r.RegisterEntry, what: Counter | Register) -> int:
+    def _index(given: p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry, what: Counter | Meter | Register) -> int:
         index = given.index.index
         if not given.HasField("index"):
             raise invalid(f"which element of '{what.name}'? The index is missing")

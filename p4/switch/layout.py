@@ -49,6 +49,12 @@ class CounterInfo(c.Structure):
     )  # fmt: skip
 
 
+class MeterInfo(c.Structure):
+    _fields_ = (
+        ("name", c.c_char_p), ("id", c.c_uint32), ("size", c.c_uint32), ("table", c.c_int32), ("kind", c.c_uint8),
+    )  # fmt: skip
+
+
 class DigestInfo(c.Structure):
     _fields_ = (("name", c.c_char_p), ("id", c.c_uint32), ("fields", c.POINTER(Field)), ("field_count", c.c_uint32))
 
@@ -61,11 +67,19 @@ class Program(c.Structure):
         ("counters", c.POINTER(CounterInfo)), ("counter_count", c.c_uint32),
         ("digests", c.POINTER(DigestInfo)), ("digest_count", c.c_uint32),
         ("ingress", c.c_void_p), ("egress", c.c_void_p),
+        ("meters", c.POINTER(MeterInfo)), ("meter_count", c.c_uint32),
     )  # fmt: skip
 
 
 class CounterCell(c.Structure):
     _fields_ = (("packets", c.c_uint64), ("bytes", c.c_uint64))
+
+
+class MeterConfig(c.Structure):
+    _fields_ = (
+        ("committed_rate", c.c_uint64), ("committed_burst", c.c_uint64), ("peak_rate", c.c_uint64),
+        ("peak_burst", c.c_uint64), ("set", c.c_bool),
+    )  # fmt: skip
 
 
 class Numbers(c.Structure):

@@ -127,6 +127,8 @@ def load(variant: str | None = None) -> c.CDLL:
         ("register_reset", None, handle, u32),
         ("counter_read", None, handle, u32, u32, u32, cells),
         ("counter_write", None, handle, u32, u32, u32, cells),
+        ("meter_read", None, handle, u32, u32, c.POINTER(layout.MeterConfig)),
+        ("meter_write", None, handle, u32, u32, c.POINTER(layout.MeterConfig)),
         ("multicast", None, handle, u32, c.POINTER(u16), c.POINTER(u16), u32),
         ("mirror_session", None, handle, u32, u16),
         ("counts", None, handle, c.POINTER(layout.Counts)),

@@ -128,6 +128,28 @@ class Counter:
 
 
 @dataclass(frozen=True)
+class Meter:
+    """`kind`: 0 packets, 1 bytes; `table` is the index of a direct meter's table, else -1."""
+
+    name: str
+    id: int
+    index: int
+    size: int
+    table: int
+    kind: int
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of a meter: units (packets or bytes) a second, and bursts in units."""
+
+    committed_rate: int
+    committed_burst: int
+    peak_rate: int
+    peak_burst: int
+
+
+@dataclass(frozen=True)
 class Digest:
     name: str
     id: int
@@ -228,6 +250,7 @@ class Switch:
     tables: list[Table] = field(init=False)
     registers: list[Register] = field(init=False)
     counters: list[Counter] = field(init=False)
+    meters: list[Meter] = field(init=False)
     digests: list[Digest] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -263,6 +286,10 @@ class Switch:
         self.counters = [
             Counter(_text(k.name), k.id, i, k.size, k.table, k.kind)
             for i, k in enumerate(program.counters[: program.counter_count])
+        ]
+        self.meters = [
+            Meter(_text(m.name), m.id, i, m.size, m.table, m.kind)
+            for i, m in enumerate(program.meters[: program.meter_count])
         ]
         self.digests = [
             Digest(_text(d.name), d.id, i, _fields(d.fields, d.field_count))
@@ -523,8 +550,25 @@ class Switch:
         array = (layout.CounterCell * max(1, len(cells)))(*(layout.CounterCell(*cell) for cell in cells))
         self._lib.jgsw_counter_write(self._sw, counter.index, first, len(cells), array)
 
+    def read_meter(self, meter: Meter, cell: int) -> Rates | None:
+        """None: it is not set, and all is green."""
+        self._check_range(meter, cell, 1)
+        config = layout.MeterConfig()
+        self._lib.jgsw_meter_read(self._sw, meter.index, cell, c.byref(config))
+        rates = config.committed_rate, config.committed_burst, config.peak_rate, config.peak_burst
+        return Rates(*rates) if config.set else None
+
+    def write_meter(self, meter: Meter, cell: int, rates: Rates | None) -> None:
+        """Its buckets are full then; None: it is not set any more."""
+        self._check_range(meter, cell, 1)
+        numbers = (
+            (rates.committed_rate, rates.committed_burst, rates.peak_rate, rates.peak_burst) if rates else (0,) * 4
+        )
+        config = layout.MeterConfig(*numbers, rates is not None)
+        self._lib.jgsw_meter_write(self._sw, meter.index, cell, c.byref(config))
+
     @staticmethod
-    def _check_range(what: Register | Counter, first: int, count: int) -> None:
+    def _check_range(what: Register | Counter | Meter, first: int, count: int) -> None:
         if first < 0 or count < 0 or first + count > what.size:
             raise ConfigError(f"'{what.name}' has {what.size} elements; there is no {first + count - 1}")
 

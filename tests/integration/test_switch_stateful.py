@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import random
 import struct
+import subprocess
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import grpc
@@ -15,6 +18,7 @@ from jumpgate.p4.switch import library
 from jumpgate.p4.switch.entities import Entities
 from jumpgate.p4.switch.refusal import Refused
 from jumpgate.p4.switch.switch import Switch
+from tests.support import cpp
 
 CASES = Path(__file__).resolve().parents[1] / "cases" / "p4"
 #: kind, flag, short, a, b, c, long of tests/cases/p4/include/frame.p4h
@@ -140,3 +144,188 @@ def test_what_a_value_set_refuses(sets: Bench) -> None:
     for wrong in (members(kinds, (1, 2)), members(pairs, (1,))):
         assert sets.write(wrong) is INVALID
     assert sets.write(p4r.Entity(table_entry=p4r.TableEntry(table_id=kinds)), INSERT) is NOT_FOUND
+
+
+METERS = """
+#include "include/frame.p4h"
+INGRESS {
+    Meter<bit<8>>(4, MeterType_t.PACKETS) packets;
+    Meter<bit<8>>(size = 2, type = MeterType_t.BYTES, red = 7, yellow = 6, green = 5) bytes;
+    DirectMeter(MeterType_t.BYTES) direct;
+    action colour(bit<8> x) { hdr.data.flag = direct.execute(); hdr.data.a = (bit<32>)x; }
+    action other() { hdr.data.flag = direct.execute(); }
+    table t { key = { hdr.data.kind: exact; } actions = { colour; other; } default_action = other; size = 8; }
+    apply {
+        tm.ucast_egress_port = 2;
+        if (hdr.data.short == 1) {
+            hdr.data.flag = packets.execute(hdr.data.kind);
+        } else if (hdr.data.short == 2) {
+            hdr.data.flag = packets.execute(hdr.data.kind, (MeterColor_t)hdr.data.flag);
+        } else if (hdr.data.short == 3) {
+            hdr.data.flag = bytes.execute(hdr.data.kind, MeterColor_t.GREEN, 4);
+        } else {
+            t.apply();
+        }
+    }
+}
+#include "include/rest.p4h"
+"""
+GREEN, YELLOW, RED = 0, 1, 3
+
+
+@pytest.fixture
+def metered() -> Iterator[Bench]:
+    bench = Bench(METERS)
+    yield bench
+    bench.switch.close()
+
+
+def meter(number: int, index: int | None, *config: int) -> p4r.Entity:
+    made = p4r.MeterEntry(meter_id=number)
+    if index is not None:
+        made.index.index = index
+    if config:
+        made.config.CopyFrom(rates(*config))
+    return p4r.Entity(meter_entry=made)
+
+
+def rates(cir: int, cburst: int, pir: int, pburst: int) -> p4r.MeterConfig:
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
+
+
+def flags(bench: Bench, count: int, *data: int) -> list[int]:
+    return [bench.packet(*data, 0, 0, 0, 0)[1] for _ in range(count)]
+
+
+def test_meters_mark_what_is_more_than_their_bursts(metered: Bench) -> None:
+    packets, by_bytes = (m.preamble.id for m in metered.info.meters)
+    assert flags(metered, 6, 1, 9, 1) == [GREEN] * 6, "nobody has set it"
+    assert metered.write(meter(packets, 1, 0, 2, 0, 5)) is grpc.StatusCode.OK
+    assert flags(metered, 7, 1, 9, 1) == [GREEN] * 2 + [YELLOW] * 3 + [RED] * 2, "nothing fills the buckets"
+    assert flags(metered, 2, 2, 9, 1) == [GREEN] * 2, "another cell"
+    assert flags(metered, 2, 4, 9, 1) == [GREEN] * 2, "beyond its end"
+    metered.write(meter(packets, 3, 0, 2, 0, 3))
+    before = [(YELLOW, YELLOW), (RED, RED), (GREEN, GREEN), (GREEN, GREEN), (GREEN, RED)]
+    assert [flags(metered, 1, 3, colour, 2) for colour, _ in before] == [[after] for _, after in before]
+    metered.write(meter(packets, 1, 10**12, 2, 10**12, 2))
+    assert flags(metered, 50, 1, 9, 1) == [GREEN] * 50, "a packet a picosecond"
+    metered.write(meter(packets, 1))
+    assert flags(metered, 9, 1, 9, 1) == [GREEN] * 9, "not set any more"
+    # 24 bytes of a packet, less 4
+    metered.write(meter(by_bytes, 0, 0, 40, 0, 79))
+    assert flags(metered, 4, 0, 9, 3) == [5, 5, 6, 7]
+
+
+def test_direct_meters_go_with_their_entries(metered: Bench) -> None:
+    (table,), (direct,) = metered.info.tables, metered.info.direct_meters
+    assert direct.direct_table_id == table.preamble.id and direct.preamble.id in table.direct_resource_ids
+    action = next(a.preamble.id for a in metered.info.actions if a.preamble.alias == "colour")
+
+    def entry(kind: int, *config: int) -> p4r.Entity:
+        made = p4r.TableEntry(table_id=table.preamble.id)
+        made.match.add(field_id=1, exact=p4r.FieldMatch.Exact(value=bytes((kind,))))
+        made.action.action.action_id = action
+        made.action.action.params.add(param_id=1, value=b"\x01")
+        if config:
+            made.meter_config.CopyFrom(rates(*config))
+        return p4r.Entity(table_entry=made)
+
+    def of(entity: p4r.Entity, *config: int) -> p4r.Entity:
+        made = p4r.DirectMeterEntry()
+        made.table_entry.CopyFrom(entity.table_entry)
+        made.table_entry.ClearField("action")
+        made.table_entry.ClearField("meter_config")
+        if config:
+            made.config.CopyFrom(rates(*config))
+        return p4r.Entity(direct_meter_entry=made)
+
+    assert metered.write(entry(1, 0, 24, 0, 48), INSERT) is metered.write(entry(2), INSERT) is grpc.StatusCode.OK
+    assert flags(metered, 3, 1, 9, 0) == [GREEN, YELLOW, RED] and flags(metered, 3, 2, 9, 0) == [GREEN] * 3
+    assert metered.read(of(entry(1))) == [of(entry(1), 0, 24, 0, 48)] and metered.read(of(entry(2))) == [of(entry(2))]
+    assert metered.write(of(entry(2), 0, 0, 0, 24)) is grpc.StatusCode.OK
+    assert flags(metered, 2, 2, 9, 0) == [YELLOW, RED]
+    every = p4r.TableEntry(table_id=table.preamble.id, meter_config=p4r.MeterConfig())
+    found = [e.table_entry.meter_config for e in metered.read(p4r.Entity(table_entry=every))]
+    assert found == [rates(0, 24, 0, 48), rates(0, 0, 0, 24)]
+    assert metered.write(entry(2), MODIFY) is grpc.StatusCode.OK
+    assert flags(metered, 3, 2, 9, 0) == [GREEN] * 3, "modified without a meter's rates"
+    metered.write(entry(1), DELETE)
+    metered.write(entry(1), INSERT)
+    assert flags(metered, 3, 1, 9, 0) == [GREEN] * 3, "a new entry's is not set"
+    miss = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
+    assert metered.write(of(p4r.Entity(table_entry=miss), 0, 24, 0, 24)) is grpc.StatusCode.OK
+    assert flags(metered, 2, 7, 9, 0) == [GREEN, RED], "the default action's"
+
+
+def test_meters_are_read_back_and_refuse_what_they_cannot(metered: Bench) -> None:
+    packets, by_bytes = (m.preamble.id for m in metered.info.meters)
+    assert [(m.size, m.spec.unit) for m in metered.info.meters] == [
+        (4, p4i.MeterSpec.PACKETS), (2, p4i.MeterSpec.BYTES)
+    ]  # fmt: skip
+    metered.write(meter(packets, 2, 1, 2, 3, 4))
+    assert metered.read(meter(packets, None)) == [
+        meter(packets, i, *((1, 2, 3, 4) if i == 2 else ())) for i in range(4)
+    ]
+    assert metered.read(meter(packets, 2)) == [meter(packets, 2, 1, 2, 3, 4)]
+    assert len(metered.read(meter(0, None))) == 6
+    wrong = [
+        (meter(packets, 4, 1, 1, 1, 1), grpc.StatusCode.OUT_OF_RANGE),
+        (meter(packets, None, 1, 1, 1, 1), INVALID),
+        (meter(packets + 1, 0, 1, 1, 1, 1), NOT_FOUND),
+        (meter(packets, 0, 2, 1, 1, 1), INVALID),
+        (meter(packets, 0, -1, 1, 1, 1), INVALID),
+    ]
+    for entity, status in wrong:
+        assert metered.write(entity) is status, entity
+    assert metered.write(meter(packets, 0, 1, 1, 1, 1), INSERT) is INVALID
+    single = meter(packets, 0, 1, 1, 1, 1)
+    single.meter_entry.config.eburst = 1
+    assert metered.write(single) is grpc.StatusCode.UNIMPLEMENTED
+    counted = meter(packets, 0, 1, 1, 1, 1)
+    counted.meter_entry.counter_data.green.packet_count = 1
+    assert metered.write(counted) is grpc.StatusCode.UNIMPLEMENTED
+    assert metered.read(meter(packets, 0)) == [meter(packets, 0)], "none of them has changed anything"
+
+
+MARK = """
+#include <cinttypes>
+#include <cstdio>
+#include "jgsw/program.h"
+int main() {
+  jgsw::MeterCell cell{};
+  uint64_t a, b, c, d, now;
+  unsigned before;
+  if (std::scanf("%" SCNu64 "%" SCNu64 "%" SCNu64 "%" SCNu64, &a, &b, &c, &d) != 4) return 2;
+  cell.configure({a, b, c, d, true});
+  while (std::scanf("%" SCNu64 "%" SCNu64 "%u", &now, &a, &before) == 3)
+    std::printf("%u\\n", unsigned(cell.mark(a, now, static_cast<jgsw::Colour>(before))));
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_meters_are_those_of_rfc_2698(tmp_path: Path, seed: int) -> None:
+    """Against exact fractions: times that stand still, go back and leap, colour-blind and colour-aware."""
+    source = tmp_path / "mark.cpp"
+    source.write_text(MARK)
+    program = cpp.build("mark", [source], (*cpp.SANITIZED, "-I", str(library.INCLUDE)))
+    r = random.Random(seed)
+    cir, pir = sorted(r.choice([0, 1, 1000, 10**9, 2**62]) for _ in range(2))
+    cbs, pbs = (r.choice([0, 1500, 10**6, 2**62]) for _ in range(2))
+    now, last = 10**18, 0
+    committed, peak = Fraction(cbs), Fraction(pbs)
+    lines, expected = [f"{cir} {cbs} {pir} {pbs}"], []
+    for _ in range(400):
+        now += r.choice([0, 0, 1, 999, 10**6, 10**9, -500, 10**15])
+        units, before = r.choice([0, 1, 64, 1500, 10**6]), r.choice([0, 0, 0, 1, 2])
+        if now > last:
+            passed = Fraction(now - last, 10**9) if last else 0
+            committed, peak = min(cbs, committed + cir * passed), min(pbs, peak + pir * passed)
+            last = now
+        colour = 2 if before == 2 or peak < units else 1 if before == 1 or committed < units else 0
+        peak -= units if colour < 2 else 0
+        committed -= units if colour == 0 else 0
+        lines.append(f"{now} {units} {before}")
+        expected.append(colour)
+    done = subprocess.run([program], input="\n".join(lines), capture_output=True, text=True, check=True)
+    assert [int(line) for line in done.stdout.split()] == expected

@@ -51,6 +51,9 @@ class Stage:
         memory = [table_memory(program.tables[t], profile) for t in tables]
         stateful = sum(register_blocks(program.registers[r], profile) for r in registers)
         counted = sum(_blocks(program.counters[c].size * 64, profile) for c in counters)
+        counted += sum(
+            _blocks(program.meters[m].size * 128, profile) for m in {m for u in self.units for m in u.meters}
+        )
         guards = {(u.gress, u.guard) for u in self.units if u.kind not in ("table", "gateway")}
         gateways = [u for u in self.units if u.kind == "gateway" and u.crossbar]
         deciding = {u.guard[-1][0] for u in self.units if u.guard}

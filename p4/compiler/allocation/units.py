@@ -60,6 +60,7 @@ class Unit:
     hashes: set[tuple[ir.Expr, int]] = field(default_factory=set)
     registers: set[int] = field(default_factory=set)
     counters: set[int] = field(default_factory=set)
+    meters: set[int] = field(default_factory=set)
     table: int = -1
     is_live: bool = False
 
@@ -108,7 +109,7 @@ def _has_several(s: ir.Stmt) -> bool:
     """Is it a branch with more than one unit?"""
     branches = (s.then, s.otherwise) if isinstance(s, ir.If) else (s.body,) if isinstance(s, ir.Scope) else ()
     return any(
-        sum(isinstance(x, ir.Apply | ir.Execute | ir.If | ir.Scope | ir.Count) for x in b) > 1
+        sum(isinstance(x, ir.Apply | ir.Execute | ir.If | ir.Scope | ir.Count | ir.Measure) for x in b) > 1
         or any(isinstance(x, ir.If | ir.Scope) for x in b)
         for b in branches
     )
@@ -170,6 +171,9 @@ class Extract:
                 unit = self._unit("counter", self.program.counters[s.counter].name)
                 unit.counters.add(s.counter)
                 self._index(unit, s.index)
+            case ir.Measure():
+                self.position = s.position
+                self._measure(s, self._unit("meter", self.program.meters[s.meter].name))
 
     def _scope(self, s: ir.Scope) -> None:
         guard = self.guard
@@ -278,6 +282,15 @@ class Extract:
                 case ir.Count():
                     unit.counters.add(s.counter)
                     self._index(unit, s.index, own)
+                case ir.Measure():
+                    self._measure(s, unit, own)
+
+    def _measure(self, s: ir.Measure, unit: Unit, own: Iterable[ir.Slot] = ()) -> None:
+        unit.meters.add(s.meter)
+        self._index(unit, s.index, own)
+        if s.before is not None:
+            self._read(unit, self._plain(s.before), own)
+        self._write(unit, s.output)
 
     def _execute(self, s: ir.Execute, unit: Unit, own: Iterable[ir.Slot] = ()) -> None:
         unit.registers.add(s.register)
@@ -433,7 +446,7 @@ class Extract:
             if isinstance(s, ir.Emit):
                 seen |= {*s.fields, s.valid}
         mine = self.units[self.first :]
-        open_ = [u for u in mine if u.registers or u.counters or u.kind == "table" or u.writes & seen]
+        open_ = [u for u in mine if u.registers or u.counters or u.meters or u.kind == "table" or u.writes & seen]
         while open_:
             unit = open_.pop()
             if not unit.is_live:

@@ -37,7 +37,7 @@ def _operations(program: ir.Program) -> Iterator[tuple[Position, ir.Binary]]:
         match s:
             case ir.Apply():
                 found = [k.value for k in program.tables[s.table].keys]
-            case ir.Set() | ir.If() | ir.Execute() | ir.Count():
+            case ir.Set() | ir.If() | ir.Execute() | ir.Count() | ir.Measure():
                 found = list(expressions(s))
             case _:
                 continue

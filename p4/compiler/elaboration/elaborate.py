@@ -235,7 +235,7 @@ class Elaborate(Parsers, Externs):
         return number
 
     def _attach(self, number: int, node: ast.Table, actions: Sequence[ir.TableAction]) -> None:
-        """Direct counters and registers that the actions use belong to this table."""
+        """Direct counters, meters and registers that the actions use belong to this table."""
         size = self.program.tables[number].size + 1
         for statement in (s for a in actions for s in walk(a.body)):
             if isinstance(statement, ir.Count):
@@ -243,6 +243,11 @@ class Elaborate(Parsers, Externs):
                 if counter.id >> 24 == 0x13:
                     self._claim(counter.table, number, counter.name, statement.position)
                     self.program.counters[statement.counter] = dataclasses.replace(counter, size=size, table=number)
+            if isinstance(statement, ir.Measure):
+                meter = self.program.meters[statement.meter]
+                if meter.id >> 24 == 0x15:
+                    self._claim(meter.table, number, meter.name, statement.position)
+                    self.program.meters[statement.meter] = dataclasses.replace(meter, size=size, table=number)
             if isinstance(statement, ir.Execute):
                 register = self.program.registers[statement.register]
                 if not register.index_width:

@@ -44,6 +44,8 @@ PREFIX = {
     "register": 0x16,
     "digest": 0x17,
     "value_set": 0x03,
+    "meter": 0x14,
+    "direct_meter": 0x15,
 }
 #: of constructors; those at the end may be left out
 GIVEN = {
@@ -65,7 +67,7 @@ ARGUMENTS = {
     "add": ("data",),
     "subtract": ("data",),
 }
-GREEN = 0
+GREEN, YELLOW, RED = 0, 1, 3
 DIGEST_BYTES_MAX = 48
 MEMBERS_MAX = 1 << 16
 HASH_ALGORITHMS = ("IDENTITY", "RANDOM", "CRC8", "CRC16", "CRC32", "CRC64", "XOR8", "XOR16", "XOR32", "CUSTOM")
@@ -104,6 +106,8 @@ class Externs(Lower):
                 return RegisterAction(register.number, node.body[0], scope, node.name)
             case "Counter" | "DirectCounter":
                 return self._counter(node, kind, name, scope)
+            case "Meter" | "DirectMeter":
+                return self._meter(node, kind, name, scope)
             case "Hash":
                 return Instance(kind, name, data=self._algorithm(node, kind, scope))
             case "CRCPolynomial":
@@ -163,6 +167,21 @@ class Externs(Lower):
         self.program.counters.append(
             ir.Counter(name, self.id(prefix, name), size, KINDS[arguments[-1]], -1, node.position)
         )
+        return Instance(kind, name, number)
+
+    def _meter(self, node: ast.Instance, kind: ExternType, name: str, scope: Scope) -> Instance:
+        direct = kind.name == "DirectMeter"
+        arguments = [self.constant(a, scope) for a in node.arguments]
+        size = 1 if direct else arguments.pop(0) if arguments else 0
+        if len(arguments) not in (1, 4) or arguments[0] not in (0, 1) or not 0 < size <= 1 << 26:
+            raise Mistake(
+                node.position, f"{kind.name}({'' if direct else 'size, '}MeterType_t.…[, red, yellow, green])"
+            )
+        red, yellow, green = arguments[1:] or (RED, YELLOW, GREEN)
+        made = self.id("direct_meter" if direct else "meter", name)
+        number = len(self.program.meters)
+        colours = green, yellow, red
+        self.program.meters.append(ir.Meter(name, made, size, KINDS[arguments[0]], colours, -1, node.position))
         return Instance(kind, name, number)
 
     def _polynomial(self, node: ast.Instance, kind: ExternType, scope: Scope) -> ir.Crc:
@@ -237,7 +256,7 @@ class Externs(Lower):
             case "Random", "get":
                 return self._kept(ir.Random(self.bits(base.type.arguments[0], node.position)), "random")
             case (("Meter" | "DirectMeter"), "execute"):
-                return ir.Const(GREEN, ir.Bits(8))
+                return self._measure(base, inputs, node.position)
             case (("Lpf" | "DirectLpf"), "execute") if inputs:
                 return inputs[0]
             case (("Wred" | "DirectWred"), "execute") if isinstance(base.data, int):
@@ -274,6 +293,17 @@ class Externs(Lower):
             case "this", "predicate":
                 return _predicate(inputs, self.bits(base.type.arguments[0], node.position), node.position)
         raise Mistake(node.position, f"{base.type.name}.{name} is not supported")
+
+    def _measure(self, base: Instance, inputs: list[ir.Expr], position: Position) -> ir.Expr:
+        index = inputs.pop(0) if base.type.name == "Meter" and inputs else None
+        if base.type.name == "DirectMeter" and self.entry:
+            index = ir.Get(self.entry)
+        if index is None or len(inputs) > 2:
+            raise Mistake(position, "execute(index), or execute() in an action of a direct meter's table")
+        before, adjust = [*inputs, None, None][:2]
+        colour = self.slot(f"{base.name}.colour", ir.Bits(8))
+        self.out.append(ir.Measure(base.number, index, before, adjust, colour, position))
+        return ir.Get(colour)
 
     def _checksum(self, base: Instance, name: str, inputs: list[ir.Expr], position: Position) -> ir.Expr | None:
         """RFC 1071. What was added to a parser's checksum, and subtracted, is kept between its states."""

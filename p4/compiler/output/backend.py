@@ -123,20 +123,22 @@ def _data(program: ir.Program, egress: str) -> list[str]:
     tables = [_table(t, i, out) for i, t in enumerate(program.tables)]
     registers = [_register(r, at) for r, at in zip(program.registers, places(program), strict=True)]
     counters = [f'{{"{c.name}", {c.id}u, {c.size}u, {c.table}, jgsw::CounterKind::{c.kind}}}' for c in program.counters]
+    meters = [f'{{"{m.name}", {m.id}u, {m.size}u, {m.table}, jgsw::MeterKind::{m.kind}}}' for m in program.meters]
     digests = []
     for i, d in enumerate(program.digests):
         out.append(_fields(f"kDigest{i}", [(n or "value", w) for n, w in d.fields]))
         digests.append(f'{{"{d.name}", {d.id}u, kDigest{i}, {len(d.fields)}u}}')
     for kind, variable, rows in (
         ("TableInfo", "kTables", tables), ("RegisterInfo", "kRegisters", registers),
-        ("CounterInfo", "kCounters", counters), ("DigestInfo", "kDigests", digests),
+        ("CounterInfo", "kCounters", counters), ("DigestInfo", "kDigests", digests), ("MeterInfo", "kMeters", meters),
     ):  # fmt: skip
         out.append(f"const jgsw::{kind} {variable}[] = {{{', '.join(rows) or '{}'}}};")
     lists = ", ".join(
         f"{v}, {len(x)}u"
         for v, x in (("kTables", tables), ("kRegisters", registers), ("kCounters", counters), ("kDigests", digests))
     )
-    out.append(f'const jgsw::Program kProgram = {{jgsw::kContract, "p4", {lists}, ingress, {egress}}};')
+    ends = f"ingress, {egress}, kMeters, {len(meters)}u"
+    out.append(f'const jgsw::Program kProgram = {{jgsw::kContract, "p4", {lists}, {ends}}};')
     return out
 
 

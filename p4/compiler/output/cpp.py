@@ -217,6 +217,8 @@ class Writer:
                 self.line(
                     f"if (const u64 i = u64({index}); i < {size}u) context.counters[{s.counter}][i].count(length);"
                 )
+            case ir.Measure():
+                self._measure(s)
             case ir.Extract():
                 self._extract(s)
             case ir.Advance():
@@ -322,6 +324,27 @@ class Writer:
             self.line(f"cell[{i}] = static_cast<{cell}>({name(slot)});")
         self.depth -= 1
         self.line("}")
+
+    def _measure(self, s: ir.Measure) -> None:
+        """Beyond the meter's end all is green."""
+        meter = self.program.meters[s.meter]
+        green, yellow, red = (f"{colour}u" for colour in meter.colours)
+        units = "1"
+        if meter.kind == "bytes":
+            adjust = "0" if s.adjust is None else f"u64({expression(s.adjust)})"
+            units = f"length - std::min<u64>(length, {adjust})"
+        before = "jgsw::Colour::green"
+        if s.before is not None:
+            given = f"u64({expression(s.before)})"
+            colours = f"{given} == {yellow} ? jgsw::Colour::yellow : jgsw::Colour::green"
+            before = f"({given} == {red} ? jgsw::Colour::red : {colours})"
+        self.line(f"{name(s.output)} = {green};")
+        self.line(f"if (const u64 i = u64({expression(s.index)}); i < {meter.size}u)")
+        self.line(f"  switch (context.meters[{s.meter}][i].mark({units}, packet.arrived_ns, {before})) {{")
+        self.line("    case jgsw::Colour::green: break;")
+        self.line(f"    case jgsw::Colour::yellow: {name(s.output)} = {yellow}; break;")
+        self.line(f"    case jgsw::Colour::red: {name(s.output)} = {red}; break;")
+        self.line("  }")
 
     def _extract(self, s: ir.Extract) -> None:
         if s.source == "intrinsic":

@@ -39,6 +39,17 @@ def p4info(program: ir.Program) -> Any:
             counter = info.counters.add(size=c.size)
             _preamble(counter, c.id, c.name)
             counter.spec.unit = unit
+    for m in program.meters:
+        per = p4i.MeterSpec.Unit.Value(m.kind.upper())
+        if m.table >= 0:
+            on = info.direct_meters.add(direct_table_id=program.tables[m.table].id)
+            _preamble(on, m.id, m.name)
+            on.spec.unit = per
+            next(t for t in info.tables if t.preamble.id == on.direct_table_id).direct_resource_ids.append(m.id)
+        else:
+            meter = info.meters.add(size=m.size)
+            _preamble(meter, m.id, m.name)
+            meter.spec.unit = per
     for r in program.registers:
         if r.table < 0:
             register = info.registers.add(size=r.size)
@@ -81,7 +92,8 @@ def _scope(p4i: Any, scope: str) -> Any:
 
 def _aliases(info: Any) -> None:
     groups = (
-        info.tables, info.actions, info.counters, info.direct_counters, info.registers, info.value_sets, info.digests,
+        info.tables, info.actions, info.counters, info.direct_counters, info.meters, info.direct_meters, info.registers,
+        info.value_sets, info.digests,
     )  # fmt: skip
     preambles = [m.preamble for group in groups for m in group]
     names = [p.name for p in preambles]

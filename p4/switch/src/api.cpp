@@ -149,7 +149,7 @@ bool jgsw_table_read(Switch* sw, uint32_t table, uint32_t slot, uint64_t* value,
   });
 }
 
-// ---- registers, counters, the traffic manager
+// ---- registers, counters, meters, the traffic manager
 // -------------------------------------------------------------------------
 
 void jgsw_register_read(Switch* sw, uint32_t index, uint32_t first, uint32_t count, uint8_t* bytes) {
@@ -180,6 +180,13 @@ void jgsw_counter_read(Switch* sw, uint32_t index, uint32_t first, uint32_t coun
 void jgsw_counter_write(Switch* sw, uint32_t index, uint32_t first, uint32_t count, const jgsw::CounterCell* cells) {
   sw->gate.between_batches(
       [&] { std::memcpy(sw->pipe.counter(index) + first, cells, count * sizeof(jgsw::CounterCell)); });
+}
+void jgsw_meter_read(Switch* sw, uint32_t index, uint32_t cell, jgsw::MeterConfig* config) {
+  sw->gate.between_batches([&] { *config = sw->pipe.meter(index)[cell].config; });
+}
+// Its buckets are full again.
+void jgsw_meter_write(Switch* sw, uint32_t index, uint32_t cell, const jgsw::MeterConfig* config) {
+  sw->gate.between_batches([&] { sw->pipe.meter(index)[cell].configure(*config); });
 }
 // No replicas: the group is removed.
 void jgsw_multicast(Switch* sw, uint32_t group, const uint16_t* ports, const uint16_t* ids, uint32_t count) {

@@ -29,7 +29,12 @@ Pipe::Pipe(const Program& program, uint16_t cpu_port, uint64_t seed) : program_(
       words += field_words(program.digests[i].fields[f].bits);
     digest_words_.push_back(words);
   }
-  context_ = {table_views_.data(), register_views_.data(), counter_views_.data(), seed | 1, mirror, digest, this};
+  for (uint32_t i = 0; i < program.meter_count; ++i) {
+    meters_.emplace_back(new MeterCell[program.meters[i].size]());
+    meter_views_.push_back(meters_.back().get());
+  }
+  context_ = {table_views_.data(), register_views_.data(), counter_views_.data(), seed | 1, mirror, digest, this,
+              meter_views_.data()};
 }
 
 void Pipe::reset_register(uint32_t index, uint32_t element) {
@@ -44,6 +49,8 @@ void Pipe::reset_direct(uint32_t table, uint32_t slot) {
     if (program_.counters[i].table == static_cast<int32_t>(table)) counters_[i][slot] = {};
   for (uint32_t i = 0; i < program_.register_count; ++i)
     if (program_.registers[i].table == static_cast<int32_t>(table)) reset_register(i, slot);
+  for (uint32_t i = 0; i < program_.meter_count; ++i)
+    if (program_.meters[i].table == static_cast<int32_t>(table)) meters_[i][slot].configure({});
 }
 
 Buffer* Pipe::take(Outlet& outlet) {

@@ -67,6 +67,7 @@ class Pipe {
   TableStore& table(uint32_t index) { return *tables_[index]; }
   uint8_t* register_bytes(uint32_t index) { return static_cast<uint8_t*>(register_views_[index]); }
   CounterCell* counter(uint32_t index) { return counters_[index].get(); }
+  MeterCell* meter(uint32_t index) { return meters_[index].get(); }
   void reset_register(uint32_t index, uint32_t element);
   // What belongs to the entry in that slot directly starts anew.
   void reset_direct(uint32_t table, uint32_t slot);
@@ -103,9 +104,11 @@ class Pipe {
   std::vector<std::unique_ptr<TableStore>> tables_;
   std::vector<std::unique_ptr<uint8_t[], AlignedDelete>> registers_;  // those that are their own home
   std::vector<std::unique_ptr<CounterCell[]>> counters_;
+  std::vector<std::unique_ptr<MeterCell[]>> meters_;
   std::vector<const Table*> table_views_;
   std::vector<void*> register_views_;
   std::vector<CounterCell*> counter_views_;
+  std::vector<MeterCell*> meter_views_;
   std::vector<uint32_t> digest_words_;
   Context context_;
   Outlet* outlet_ = nullptr;

@@ -18,7 +18,7 @@
 
 namespace jgsw {
 
-inline constexpr uint32_t kContract = 2;  // changes with every incompatible change of this file
+inline constexpr uint32_t kContract = 3;  // changes with every incompatible change of this file
 inline constexpr uint32_t kHeadroomBytes =
     1024;  // a pass must not emit more bytes of headers than it parsed plus these
 inline constexpr uint32_t kFrameBytesMax = 9216;  // longer frames are dropped and counted by the switch
@@ -99,6 +99,16 @@ struct CounterInfo {
   CounterKind kind;
 };
 
+enum class MeterKind : uint8_t { packets = 0, bytes = 1 };
+
+struct MeterInfo {
+  const char* name;
+  uint32_t id;
+  uint32_t size;  // cells; for a DirectMeter the table's size + 1 (see Entry::slot)
+  int32_t table;  // index of the table of a DirectMeter, else -1
+  MeterKind kind;
+};
+
 struct DigestInfo {
   const char* name;
   uint32_t id;
@@ -125,6 +135,53 @@ struct CounterCell {
   void count(uint32_t length) {
     packets += 1;
     bytes += length;
+  }
+};
+
+enum class Colour : uint8_t { green = 0, yellow = 1, red = 2 };
+
+// Rates in units (bytes or packets) a second, bursts in units.
+struct MeterConfig {
+  uint64_t committed_rate, committed_burst, peak_rate, peak_burst;
+  bool set;  // else all is green
+};
+
+// The two rate three color marker (RFC 2698). Its clock is Packet::arrived_ns; buckets are full when it is set.
+struct MeterCell {
+  MeterConfig config;
+  uint64_t filled_ns;                 // when the buckets were filled up last
+  unsigned __int128 committed, peak;  // in the buckets, in units / 10^9
+
+  void configure(const MeterConfig& wanted) {
+    config = wanted;
+    filled_ns = 0;
+    committed = of(config.committed_burst);
+    peak = of(config.peak_burst);
+  }
+  // `before` is what an earlier meter said (green: blind to it).
+  Colour mark(uint64_t units, uint64_t now_ns, Colour before) {
+    if (!config.set) return Colour::green;
+    if (now_ns > filled_ns) {
+      if (filled_ns != 0) {
+        const uint64_t passed = now_ns - filled_ns;
+        fill(committed, config.committed_rate, config.committed_burst, passed);
+        fill(peak, config.peak_rate, config.peak_burst, passed);
+      }
+      filled_ns = now_ns;
+    }
+    const unsigned __int128 taken = of(units);
+    if (before == Colour::red || peak < taken) return Colour::red;
+    peak -= taken;
+    if (before == Colour::yellow || committed < taken) return Colour::yellow;
+    committed -= taken;
+    return Colour::green;
+  }
+
+ private:
+  static unsigned __int128 of(uint64_t units) { return static_cast<unsigned __int128>(units) * 1000000000u; }
+  static void fill(unsigned __int128& bucket, uint64_t rate, uint64_t burst, uint64_t passed_ns) {
+    bucket += static_cast<unsigned __int128>(rate) * passed_ns;
+    if (bucket > of(burst)) bucket = of(burst);
   }
 };
 
@@ -165,6 +222,7 @@ struct Context {
                  uint32_t header_bytes);
   void (*digest)(Context& context, uint32_t digest, const uint64_t* words);
   void* pipe;  // the switch's own
+  MeterCell* const* meters;
 };
 
 enum class Verdict : uint8_t {
@@ -190,6 +248,8 @@ struct Program {
   uint32_t digest_count;
   Gress ingress;
   Gress egress;  // null: nothing to do, packets leave as ingress deparsed them
+  const MeterInfo* meters;
+  uint32_t meter_count;
 };
 
 inline constexpr uint32_t field_words(uint32_t bits) { return (bits + 63) / 64; }
