@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import struct
 import subprocess
@@ -9,13 +10,18 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import finsy
 import grpc
 import pytest
+from finsy.p4entity import P4ValueSetMember
 from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
 from jumpgate.p4.compiler import compile_source
 from jumpgate.p4.switch import library
+from jumpgate.p4.switch.device import Device, device_config
 from jumpgate.p4.switch.entities import Entities
+from jumpgate.p4.switch.p4runtime import Server
 from jumpgate.p4.switch.refusal import Refused
 from jumpgate.p4.switch.switch import Switch
 from tests.support import cpp
@@ -144,6 +150,40 @@ def test_what_a_value_set_refuses(sets: Bench) -> None:
     for wrong in (members(kinds, (1, 2)), members(pairs, (1,))):
         assert sets.write(wrong) is INVALID
     assert sets.write(p4r.Entity(table_entry=p4r.TableEntry(table_id=kinds)), INSERT) is NOT_FOUND
+
+
+async def _with_finsy(port: int, info: Path, blob: Path) -> list[object]:
+    options = finsy.SwitchOptions(p4info=info, p4blob=blob, device_id=1)
+    wanted = finsy.P4MeterConfig(cir=10, cburst=20, pir=30, pburst=40)
+    kinds = finsy.P4ValueSetEntry("kinds", members=[P4ValueSetMember(3), P4ValueSetMember(250)])
+    pairs = finsy.P4ValueSetEntry("pairs", members=[P4ValueSetMember(flag=1, short=2)])
+    found: list[object] = []
+    async with finsy.Switch("switch", f"127.0.0.1:{port}", options) as switch:
+        await switch.modify([finsy.P4MeterEntry("packets", index=1, config=wanted), kinds, pairs])
+        async for meter in switch.read(finsy.P4MeterEntry("packets")):
+            found.append(meter.config)
+        for values in (kinds, pairs):
+            async for read in switch.read(finsy.P4ValueSetEntry(values.value_set_id, members=[])):
+                found.append(sorted(read.members, key=str) == sorted(values.members, key=str))
+    assert found[1] == wanted
+    return found
+
+
+def test_finsy_sets_both(tmp_path: Path) -> None:
+    text = SETS.replace(
+        "apply {", "Meter<bit<8>>(3, MeterType_t.BYTES) packets; apply { hdr.data.flag = packets.execute(1);"
+    )
+    compiled = compile_source(text, str(CASES / "x.p4"), profile="none")
+    (tmp_path / "p4info.txt").write_text(text_format.MessageToString(compiled.p4info))
+    (tmp_path / "blob").write_bytes(device_config(library.build_program("x", compiled.cpp)))
+    device = Device([])
+    server = Server(device, "127.0.0.1:0", anyone=True)
+    try:
+        found = asyncio.run(_with_finsy(server.port, tmp_path / "p4info.txt", tmp_path / "blob"))
+    finally:
+        server.close()
+        device.close()
+    assert (found[0], found[2:]) == (None, [None, True, True])
 
 
 METERS = """

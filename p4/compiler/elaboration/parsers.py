@@ -181,7 +181,7 @@ class Parsers(Lower):
         """A value set is a table that is looked up in the state; its members are entries without an action's choice."""
         if values.name not in self.sets:
             keys = tuple(
-                ir.Key(f or "value", ir.Get(self.slot(f"{values.name}.{f or 'value'}", t)), "exact")
+                ir.Key(f, ir.Get(self.slot(f"{values.name}.{f or 'value'}", t)), "exact")
                 for f, t in flat_fields(values.type.arguments[0])
             )
             self.sets[values.name] = self.gress, len(self.program.tables)
