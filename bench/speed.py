@@ -4,7 +4,8 @@
 
 The engines take turns in one process, warm, with the same number of threads, over the same files. A query's ratio is
 the fastest other engine's median ÷ Jumpgate's; a figure is their geometric mean. Answers are compared first.
-spill_right and spill_vs_memory are of tables on disk, beside Jumpgate's own in memory.
+spill_right and spill_vs_memory are of tables on disk, beside Jumpgate's own in memory; parquet_decode_vs_arrow is the
+reader alone, beside Arrow's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 import jumpgate  # noqa: E402
-from bench import _spill  # noqa: E402
+from bench import _decode, _spill  # noqa: E402
 from bench._measure import Figure, alternate, geometric_mean, medians, remark, report  # noqa: E402
 
 RUNS, SECONDS_MAX = 7, 30.0
@@ -162,7 +163,7 @@ def compared(name: str, text: str, engines: dict[str, Callable[[str], pa.Table]]
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--rows", default=10_000_000, show_default=True)
 @click.option("--data", type=click.Path(path_type=Path), default=os.environ.get("JUMPGATE_BENCH_DATA", "data"))
-@click.option("--only", "figures", multiple=True, type=click.Choice([*FIGURES, *_spill.TARGETS]))
+@click.option("--only", "figures", multiple=True, type=click.Choice([*FIGURES, *_spill.TARGETS, _decode.FIGURE]))
 @click.option("--query", "queries", multiple=True, help="of the figures' queries, by name")
 def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries: tuple[str, ...]) -> None:
     files = generated(rows, data / f"speed-{math.log10(rows):g}")
@@ -178,6 +179,8 @@ def main(as_json: bool, rows: int, data: Path, figures: tuple[str, ...], queries
     wanted = [name for name in _spill.TARGETS if name in figures or not (figures or queries)]
     for found in _spill.figures(files, wanted) if wanted else ():
         report(found, as_json)
+    if _decode.FIGURE in figures or not (figures or queries):
+        report(_decode.figure(data / "decode"), as_json)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ from jumpgate.tpch import TPCH
 THREADS = len(os.sched_getaffinity(0))
 RUNS = 3
 SECONDS_MAX = 20.0  # for one query and format
+LARGE = 10.0  # scale of tpch_sf10_parquet_vs_duckdb
 #: of `auto` beside others the worst of 99 ratios counts, which is as good as their noise: rounds for all, rounds for
 #: those that may be the worst as their ratio is below that, seconds for one query and format
 FIRST_ROUNDS, FIRST_ENOUGH, FIRST_SECONDS_MAX = (1, 9), 0.9, 20.0
@@ -153,6 +154,15 @@ class Bench:
             ratios.append(found[other] / found["jumpgate"])
             remark(f"  {format} query {number}: jumpgate {found['jumpgate']:.3f} s, {other} {found[other]:.3f} s")
         return ratios
+
+    def large(self) -> float:
+        """All queries of TPC-H at scale LARGE on Parquet, their answers compared first: DuckDB's time ÷ Jumpgate's."""
+        bench = Bench(LARGE, self._data, self._stack)
+        connection, oracle = bench.engines(TPCH, "parquet")
+        for outcome in coverage.outcomes(connection, TPCH, oracle, "always"):
+            if outcome.verdict != "right":
+                raise SystemExit(f"query {outcome.query} at scale {LARGE:g}: {outcome.verdict}: {outcome.detail}")
+        return bench.ratio("parquet", "duckdb", TPCH)
 
     def matching(self, other: str) -> float:
         """Filters by regular expressions: another engine's time ÷ Jumpgate's."""
@@ -302,6 +312,10 @@ def figures(bench: Bench) -> dict[str, Callable[[], Figure]]:
         "tpch_parquet_vs_duckdb": lambda: Figure(
             "tpch_parquet_vs_duckdb", bench.ratio("parquet", "duckdb", TPCH), 1.15, "higher",
             f"geometric mean over the 22 queries of TPC-H at scale {bench.scale:g}, {THREADS} threads",
+        ),
+        "tpch_sf10_parquet_vs_duckdb": lambda: Figure(
+            "tpch_sf10_parquet_vs_duckdb", bench.large(), 1.15, "higher",
+            f"geometric mean over the 22 queries of TPC-H at scale {LARGE:g}, answers compared, {THREADS} threads",
         ),
         "orc_vs_parquet": lambda: Figure(
             "orc_vs_parquet", bench.ratio("orc", "parquet"), 0.75, "higher", f"Jumpgate on Parquet ÷ on ORC: {speed}"
