@@ -20,6 +20,7 @@ from bench._cluster import lab
 from bench._filters import share_programs
 from bench._measure import Figure, remark
 from bench._star import HOSTS, write
+from bench._stealing import STATIC
 from jumpgate.compiler.links import Chain, Links, taken
 from jumpgate.study import charts, report
 from jumpgate.study.paper.network import Machine, line
@@ -33,19 +34,25 @@ SKEW = tuple(Fraction(n, 100) for n in (80, 13, 5, 2))
 EQUAL_JOINS = (1, 2, 3, 4)
 #: of the rows that run in namespaces
 SCALE = 1000
-#: build sides that are shuffled, and links that are as much slower as there are fewer rows
-SHUFFLED = f"""
+#: build sides that are shuffled, each file read by the host that has it, and links that are as much slower as there are
+#: fewer rows
+SHUFFLED = (
+    STATIC
+    + f"""
 from jumpgate.compiler import compile, plan
 from jumpgate.nca import speeds
 speeds.HOST["link"] *= {SCALE}
 init = plan.CompileOptions.__init__
 plan.CompileOptions.__init__ = lambda self, *a, **k: init(self, *a, **{{**k, "broadcast_bytes_max": 0.0}})
 """
-#: beside that no filters that travel, which the paper does not have
+)
+#: beside that what the paper does not have: filters that travel, and frequent keys that are dealt out
 PLAIN = (
     SHUFFLED
     + """
+from jumpgate.compiler import skew
 compile.PASSES = tuple(step for step in compile.PASSES if step.__name__ != "filter_edges")
+skew.HEAVY_SHARE = float("inf")
 """
 )
 #: runs the joins of the folder's tables; says the answer and where rows were joined

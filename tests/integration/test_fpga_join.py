@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import json
+import math
 import os
 import random
 import signal
 import socket
 import struct
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +29,7 @@ from jumpgate.errors import InstanceFailed, Unreachable
 from jumpgate.hosts.config import Config, local_hosts
 from jumpgate.nca.registry import Registry, default_registry
 from jumpgate.ncas.fpga_join import FpgaJoin
+from jumpgate.ncas.fpga_join.build import build
 from jumpgate.ncas.fpga_join.child import Child
 from jumpgate.ncas.fpga_join.driver import CardDriver
 from jumpgate.ncas.fpga_join.kind import FPGA
@@ -141,6 +145,18 @@ def test_duplicates_overflow_to_the_rest(lab: Lab, how: str) -> None:
     assert seen["rest"] > 1500 and seen["joined"] == answer.num_rows
     if how == "inner":
         assert answer.num_rows > 20 * len(some), "far more rows leave than arrived"
+
+
+def test_what_a_table_has_no_room_for_is_what_chance_says() -> None:
+    """Different keys, three to a bucket: a bucket has a Poisson number of entries. Of eight with one key five go."""
+    done = subprocess.run([build("table_bench"), "rest", "14"], check=True, capture_output=True, text=True, timeout=60)
+    found = {(r["load"], r["copies"]): r for r in json.loads(done.stdout)}
+    for load in (0.25, 0.5, 0.9):
+        mean = 3 * load
+        beyond = sum((n - 3) * math.exp(-mean) * mean**n / math.factorial(n) for n in range(4, 60)) / mean
+        assert found[load, 1]["entries"] == pytest.approx(beyond, rel=0.1)
+        assert found[load, 8]["entries"] >= 5 / 8 and found[load, 8]["keys"] == 1
+        assert found[load, 1]["entries"] < found[load, 2]["entries"] < found[load, 4]["entries"]
 
 
 def test_a_chain_of_joins_is_one_visit(lab: Lab) -> None:
