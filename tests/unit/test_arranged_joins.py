@@ -8,6 +8,7 @@ from jumpgate.compiler.arrange_joins import best_order, run_of
 from jumpgate.compiler.compile import compile_dataflow
 from jumpgate.compiler.explain import explain_text
 from jumpgate.compiler.plan import CompileOptions
+from jumpgate.dataflow.expressions import ColumnRef
 from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import Join, Operator, Project, numbered
 from jumpgate.dataflow.types import int64, string
@@ -119,3 +120,15 @@ def test_a_run_with_projections_between() -> None:
     tree = found.arranged((0, 2))
     assert tree.schema == root.schema
     assert [len(n.schema) for n in tree.walk() if isinstance(n, Join)] == [7, 5, 6]
+
+
+def test_columns_of_one_name_stay_apart() -> None:
+    sides = [table(f"t{i}", "parquet", t=int64, v=int64) for i in range(3)]
+    root: Operator = FACTS
+    for i, side in enumerate(sides):
+        root = Join(root, side, JoinType.LEFT, (ref(root, f"k{i}"),), (ref(side, "t"),))
+    found = run_of(root)
+    assert found is not None
+    tree = found.arranged((0, 2))
+    assert isinstance(tree, Project) and tree.schema == root.schema
+    assert [e.index for e in tree.expressions if isinstance(e, ColumnRef)] == [0, 1, 2, 3, 4, 5, 8, 9, 6, 7]

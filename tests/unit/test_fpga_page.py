@@ -1,6 +1,7 @@
 """The page of the experiments with a card: its curves, and that a single published point is drawn."""
 
 from bench import _fpga_links
+from bench._measure import Figure
 from jumpgate.study import charts
 
 
@@ -9,6 +10,11 @@ def test_the_page_has_three_experiments_and_the_papers_points() -> None:
     assert all(f"<h2>Experiment {n}</h2>" in text for n in (1, 2, 3))
     assert text.count('<path class="curve') == 6 and "speedup_skew" in text
     assert "<script" not in text and "http" not in text
+
+
+def test_a_figure_that_is_only_reported_has_no_target() -> None:
+    text = _fpga_links.page([Figure("levels", 12, 0, "lower", "reported"), Figure("rate", 3, 2, "higher", "of two")])
+    assert "≥ 2" in text and "≤" not in text and "–</td>" in text
 
 
 def test_lines_are_in_the_picture() -> None:
