@@ -78,17 +78,27 @@ class _Agent(asyncio.Transport):
                 self._instances = [f"{arguments['job']}/{id}" for id in arguments["instances"]]
                 started = [{"pid": 1, "allocated": {"port": 7000, "ends": {}}} for _ in self._instances]
                 network.answer(self._lines, {"id": id, "ok": {"started": started}})
+            case "begin":
+                told = list(arguments["configurations"])
+                self._instances += [f"{arguments['job']}/{i}" for i in arguments["start"]]
+                network.answer(self._lines, {"id": id, "ok": {"pids": dict.fromkeys(told, 1)}})
+                self._executed(id + 1, len(told), arguments["stages"])
             case "each":
-                if arguments["arguments"]["stage"] == 1:
-                    network.told_s = network.service_s()
-                for number in range(len(arguments["instances"])):
-                    network.answer(self._lines, {"id": id + number, "ok": _COUNTERS})
+                self._executed(id, len(arguments["instances"]), [arguments["arguments"]["stage"]])
             case "release":
-                for name in self._instances:
+                ended, self._instances = self._instances, []
+                for name in ended:
                     network.answer(self._lines, {"event": "ended", "instance": name, "status": 0, "signal": 0})
                 network.answer(self._lines, {"id": id, "ok": {}})
             case _:
                 network.answer(self._lines, {"id": id, "ok": {"path": "/cache/artifact.so"}})
+
+    def _executed(self, first: int, count: int, stages: list[int]) -> None:
+        """Answers for stages of so many instances."""
+        if 1 in stages:
+            self._network.told_s = self._network.service_s()
+        for number in range(first, first + count * len(stages)):
+            self._network.answer(self._lines, {"id": number, "ok": _COUNTERS})
 
     def abort(self) -> None:
         self.close()

@@ -9,9 +9,11 @@ late behind a partition. The first line of its output is {"port": N}, or {"error
 
 Verbs on a connection (jumpgate/hosts/wire.py): hello and prove, by which both ends show that they know the secret
 without saying it (jumpgate/trust/proof.py), then ping, building (how far its runtime is), look and estimate (files of
-this host), has_artifact, keep_artifact, compile, spawn, call, release. start, configure and each are spawn and call for
-several instances of a job; each answers for every instance by itself, under its own number and those after it. A
-connection owns the instances that it started: when it closes, they are killed.
+this host), has_artifact, keep_artifact, compile, spawn, call, release. Three are for several instances of a job: start
+spawns them, and asks them to allocate; begin configures them, after it has spawned those that need not listen, and asks
+for stages; each is a call to each of them. begin answers once all are configured, and then, as each does, for every
+instance (and stage) by itself, under the numbers after its own (each: from its own on). A connection owns the instances
+that it started: when it closes, they are killed.
 """
 
 from __future__ import annotations
@@ -37,16 +39,15 @@ from jumpgate.codegen import cache, toolchain
 from jumpgate.converters import probe
 from jumpgate.dataflow import builder, proto
 from jumpgate.errors import (
-    Cancelled,
     ConfigError,
-    InstanceFailed,
     InternalError,
     JumpgateError,
     NotFound,
     ProtocolError,
 )
+from jumpgate.hosts.instances import Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
-from jumpgate.hosts.zygote import LOST, End, Zygote
+from jumpgate.hosts.zygote import End, Zygote
 from jumpgate.machine import memory_bytes
 from jumpgate.nca.shared import filled
 from jumpgate.ntf.addresses import host_of, joined
@@ -71,6 +72,7 @@ class Agent:
         self.cores = len(os.sched_getaffinity(0))
         self._host_program = host_program
         self._zygote: Zygote | None = None
+        self.spares: Spares | None = None  #: of the zygote
         self._starting = asyncio.Lock()
         self._builders = ThreadPoolExecutor(self.cores, "jumpgate-build")
         self._preparing: asyncio.Task[None] | None = None
@@ -84,6 +86,7 @@ class Agent:
                 program = self._host_program or (await self.build(toolchain.runtime)).host_program
                 self._zygote = Zygote(program)
                 await self._zygote.ready
+                self.spares = Spares(self._zygote)
             return self._zygote
 
     async def prepare(self) -> None:
@@ -138,17 +141,6 @@ def _clear_spool() -> None:
             file.unlink()
 
 
-class Instance:
-    """An instance of a connection, from before it is forked until it is gone."""
-
-    def __init__(self, job: str, id: str) -> None:
-        self.job, self.id, self.name = job, id, f"{job}/{id}"
-        self.pid = 0
-        self.caller: Caller | None = None
-        self.forking = self.unwanted = False
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-
 class Connection:
     """One controller."""
 
@@ -167,22 +159,79 @@ class Connection:
         if not self._trusted:
             self._greet(request)
             return
-        if request.get("verb") == "each":
-            self._each(request)
-        else:
-            self._work(self._answer(request))
+        match request.get("verb"):
+            case "begin":
+                self._work(self._begin(request))
+            case "each":
+                self._each(request)
+            case _:
+                self._work(self._answer(request))
 
     def _each(self, request: dict[str, Any]) -> None:
         """The same call to several instances, which answer one by one."""
+        first = int(request.get("id", 0))
         try:
-            first, asked = int(request["id"]), dict(request["arguments"])
-            call = {"verb": asked["verb"], "arguments": asked["arguments"]}
-            calls = [{"verb": "call", "arguments": {**call, "instance": name}} for name in asked["instances"]]
+            asked = dict(request["arguments"])
+            names, verb, arguments = list(asked["instances"]), str(asked["verb"]), dict(asked["arguments"])
         except (KeyError, TypeError, ValueError) as error:
-            self.lines.send({"id": request.get("id", 0), "error": failure(error)})
+            self.lines.send({"id": first, "error": failure(error)})
             return
-        for id, each in enumerate(calls, first):
-            self._work(self._answer({"id": id, **each}))
+        for id, name in enumerate(names, first):
+            try:
+                self._forward(id, self._find({"instance": name}).ask(verb, arguments))
+            except JumpgateError as error:
+                self.lines.send({"id": id, "error": failure(error)})
+
+    def _forward(self, id: int, answer: asyncio.Future[dict[str, Any]]) -> None:
+        """An instance's answer, when it comes, is ours under that number."""
+
+        def answered(answer: asyncio.Future[dict[str, Any]]) -> None:
+            if not answer.cancelled():
+                error = answer.exception()
+                self.lines.send({"id": id, **({"ok": answer.result()} if error is None else {"error": failure(error)})})
+
+        answer.add_done_callback(answered)
+
+    async def _begin(self, request: dict[str, Any]) -> None:
+        """Every number is answered, also when an instance cannot be configured."""
+        first = int(request.get("id", 0))
+        try:
+            arguments, shared = request["arguments"], request.get("shared", {})
+            job, stages, told = str(arguments["job"]), list(arguments["stages"]), dict(arguments["configurations"])
+            entered = {
+                id: self._enter(job, id) for id in arguments["start"]
+            }  # before the next request, maybe a release
+            answers = {id: range(first + 1 + n, first + 1 + n + len(stages) * len(told), len(told))
+                       for n, id in enumerate(told)}  # fmt: skip
+            asked = {id: dict(zip(stages, answers[id], strict=True)) for id in told}
+            begun = (
+                _of(id, self._begun(job, id, entered.get(id), filled(c, shared), asked[id])) for id, c in told.items()
+            )
+            pids = await asyncio.gather(*begun)
+            self.lines.send({"id": first, "ok": {"pids": dict(zip(told, pids, strict=True))}})
+        except Exception as error:  # every failure is the controller's to see; the agent keeps serving
+            self.lines.send({"id": first, "error": failure(error)})
+
+    async def _begun(
+        self, job: str, id: str, instance: Instance | None, configuration: dict[str, Any], stages: dict[int, int]
+    ) -> int:
+        """Configures an instance, spawned first if given, and asks it for stages (by their answers' numbers)."""
+        try:
+            if instance is not None:
+                await self._spawn(instance, "")
+            caller = self._find({"instance": f"{job}/{id}"})
+        except BaseException as error:
+            for number in stages.values():
+                self.lines.send({"id": number, "error": failure(error)})
+            raise
+        with caller.lines.together():
+            configured = caller.ask("configure", configuration)
+            for stage, number in stages.items():
+                self._forward(number, caller.ask("execute", {"stage": stage}))
+        await configured
+        process = self._instances[f"{job}/{id}"].process
+        assert process is not None
+        return process.pid
 
     def _work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -225,12 +274,12 @@ class Connection:
     async def _answer(self, request: dict[str, Any]) -> None:
         id = request.get("id", 0)
         try:
-            ok = await self._do(str(request["verb"]), request.get("arguments", {}), request.get("shared", {}))
+            ok = await self._do(str(request["verb"]), request.get("arguments", {}))
             self.lines.send({"id": id, "ok": ok})
         except Exception as error:  # every failure is the controller's to see; the agent keeps serving
             self.lines.send({"id": id, "error": failure(error)})
 
-    async def _do(self, verb: str, arguments: dict[str, Any], shared: dict[str, Any]) -> dict[str, Any]:
+    async def _do(self, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
         match verb:
             case "ping":
                 return {}
@@ -261,16 +310,12 @@ class Connection:
                 return {"path": str(await self._agent.build(toolchain.build_artifact, *texts))}
             case "spawn":
                 instance = self._enter(str(arguments["job"]), str(arguments["instance"]))
-                return await self._spawn(instance, str(arguments.get("module", "")))
+                return {"pid": (await self._spawn(instance, str(arguments.get("module", "")))).pid}
             case "start":
                 job, wanted = str(arguments["job"]), dict(arguments["instances"])
                 entered = {id: self._enter(job, id) for id in wanted}  # before the next request, which may be a release
                 started = (_of(id, self._start(entered[id], allocation)) for id, allocation in wanted.items())
                 return {"started": await asyncio.gather(*started)}
-            case "configure":
-                job, told = str(arguments["job"]), dict(arguments["configurations"])
-                await asyncio.gather(*(_of(id, self._configure(job, id, filled(c, shared))) for id, c in told.items()))
-                return {}
             case "call":
                 return await self._find(arguments).call(str(arguments["verb"]), **arguments.get("arguments", {}))
             case "release":
@@ -281,19 +326,14 @@ class Connection:
     def _find(self, arguments: dict[str, Any]) -> Caller:
         name = str(arguments["instance"])
         found = self._instances.get(name)
-        if found is None or found.caller is None:
+        if found is None or found.process is None:
             raise NotFound(f"no instance {name} of this connection runs", instance=name)
-        return found.caller
+        return found.process.caller
 
-    async def _start(self, instance: Instance, allocation: dict[str, Any] | None) -> dict[str, Any]:
-        """Spawns an instance of the runtime; one that is to listen allocates."""
-        await self._spawn(instance, "")
-        assert instance.caller is not None
-        allocated = {} if allocation is None else await instance.caller.call("allocate", **allocation)
-        return {"pid": instance.pid, "allocated": allocated}
-
-    async def _configure(self, job: str, id: str, configuration: dict[str, Any]) -> None:
-        await self._find({"instance": f"{job}/{id}"}).call("configure", **configuration)
+    async def _start(self, instance: Instance, allocation: dict[str, Any]) -> dict[str, Any]:
+        """Spawns an instance of the runtime, which is to listen."""
+        process = await self._spawn(instance, "")
+        return {"pid": process.pid, "allocated": await process.caller.call("allocate", **allocation)}
 
     def _enter(self, job: str, id: str) -> Instance:
         """An instance that is about to be spawned."""
@@ -303,35 +343,35 @@ class Connection:
         self._instances[instance.name] = instance
         return instance
 
-    async def _spawn(self, instance: Instance, module: str) -> dict[str, Any]:
-        """Starts an instance of the runtime, or of the Python module."""
+    async def _spawn(self, instance: Instance, module: str) -> Process:
+        """Gives it a process of the runtime, a spare one if there is any, or of the Python module."""
         try:
             zygote = await self._agent.zygote()  # which may have to be built first
             if instance.unwanted:
                 raise released(instance)
-            instance.forking = True
-            forked = await zygote.fork(instance.id, (sys.executable, "-m", module, instance.id) if module else ())
+            process = None if module or self._agent.spares is None else self._agent.spares.take()
+            if process is None:
+                instance.forking = True
+                process = await Process.fork(zygote, instance.id, module)
+            else:
+                process.become(instance.id)
         except BaseException:
             self._forget(instance)
             raise
-        instance.pid = forked.pid
-        instance.caller = Caller(
-            lambda: died(instance.id, forked.ended.result() if forked.ended.done() else None), explained=forked.ended
-        )
-        forked.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
-        loop = asyncio.get_running_loop()
-        lines = instance.caller.lines
-        await loop.create_connection(lambda: lines, sock=forked.control)
+        instance.process = process
+        process.ended.add_done_callback(lambda ended: self._ended(instance, ended.result()))
         if instance.unwanted:
-            zygote.kill(instance.pid)
+            zygote.kill(process.pid)
             raise released(instance)
-        return {"pid": instance.pid}
+        return process
 
     def _ended(self, instance: Instance, end: End) -> None:
         """Tells the controller, whatever ended the instance."""
         self._forget(instance)
-        if instance.caller is not None:
-            instance.caller.close()
+        if instance.process is not None:
+            instance.process.caller.close()
+        if self._agent.spares is not None:
+            self._agent.spares.refill()
         self.lines.send({"event": "exit", "instance": instance.name, "status": end.status, "signal": end.signal})
 
     def _forget(self, instance: Instance) -> None:
@@ -345,16 +385,16 @@ class Connection:
         left = [i for i in self._instances.values() if i.job == job]
         for instance in left:
             instance.unwanted = True
-            if instance.caller is not None:
-                instance.caller.send("destroy")
-            elif not instance.pid and not instance.forking:
+            if instance.process is not None:
+                instance.process.caller.send("destroy")
+            elif not instance.forking:
                 self._forget(instance)
-        gone = [i.gone for i in left if i.caller is not None]
+        gone = [i.gone for i in left if i.process is not None]
         if gone and patience_s:
             await asyncio.wait(gone, timeout=patience_s)
         for instance in left:
-            if instance.pid and not instance.gone.done():
-                self._agent.kill(instance.pid)
+            if instance.process is not None and not instance.gone.done():
+                self._agent.kill(instance.process.pid)
         await asyncio.gather(*(i.gone for i in left))
 
     def _lost(self) -> None:
@@ -378,28 +418,6 @@ async def _of(instance: str, work: Awaitable[T]) -> T:
     except JumpgateError as error:
         error.fields.setdefault("instance", instance)
         raise
-
-
-def released(instance: Instance) -> Cancelled:
-    return Cancelled(f"job {instance.job} was released while its instance {instance.id} started")
-
-
-def died(instance: str, end: End | None) -> InstanceFailed:
-    """The error for an instance whose process has ended, with the kernel's reason where it is known."""
-    fields: dict[str, object] = {"instance": instance}
-    if end is None:
-        how = "closed its control connection"
-    elif end == LOST:
-        how = "was lost: its host's agent or zygote process (jghost) has ended"
-    elif end.signal:
-        fields["signal"] = how = signal.Signals(end.signal).name
-        how = f"was killed by {how}"
-        if end.signal == signal.SIGKILL:
-            how += " (by hand, or by the system for lack of memory)"
-    else:
-        fields["status"] = end.status
-        how = f"exited with status {end.status}"
-    return InstanceFailed(f"instance {instance} {how}", **fields)
 
 
 async def _serve(

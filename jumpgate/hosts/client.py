@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import functools
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import jumpgate
 from jumpgate.codegen import toolchain
 from jumpgate.errors import InstanceFailed, JumpgateError, NotFound, ProtocolError, Unreachable, from_dict
-from jumpgate.hosts.agent import died
+from jumpgate.hosts.instances import died
 from jumpgate.hosts.wire import Caller, connect
 from jumpgate.hosts.zygote import LOST, End
 from jumpgate.nca.interface import Device
@@ -35,6 +36,7 @@ class Instance:
     def __init__(self, caller: Caller, job: str, id: str) -> None:
         self._caller = caller
         self.job, self.id, self.name, self.pid = job, id, f"{job}/{id}", 0
+        self.is_started = False  #: the agent has been asked for it
         #: several wait for it: never awaited as it is, as who is cancelled while doing so cancels it
         self.ended: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
@@ -42,25 +44,18 @@ class Instance:
         """Raises what the instance answered, or InstanceFailed once it is gone. `destroy` returns when it is gone."""
         if verb == "destroy":
             return await self._destroy()
-        self.check_alive()
-        return await self.answered(self._caller.call("call", instance=self.name, verb=verb, arguments=arguments))
-
-    async def answered(self, answer: Awaitable[dict[str, Any]]) -> dict[str, Any]:
-        """What it answered to a request. Raises InstanceFailed once it is gone."""
-        try:
-            return await answer
-        except NotFound:  # if it is gone, the agent had forgotten it already when our question came
-            self.check_alive()
-            raise
-
-    def check_alive(self) -> None:
-        """Raises InstanceFailed once it is gone."""
         if self.ended.done():
-            raise died(self.id, self.ended.result()) from None
+            raise died(self.id, self.ended.result())
+        asked = {"instance": self.name, "verb": verb, "arguments": arguments}
+        return await self._caller.ask("call", asked, meaning=self.meaning)
+
+    def meaning(self, error: JumpgateError) -> JumpgateError:
+        """InstanceFailed once it is gone: the agent had forgotten it already when our question came."""
+        return died(self.id, self.ended.result()) if isinstance(error, NotFound) and self.ended.done() else error
 
     async def _destroy(self) -> dict[str, Any]:
         if not self.ended.done():
-            asking = asyncio.create_task(self._caller.call("call", instance=self.name, verb="destroy"))
+            asking = self._caller.call("call", instance=self.name, verb="destroy")
             try:
                 await asyncio.wait((asking, self.ended), return_when=asyncio.FIRST_COMPLETED)
                 if not self.ended.done():
@@ -197,9 +192,17 @@ class AgentHost:
         """After a failure: an artifact may have been evicted since it was seen."""
         self._artifacts.clear()
 
+    def instance(self, job: str, id: str) -> Instance:
+        """One that `begin` will spawn."""
+        return Instance(self._caller, job, id)
+
+    def _enter(self, instance: Instance) -> None:
+        self._instances[instance.name] = instance
+        instance.is_started = True
+
     async def spawn(self, job: str, instance: str, module: str = "") -> Instance:
-        handle = Instance(self._caller, job, instance)
-        self._instances[handle.name] = handle  # before the answer: it may end at once
+        handle = self.instance(job, instance)
+        self._enter(handle)  # before the answer: it may end at once
         try:
             answer = await self._caller.call("spawn", job=job, instance=instance, module=module)
             handle.pid = int(answer["pid"])
@@ -209,34 +212,47 @@ class AgentHost:
         return handle
 
     async def start(
-        self, job: str, instances: Mapping[str, Mapping[str, Any] | None]
+        self, job: str, instances: Mapping[str, Mapping[str, Any]]
     ) -> list[tuple[Instance, dict[str, Any]]]:
-        """Spawns instances, and asks those with arguments to allocate; what each answered."""
-        handles = [Instance(self._caller, job, id) for id in instances]
-        self._instances.update((handle.name, handle) for handle in handles)
+        """Spawns instances, and asks them to allocate; what each answered."""
+        handles = [self.instance(job, id) for id in instances]
+        for handle in handles:
+            self._enter(handle)
         answers = (await self._caller.call("start", job=job, instances=instances))["started"]
         for handle, answer in zip(handles, answers, strict=True):
             handle.pid = int(answer["pid"])
         return [(handle, answer["allocated"]) for handle, answer in zip(handles, answers, strict=True)]
 
-    async def configure(
-        self, instances: Sequence[Instance], configurations: Sequence[Mapping[str, Any]], shared: Shared
-    ) -> None:
-        """Configures instances of one job; what they are told may refer to what is shared. Raises InstanceFailed once
-        one of them is gone."""
+    def begin(
+        self,
+        instances: Sequence[Instance],
+        configurations: Sequence[Mapping[str, Any]],
+        shared: Shared,
+        stages: Sequence[int],
+    ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
+        """In one message spawns those instances of one job that have not been started, configures all (what they are
+        told may refer to what is shared), and asks for stages, which each runs in order. Done once all are configured;
+        and the answers to come for each stage."""
+
+        def meaning(error: JumpgateError) -> JumpgateError:
+            return next((m for i in instances if (m := i.meaning(error)) is not error), error)
+
         told = {i.id: configuration for i, configuration in zip(instances, configurations, strict=True)}
-        try:
-            await self._caller.ask("configure", {"job": instances[0].job, "configurations": told}, shared.used())
-        except NotFound:
-            for i in instances:
-                i.check_alive()
-            raise
+        missing = [i for i in instances if not i.is_started]
+        for i in missing:
+            self._enter(i)
+        asked = {"job": instances[0].job, "start": [i.id for i in missing], "configurations": told, "stages": [*stages]}
+        meanings = (meaning, *(i.meaning for _ in stages for i in instances))
+        configured, *answers = self._caller.begin("begin", asked, meanings, shared.used())
+        if missing:
+            configured.add_done_callback(functools.partial(_learn_pids, missing))
+        count = len(instances)
+        return configured, [[*answers[n * count : (n + 1) * count]] for n in range(len(stages))]
 
     def each(self, instances: Sequence[Instance], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
         """The same request to each instance, in one message; their answers to come."""
-        names = [i.name for i in instances]
-        answers = self._caller.each("each", len(names), {"instances": names, "verb": verb, "arguments": arguments})
-        return [i.answered(answer) for i, answer in zip(instances, answers, strict=True)]
+        asked = {"instances": [i.name for i in instances], "verb": verb, "arguments": arguments}
+        return [*self._caller.begin("each", asked, [i.meaning for i in instances])]
 
     async def release(self, job: str) -> None:
         """Ends what is left of the job."""
@@ -277,3 +293,9 @@ class AgentHost:
         for instance in self._instances.values():
             instance.ended.set_result(LOST)
         self._instances.clear()
+
+
+def _learn_pids(instances: Sequence[Instance], begun: asyncio.Future[dict[str, Any]]) -> None:
+    if not begun.cancelled() and begun.exception() is None:
+        for i in instances:
+            i.pid = int(begun.result()["pids"][i.id])

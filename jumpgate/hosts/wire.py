@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jumpgate import errors
@@ -39,6 +40,7 @@ class Lines(asyncio.Protocol):
         self.line_bytes_max = line_bytes_max
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
+        self._held: list[bytes] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -80,7 +82,22 @@ class Lines(asyncio.Protocol):
         if self._transport is None:
             return
         data = _ENCODER.encode(message).encode()
-        self._transport.write(b'%b,"shared":%b}\n' % (data[:-1], shared) if shared else data + b"\n")
+        line = b'%b,"shared":%b}\n' % (data[:-1], shared) if shared else data + b"\n"
+        if self._held is not None:
+            self._held.append(line)
+        else:
+            self._transport.write(line)
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """What is sent within it leaves at its end, at once: the other end need not wake up for each message."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            if self._transport is not None:
+                self._transport.write(b"".join(held))
 
     def close(self) -> None:
         """Ends the connection once what was sent is out."""
@@ -93,12 +110,17 @@ class Lines(asyncio.Protocol):
             self._transport.abort()
 
 
+#: what an error that was answered means to who asked
+Meaning = Callable[[JumpgateError], JumpgateError]
+
+
 class Caller:
     """The calling end of a connection: numbered requests, answers awaited by number, in any order.
 
     `lost` makes the error that pending and later calls raise once the connection has ended; `explained`, if given, is
     done when the reason of an end is known: `lost` is asked after it, or after a second. `on_event` receives messages
-    that answer no request. `lines` is the protocol of the connection.
+    that answer no request. `lines` is the protocol of the connection. Every request is answered once, so who gives up
+    waiting leaves nothing behind for long.
     """
 
     def __init__(
@@ -110,42 +132,37 @@ class Caller:
         self._lost, self._on_event, self._explained = lost, on_event, explained
         self._loop = asyncio.get_running_loop()
         self._ids = itertools.count(1)
-        self._pending: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._pending: dict[int, tuple[asyncio.Future[dict[str, Any]], Meaning]] = {}
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.heard = 0  #: messages that have come
         self.lines = Lines(self._receive, self._disconnected)
 
-    def send(self, verb: str) -> None:
+    def send(self, verb: str, arguments: Mapping[str, Any] | None = None) -> None:
         """One request whose answer nobody waits for."""
-        self.lines.send({"id": next(self._ids), "verb": verb, "arguments": {}})
+        self.lines.send({"id": next(self._ids), "verb": verb, "arguments": arguments or {}})
 
-    async def call(self, verb: str, /, **arguments: Any) -> dict[str, Any]:
-        """One request and its answer. Raises the typed error that was answered, or the one that `lost` makes."""
-        return await self.ask(verb, arguments)
+    def call(self, verb: str, /, **arguments: Any) -> asyncio.Future[dict[str, Any]]:
+        """One request, and its answer to come: the typed error that was answered, or the one that `lost` makes."""
+        return self.ask(verb, arguments)
 
-    async def ask(self, verb: str, arguments: Mapping[str, Any], shared: bytes = b"") -> dict[str, Any]:
-        """A call whose arguments refer to `shared`, an object (jumpgate/nca/shared.py)."""
-        if self.closed.done():
-            raise self._lost()
-        id = next(self._ids)
-        answer: asyncio.Future[dict[str, Any]] = self._loop.create_future()
-        self._pending[id] = answer
-        self.lines.send({"id": id, "verb": verb, "arguments": arguments}, shared)
-        try:
-            return await answer
-        finally:
-            self._pending.pop(id, None)
+    def ask(
+        self, verb: str, arguments: Mapping[str, Any], shared: bytes = b"", meaning: Meaning = lambda error: error
+    ) -> asyncio.Future[dict[str, Any]]:
+        """A call whose arguments may refer to `shared`, an object (jumpgate/nca/shared.py)."""
+        return self.begin(verb, arguments, (meaning,), shared)[0]
 
-    def each(self, verb: str, count: int, arguments: Mapping[str, Any]) -> list[asyncio.Future[dict[str, Any]]]:
-        """One request that is answered `count` times, under its own number and those after it, in any order."""
-        ids = [next(self._ids) for _ in range(count)]
+    def begin(
+        self, verb: str, arguments: Mapping[str, Any], meanings: Sequence[Meaning], shared: bytes = b""
+    ) -> list[asyncio.Future[dict[str, Any]]]:
+        """One request that is answered several times, under its own number and those after it, in any order."""
+        ids = [next(self._ids) for _ in meanings]
         answers: list[asyncio.Future[dict[str, Any]]] = [self._loop.create_future() for _ in ids]
         if self.closed.done():
             for answer in answers:
                 _refuse(answer, self._lost())
             return answers
-        self._pending.update(zip(ids, answers, strict=True))
-        self.lines.send({"id": ids[0], "verb": verb, "arguments": arguments})
+        self._pending.update(zip(ids, zip(answers, meanings, strict=True), strict=True))
+        self.lines.send({"id": ids[0], "verb": verb, "arguments": arguments}, shared)
         return answers
 
     def _receive(self, message: dict[str, Any]) -> None:
@@ -153,11 +170,11 @@ class Caller:
         if "event" in message:
             self._on_event(message)
             return
-        answer = self._pending.pop(message.get("id", 0), None)
-        if answer is None or answer.done():
+        answer, meaning = self._pending.pop(message.get("id", 0), (None, None))
+        if answer is None or meaning is None or answer.done():
             return
         if "error" in message:
-            answer.set_exception(errors.from_dict(message["error"]))
+            _refuse(answer, meaning(errors.from_dict(message["error"])))
         else:
             answer.set_result(message.get("ok", {}))
 
@@ -172,7 +189,8 @@ class Caller:
         if self.closed.done():
             return
         self.closed.set_result(None)
-        for answer in self._pending.values():
+        pending, self._pending = self._pending, {}
+        for answer, _ in pending.values():
             if not answer.done():
                 _refuse(answer, self._lost())
 

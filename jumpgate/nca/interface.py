@@ -382,15 +382,24 @@ class Groups(Host, Protocol):
     def known(self, key: str) -> str | None:
         """The path of a cached artifact, if the host has said before that it has it."""
 
-    async def start(
-        self, job: str, instances: Mapping[str, Mapping[str, Any] | None]
-    ) -> list[tuple[InstanceHandle, dict[str, Any]]]:
-        """Spawns them, and asks those with arguments to allocate: each with its answer."""
+    def instance(self, job: str, id: str) -> InstanceHandle:
+        """One that is spawned by `begin`, as nobody must know before where it listens."""
 
-    async def configure(
-        self, instances: Sequence[InstanceHandle], configurations: Sequence[Mapping[str, Any]], shared: Shared
-    ) -> None:
-        """Configures instances of one job; what they are told may refer to `shared`."""
+    async def start(
+        self, job: str, instances: Mapping[str, Mapping[str, Any]]
+    ) -> list[tuple[InstanceHandle, dict[str, Any]]]:
+        """Spawns instances, and asks them to allocate: each with its answer."""
+
+    def begin(
+        self,
+        instances: Sequence[InstanceHandle],
+        configurations: Sequence[Mapping[str, Any]],
+        shared: Shared,
+        stages: Sequence[int],
+    ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
+        """Spawns what was not started of instances of one job, configures all (what they are told may refer to
+        `shared`), and asks for stages, which each runs in order: done once all are configured; the answers to come of
+        each stage."""
 
     def each(self, instances: Sequence[InstanceHandle], verb: str, **arguments: Any) -> list[Awaitable[dict[str, Any]]]:
         """The same request to each, and their answers to come, whoever is first."""
@@ -478,7 +487,7 @@ class LifeCycle(Protocol):
 @runtime_checkable
 class StartsTogether(Protocol):
     """A life-cycle that sends one message for all of a job's instances on a host. Each verb is as that of one instance,
-    for several; `destroy` is the host's `release`."""
+    for several, and `begin_all` two of them; `destroy` is the host's `release`."""
 
     def compiled(self, instance: InstancePlan, host: Groups) -> Any | None:
         """What compile returns, if that needs to ask nobody."""
@@ -486,15 +495,17 @@ class StartsTogether(Protocol):
     async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Any]:
         """The handle of each."""
 
-    async def configure_all(
+    def begin_all(
         self,
         handles: Sequence[Any],
         instances: Sequence[InstancePlan],
         artifacts: Sequence[Any],
         host: Groups,
         context: JobContext,
-    ) -> None:
-        """All have been allocated, on every host."""
+        stages: Sequence[int],
+    ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
+        """All have been allocated, on every host: configures them, and tells them to run `stages`, each when it has
+        ended the one before. Done once all are configured; and of each stage the counters to come."""
 
     def execute_all(self, handles: Sequence[Any], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
         """They are told to run at once; the counters of each, when its stage has ended."""

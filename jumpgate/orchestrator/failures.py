@@ -54,13 +54,13 @@ def _say(error: JumpgateError, message: str) -> None:
     error.args = (message,)
 
 
-async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[None]]], phase: str, *watchers: Awaitable[None]) -> None:
+async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[Any]]], phase: str, *watchers: Awaitable[None]) -> None:
     """Awaits a verb on all instances at once, beside watchers that only end by failing.
 
     Raises the likeliest cause of a failure: at once where it is one, else after CAUSE_WAIT_S. What still runs then is
     cancelled, and not waited for. A verb of several instances is named by one of them.
     """
-    running: dict[asyncio.Future[None], InstancePlan | None] = {asyncio.ensure_future(v): i for i, v in verbs}
+    running: dict[asyncio.Future[Any], InstancePlan | None] = {asyncio.ensure_future(v): i for i, v in verbs}
     count = len(running)
     running |= {asyncio.ensure_future(w): None for w in watchers}
     try:
@@ -71,7 +71,7 @@ async def on_all(verbs: Iterable[tuple[InstancePlan, Awaitable[None]]], phase: s
             task.cancel()
 
 
-async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | None], count: int, phase: str) -> None:
+async def _until_failure(running: Mapping[asyncio.Future[Any], InstancePlan | None], count: int, phase: str) -> None:
     """Until `count` have ended that are of instances. Each end costs the same, however many there are."""
     if not count:
         return
@@ -84,7 +84,7 @@ async def _until_failure(running: Mapping[asyncio.Future[None], InstancePlan | N
         if not over.done():
             over.set_result(None)
 
-    def ended(task: asyncio.Future[None]) -> None:
+    def ended(task: asyncio.Future[Any]) -> None:
         nonlocal left
         instance = running[task]
         left -= instance is not None

@@ -24,6 +24,7 @@ from jumpgate.orchestrator.record import JobRecord, Phase
 
 #: of an instance (LifeCycle)
 VERBS = ("compile", "allocate", "configure", "execute", "destroy")
+Answer = asyncio.Future[dict[str, Any]]
 #: for all instances to be allocated, and again to be configured
 SETUP_TIMEOUT_S = 60.0
 #: for an instance to end by itself; then its host kills it
@@ -165,30 +166,20 @@ class Job:
         with self._phase("allocating", "allocate"):
             allocating = [(group[0], self._allocate(group)) for group in self._groups]
             await on_all(allocating, "allocate", self._give_up("allocated"))
-        with self._phase("configuring", "configure"):
-            configuring = [(group[0], self._configure(group)) for group in self._groups]
-            await on_all(configuring, "configure", self._give_up("configured"))
-        stages = range(1, self.context.plan.stages + 1)
-        with self._asked_for(stages) as answers:
-            for stage in stages:
+        answers: dict[int, list[tuple[InstancePlan, Answer]]] = {}
+        try:
+            with self._phase("configuring", "configure"):
+                configuring, answers = self._begin()
+                await on_all(configuring, "configure", self._give_up("configured"))
+            for stage in range(1, self.context.plan.stages + 1):
                 self._ended.clear()
                 with self._phase("running", f"stage {stage}", stage):
                     watchers = [self._watch(stage), *(d.watch() for d in self.context.drivers.values())]
-                    executing = self._execute(stage, answers.get(stage))
-                    await on_all(executing, f"stage {stage}", *watchers)
-
-    @contextlib.contextmanager
-    def _asked_for(self, stages: range) -> Iterator[dict[int, asyncio.Task[dict[str, Any]]]]:
-        """The answers to come of an instance that is the only one and queues its stages: all are asked for at once."""
-        answers: dict[int, asyncio.Task[dict[str, Any]]] = {}
-        if len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False):
-            (i,) = self.instances
-            lifecycle, handle = self._lifecycle(i), self._handles[i.id]
-            answers = {s: asyncio.create_task(lifecycle.execute(handle, s)) for s in stages}
-        try:
-            yield answers
+                    executing = answers[stage] if stage in answers else self._execute(stage)
+                    executed = [(i, self._executed(i, answer, stage)) for i, answer in executing]
+                    await on_all(executed, f"stage {stage}", *watchers)
         finally:
-            for answer in answers.values():
+            for _, answer in (pair for pairs in answers.values() for pair in pairs):
                 answer.add_done_callback(retrieve)
                 answer.cancel()
 
@@ -218,43 +209,61 @@ class Job:
                 listens = f", accepts edges at {address}" if address else ""
                 debug.note(i.id, i.device.name, f"{i.nca} of job {self.id}{listens}")
 
-    async def _configure(self, group: list[InstancePlan]) -> None:
-        first = group[0]
-        handles, artifacts = ([found[i.id] for i in group] for found in (self._handles, self._artifacts))
-        if (together := self._together[first.nca]) is not None:
-            await together.configure_all(handles, group, artifacts, self._host(first), self.context)
-        else:
-            await self._lifecycle(first).configure(handles[0], first, artifacts[0], self.context)
+    def _begin(self) -> tuple[list[tuple[InstancePlan, Awaitable[Any]]], dict[int, list[tuple[InstancePlan, Answer]]]]:
+        """Configures all instances, and asks for the stages that need not wait until all are configured; the answers to
+        come of these."""
+        stages = self._at_once
+        configuring: list[tuple[InstancePlan, Awaitable[Any]]] = []
+        begun: list[tuple[list[InstancePlan], list[list[Awaitable[dict[str, Any]]]]]] = []
+        for group in self._groups:
+            first = group[0]
+            handles, artifacts = ([found[i.id] for i in group] for found in (self._handles, self._artifacts))
+            if (together := self._together[first.nca]) is not None:
+                host = self._host(first)
+                configured, answers = together.begin_all(handles, group, artifacts, host, self.context, stages)
+                begun.append((group, answers))
+            else:
+                configured = self._lifecycle(first).configure(handles[0], first, artifacts[0], self.context)
+            configuring.append((first, configured))
+        return configuring, {
+            stage: [(i, asyncio.ensure_future(a)) for group, of in begun for i, a in zip(group, of[n], strict=True)]
+            for n, stage in enumerate(stages)
+        }
+
+    @property
+    def _at_once(self) -> range:
+        """The stages that instances begin as soon as they are configured: who sends to one that is not yet waits for
+        it. None where a device must be ready before anybody sends; all of one that is alone, and queues them."""
+        if self.context.drivers or None in self._together.values():
+            return range(0)
+        is_queued = len(self.instances) == 1 and getattr(self._lifecycle(self.instances[0]), "queues_stages", False)
+        return range(1, 1 + (self.context.plan.stages if is_queued else 1))
 
     async def _give_up(self, what: str) -> None:
         await asyncio.sleep(SETUP_TIMEOUT_S)
         raise TimedOut(f"the instances of job {self.id} were not {what} within {SETUP_TIMEOUT_S:g} s", job=self.id)
 
-    def _execute(
-        self, stage: int, asked: asyncio.Task[dict[str, Any]] | None
-    ) -> list[tuple[InstancePlan, Awaitable[None]]]:
-        """Runs a stage of each instance, or awaits what was asked for before."""
-
-        async def executed(i: InstancePlan, answer: Awaitable[dict[str, Any]]) -> None:
-            start = time.monotonic()
-            self.record.counters[i.id] = counters = await answer
-            self._ended.add(i.id)
-            if debug.level() >= 2:
-                read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))
-                done = f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far"
-                debug.note(i.id, i.device.name, done, stage)
-
-        found: list[tuple[InstancePlan, Awaitable[None]]] = []
+    def _execute(self, stage: int) -> list[tuple[InstancePlan, Awaitable[dict[str, Any]]]]:
+        """Asks each instance for a stage."""
+        found: list[tuple[InstancePlan, Awaitable[dict[str, Any]]]] = []
         for group in self._groups:
             first, handles = group[0], [self._handles[i.id] for i in group]
-            if asked is not None:
-                answers: list[Awaitable[dict[str, Any]]] = [asked]
-            elif (together := self._together[first.nca]) is not None:
+            if (together := self._together[first.nca]) is not None:
                 answers = together.execute_all(handles, self._host(first), stage)
             else:
                 answers = [self._lifecycle(first).execute(handles[0], stage)]
-            found += ((i, executed(i, answer)) for i, answer in zip(group, answers, strict=True))
+            found += zip(group, answers, strict=True)
         return found
+
+    async def _executed(self, i: InstancePlan, answer: Awaitable[dict[str, Any]], stage: int) -> None:
+        """Once the instance's part of the stage has ended."""
+        start = time.monotonic()
+        self.record.counters[i.id] = counters = await answer
+        self._ended.add(i.id)
+        if debug.level() >= 2:
+            read, sent = (sum(c.get("bytes", 0) for c in counters.get(k, ())) for k in ("sources", "sinks"))
+            done = f"{time.monotonic() - start:.3f} s, read {read} bytes, sent {sent} bytes so far"
+            debug.note(i.id, i.device.name, done, stage)
 
     async def _watch(self, stage: int) -> None:
         def report(counters: dict[str, dict[str, Any]], works: bool) -> None:

@@ -106,12 +106,18 @@ class SoftwareLifecycle:
 
     async def allocate_all(self, instances: Sequence[InstancePlan], host: Groups, context: JobContext) -> list[Live]:
         bind, address = (_property(instances[0], name) for name in ("data_bind", "data_address"))
-        wanted = {i.id: self._allocation(i, context, bind) for i in instances}
-        started = await host.start(context.job, wanted)
-        for i, (_, answer) in zip(instances, started, strict=True):
-            if wanted[i.id] is not None:
+        asked = ((i, self._allocation(i, context, bind)) for i in instances)
+        wanted = {i.id: allocation for i, allocation in asked if allocation is not None}
+        started = dict(zip(wanted, await host.start(context.job, wanted), strict=True)) if wanted else {}
+        handles = []
+        for i in instances:
+            if i.id in started:
+                handle, answer = started[i.id]
                 _allocated(i, address, answer, context)
-        return [Live(handle) for handle, _ in started]
+            else:
+                handle = host.instance(context.job, i.id)
+            handles.append(Live(handle))
+        return handles
 
     def _allocation(self, instance: InstancePlan, context: JobContext, bind: str) -> dict[str, Any] | None:
         """How an instance is asked to listen; None if there is nothing to listen for."""
@@ -126,19 +132,21 @@ class SoftwareLifecycle:
         handle.artifact = artifact
         await handle.instance.call("configure", **configuration(instance, artifact, context))
 
-    async def configure_all(
+    def begin_all(
         self,
         handles: Sequence[Live],
         instances: Sequence[InstancePlan],
         artifacts: Sequence[Artifact],
         host: Groups,
         context: JobContext,
-    ) -> None:
+        stages: Sequence[int],
+    ) -> tuple[Awaitable[object], list[list[Awaitable[dict[str, Any]]]]]:
         told = []
         for handle, i, artifact in zip(handles, instances, artifacts, strict=True):
             handle.artifact = artifact
             told.append(shared_configuration(i, artifact, context))
-        await host.configure([h.instance for h in handles], told, context.shared)
+        configured, answers = host.begin([h.instance for h in handles], told, context.shared, stages)
+        return configured, [[self._executed(h, a) for h, a in zip(handles, of, strict=True)] for of in answers]
 
     def execute_all(self, handles: Sequence[Live], host: Groups, stage: int) -> list[Awaitable[dict[str, Any]]]:
         answers = host.each([h.instance for h in handles], "execute", stage=stage)

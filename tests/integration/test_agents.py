@@ -19,6 +19,7 @@ from jumpgate import errors
 from jumpgate.hosts import wire
 from jumpgate.hosts.agent import Agent, Connection
 from jumpgate.hosts.client import AgentHost
+from jumpgate.hosts.instances import SPARES
 from jumpgate.hosts.local import LocalAgent
 from jumpgate.hosts.zygote import Zygote
 from jumpgate.nca.interface import Device
@@ -191,31 +192,33 @@ def test_instances_are_started_configured_and_told_to_run_together(
         async with by_hand(scripted_host, tmp_path) as (port, _):
             host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
             nothing = {"script": {"do": "nothing"}}
-            started = await host.start("job", {"a": nothing, "b": None, "c": nothing})
-            handles = [handle for handle, _ in started]
-            assert [h.id for h in handles] == ["a", "b", "c"] and len({h.pid for h in handles}) == 3
-            await handles[1].call("stats")  # it runs, and so has its name, as the others do
-            assert names(watch.processes("jg ")) == ["jg a", "jg b", "jg c"]
+            started = await host.start("job", {"a": nothing, "c": nothing})
+            handles = [started[0][0], host.instance("job", "b"), started[1][0]]
+            assert names(watch.processes("jg ")) == ["jg a", "jg c"]
             shared = Shared()
 
             def told(step: str) -> dict[str, object]:
                 return shared(step, lambda: Template({"stages": {"1": {"do": step}}}), None)
 
-            await host.configure(handles, [told("nothing"), told("wait"), told("nothing")], shared)
-            answers = host.each(handles, "execute", stage=1)
-            tasks = [asyncio.create_task(answer) for answer in answers]  # type: ignore[arg-type]
+            configured, (answers,) = host.begin(
+                handles, [told("nothing"), told("wait"), told("nothing")], shared, stages=(1,)
+            )
+            await configured
+            assert [h.id for h in handles] == ["a", "b", "c"] and len({h.pid for h in handles} - {0}) == 3
+            assert names(watch.processes("jg ")) == ["jg a", "jg b", "jg c"]
+            first, waits, third = (asyncio.ensure_future(answer) for answer in answers)
             async with asyncio.timeout(60):
-                await asyncio.gather(tasks[0], tasks[2])
-            assert not tasks[1].done(), "each answers by itself"
+                await asyncio.gather(first, third)
+            assert not waits.done(), "each answers by itself"
             os.kill(handles[1].pid, signal.SIGKILL)
             with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
-                await tasks[1]
+                await waits
             late = host.each(handles[1:], "stats")
             with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
                 await late[0]
             await late[1]
             with pytest.raises(errors.InstanceFailed, match="instance b was killed by SIGKILL"):
-                await host.configure(handles, [told("nothing")] * 3, shared)
+                await host.begin(handles, [told("nothing")] * 3, shared, stages=())[0]
             with pytest.raises(errors.InternalError, match="KeyError"):
                 await host._caller.call("each", instances=["job/a"])
             os.kill(handles[0].pid, signal.SIGSTOP)  # it does not end by itself
@@ -227,11 +230,42 @@ def test_instances_are_started_configured_and_told_to_run_together(
     asyncio.run(run())
 
 
+def test_instances_are_processes_that_waited_and_the_dead_among_them_are_left_out(
+    scripted_host: Path, watch: Watch, tmp_path: Path
+) -> None:
+    def spares() -> list[int]:
+        return [p.pid for p in watch.processes("jgspare")]
+
+    def is_full() -> bool:
+        return len(spares()) == SPARES
+
+    async def run() -> None:
+        async with by_hand(scripted_host, tmp_path) as (port, _):
+            host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
+            assert await asyncio.to_thread(wait_until, is_full)
+            waiting = set(spares())
+            first = await host.spawn("job", "a")
+            assert first.pid in waiting
+            assert await asyncio.to_thread(wait_until, is_full), "another one waits in its place"
+            for pid in spares():
+                os.kill(pid, signal.SIGKILL)
+            assert await asyncio.to_thread(wait_until, lambda: not spares())
+            await first.call("stats")  # by now the agent has heard of it
+            second = await host.spawn("job", "b")
+            await second.call("stats")
+            assert names(watch.processes("jg ")) == ["jg a", "jg b"]
+            await second.call("destroy")
+            assert await asyncio.to_thread(wait_until, is_full)
+            await host.close()
+
+    asyncio.run(run())
+
+
 def test_more_instances_than_the_zygote_takes_at_once(scripted_host: Path, watch: Watch, tmp_path: Path) -> None:
     async def run() -> None:
         async with by_hand(scripted_host, tmp_path) as (port, _):
             host = await AgentHost.connect(DEVICE, "127.0.0.1", port, "secret")
-            started = await host.start("job", {str(number): None for number in range(400)})
+            started = await host.start("job", {str(number): {"script": {"do": "nothing"}} for number in range(400)})
             for handle, _ in started:
                 os.kill(handle.pid, signal.SIGSTOP)  # each has to be killed
             await host.release("job")
@@ -257,10 +291,12 @@ def test_what_goes_wrong_with_one_of_several_instances_names_it(
             assert not watch.processes("jg ")
             two = [handle for handle, _ in await host.start("two", {"a": good, "b": good})]
             with pytest.raises(errors.ConfigError, match="no such port") as refused:
-                await host.configure(two, [good, bad], Shared())
+                await host.begin(two, [good, bad], Shared(), stages=(1,))[0]
             assert refused.value.fields["instance"] == "b"
+            configured, ((answer,),) = host.begin(two[:1], [{"$": "unheard of"}], Shared(), stages=(1,))
             with pytest.raises(errors.InternalError, match="KeyError"):
-                await host.configure(two[:1], [{"$": "unheard of"}], Shared())
+                await configured
+            answer.cancel()  # type: ignore[attr-defined]
             await host.release("two")
             await host.close()
 
@@ -276,7 +312,8 @@ def test_a_release_that_arrives_with_the_start_ends_what_is_started(
             assert host._caller.lines._transport is not None
             sock = host._caller.lines._transport.get_extra_info("socket")
             sock.setsockopt(IPPROTO_TCP, TCP_CORK, 1)
-            starting = asyncio.create_task(host.start("job", {"a": None, "b": None}))
+            nothing = {"script": {"do": "nothing"}}
+            starting = asyncio.create_task(host.start("job", {"a": nothing, "b": nothing}))
             releasing = asyncio.create_task(host.release("job"))
             await asyncio.sleep(0)
             sock.setsockopt(IPPROTO_TCP, TCP_CORK, 0)  # both are one packet
@@ -284,7 +321,7 @@ def test_a_release_that_arrives_with_the_start_ends_what_is_started(
                 await releasing
                 with pytest.raises(errors.Cancelled, match="job job was released while its instance [ab] started"):
                     await starting
-            await host.start("next", {"c": None})  # by now the others would run
+            await host.start("next", {"c": nothing})  # by now the others would run
             assert names(watch.processes("jg ")) == ["jg c"]
             await host.release("next")
             await host.close()
@@ -388,7 +425,8 @@ def test_agents_end_with_the_process_that_started_them(scripted_host: Path, watc
     process = subprocess.Popen([sys.executable, "-c", program, str(scripted_host)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
-    assert wait_until(lambda: names(watch.processes("jg")) == ["jg a", "jghost"])
+    up = ["jg a", "jghost", *["jgspare"] * SPARES]
+    assert wait_until(lambda: names(watch.processes("jg")) == up)
     children = [p.pid for p in watch.processes("python")]
     process.kill()
     process.wait()

@@ -17,6 +17,7 @@ import pytest
 from jumpgate import errors
 from jumpgate.hosts import client, local
 from jumpgate.hosts.config import local_hosts
+from jumpgate.hosts.instances import SPARES
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.registry import Registry
 from jumpgate.orchestrator import job as job_module
@@ -125,10 +126,11 @@ def test_no_instance_outlives_its_job_and_the_agents_are_kept(scripted_host: Pat
     async def body(rig: Rig) -> None:
         await rig.run(rig.plan())
         assert watch.processes("jg ") == []
-        kept = {p.pid for p in watch.processes()}
+        kept = {p.pid for p in watch.processes() if p.name != "jgspare"}
         assert len(watch.processes("jghost")) == 2, "a zygote for each agent"
         await rig.run(rig.plan())
-        assert {p.pid for p in watch.processes()} == kept
+        assert {p.pid for p in watch.processes() if p.name != "jgspare"} == kept
+        assert await asyncio.to_thread(wait_until, lambda: len(watch.processes("jgspare")) == 2 * SPARES)
 
     with_rig(scripted_host, body, hosts=2)
 

@@ -4,7 +4,7 @@
 namespace jg {
 
 // Serves the agent on `control` (a SOCK_SEQPACKET unix socket) until it closes; returns the exit status.
-//   agent → zygote: an instance's name, with its control socket as SCM_RIGHTS: fork it
+//   agent → zygote: an instance's name, with its control socket as SCM_RIGHTS: fork it. "*": one that is named later
 //                   a pid as text, with nothing: kill that instance (a pid that has been reaped is ignored)
 //   zygote → agent: {"ready": true} · {"spawned": "name", "pid": N, "error": "…"} · {"exited": N, "status": N,
 //   "signal": N}

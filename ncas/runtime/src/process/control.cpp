@@ -1,6 +1,7 @@
 // The control protocol of one instance: JSON lines on a socket, verbs on an Instance.
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -79,6 +80,13 @@ class Control {
         return answer(id, Status("internal", "execute names no stage"), "");
       }
       execute(id, static_cast<int>(stage));
+    } else if (verb == "name") {
+      std::string_view name;
+      if (!has_arguments || found["name"].get(name)) {
+        return answer(id, Status("internal", "name says no name"), "");
+      }
+      ::prctl(PR_SET_NAME, ("jg " + std::string(name)).substr(0, 15).c_str());
+      answer(id, {}, ok);
     } else if (verb == "cancel") {
       instance_->cancel();
       answer(id, {}, ok);

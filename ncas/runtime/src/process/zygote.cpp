@@ -23,7 +23,7 @@
 namespace jg {
 namespace {
 
-constexpr int kIdleMs = 20'000;  // without instances, after which memory that was lent goes to the system
+constexpr int kIdleMs = 20'000;  // without a word of instances, after which memory that nobody has goes to the system
 
 void report(int control, const std::string& message) {
   // The agent reads promptly; if it is gone, the next poll says so.
@@ -79,7 +79,8 @@ void reap(int control, std::set<pid_t>* children) {
   ::_exit(127);
 }
 
-// `request`: a name, and after a NUL the command to run if the instance is not a fork of ours.
+// `request`: a name, "*" for one that is told later which instance it is, and after a NUL the command to run if the
+// instance is not a fork of ours.
 void spawn(int control, int signals, const std::string& request, int descriptor, std::set<pid_t>* children) {
   const pid_t zygote = ::getpid();
   const size_t name_end = std::min(request.find('\0'), request.size());
@@ -93,7 +94,7 @@ void spawn(int control, int signals, const std::string& request, int descriptor,
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::prctl(PR_SET_NAME, ("jg " + name).substr(0, 15).c_str());
+    ::prctl(PR_SET_NAME, name == "*" ? "jgspare" : ("jg " + name).substr(0, 15).c_str());
     if (name_end < request.size()) run_program(descriptor, request.substr(name_end + 1));
     run_instance(descriptor);
   }
@@ -128,7 +129,7 @@ int run_zygote(int control) {
   bool lends = false;        // memory that nobody has borrowed is kept
   pollfd watched[] = {{control, POLLIN, 0}, {signals, POLLIN, 0}};
   while (true) {
-    const int ready = ::poll(watched, 2, lends && children.empty() ? kIdleMs : -1);
+    const int ready = ::poll(watched, 2, lends ? kIdleMs : -1);
     if (ready < 0 && errno != EINTR) return 1;
     if (ready == 0) end_lending();
     lends = ready != 0;

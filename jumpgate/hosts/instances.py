@@ -1,0 +1,110 @@
+"""The instances of an agent: processes that its zygote forked, some of them before anybody needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections import deque
+
+from jumpgate.errors import Cancelled, InstanceFailed
+from jumpgate.hosts.wire import Caller
+from jumpgate.hosts.zygote import LOST, End, Forked, Zygote
+
+#: processes that wait to become instances: a job of so many finds them there
+SPARES = 4
+#: their name at the zygote, which calls their processes jgspare
+SPARE = "*"
+#: until one that was taken is replaced, if no instance ends before: forking takes a core that the job may use
+REFILL_S = 0.1
+
+
+class Process:
+    """A process of the zygote, which is an instance or will be one."""
+
+    def __init__(self, forked: Forked, instance: str) -> None:
+        self.pid, self.ended, self.instance = forked.pid, forked.ended, instance
+        self.caller = Caller(
+            lambda: died(self.instance, self.ended.result() if self.ended.done() else None), explained=forked.ended
+        )
+
+    @staticmethod
+    async def fork(zygote: Zygote, instance: str, module: str = "") -> Process:
+        """Of the runtime, or of the Python module. Raises InstanceFailed."""
+        forked = await zygote.fork(instance, (sys.executable, "-m", module, instance) if module else ())
+        process = Process(forked, instance)
+        lines = process.caller.lines
+        await asyncio.get_running_loop().create_connection(lambda: lines, sock=forked.control)
+        return process
+
+    @property
+    def is_alive(self) -> bool:
+        """As far as we have heard."""
+        return not self.ended.done() and self.caller.lines.is_open
+
+    def become(self, instance: str) -> None:
+        """A spare is an instance from now on."""
+        self.instance = instance
+        self.caller.send("name", {"name": instance})
+
+
+class Spares:
+    """Processes of one zygote that wait to become instances of the runtime."""
+
+    def __init__(self, zygote: Zygote) -> None:
+        self._zygote = zygote
+        self._idle: deque[Process] = deque()
+        self._filling: asyncio.Task[None] | None = None
+        self.refill()
+
+    def take(self) -> Process | None:
+        """One that lives; None if there is none left."""
+        asyncio.get_running_loop().call_later(REFILL_S, self.refill)
+        while self._idle:
+            process = self._idle.popleft()
+            if process.is_alive:
+                return process
+        return None
+
+    def refill(self) -> None:
+        """Forks as many as are missing, in the background."""
+        if len(self._idle) < SPARES and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.create_task(self._fill())
+
+    async def _fill(self) -> None:
+        with contextlib.suppress(InstanceFailed):  # who needs one now is told
+            while len(self._idle) < SPARES:
+                self._idle.append(await Process.fork(self._zygote, SPARE))
+
+
+class Instance:
+    """An instance of a connection, from before it has a process until that is gone."""
+
+    def __init__(self, job: str, id: str) -> None:
+        self.job, self.id, self.name = job, id, f"{job}/{id}"
+        self.process: Process | None = None
+        self.forking = self.unwanted = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
+def released(instance: Instance) -> Cancelled:
+    return Cancelled(f"job {instance.job} was released while its instance {instance.id} started")
+
+
+def died(instance: str, end: End | None) -> InstanceFailed:
+    """The error for an instance whose process has ended, with the kernel's reason where it is known."""
+    fields: dict[str, object] = {"instance": instance}
+    if end is None:
+        how = "closed its control connection"
+    elif end == LOST:
+        how = "was lost: its host's agent or zygote process (jghost) has ended"
+    elif end.signal:
+        fields["signal"] = how = signal.Signals(end.signal).name
+        how = f"was killed by {how}"
+        if end.signal == signal.SIGKILL:
+            how += " (by hand, or by the system for lack of memory)"
+    else:
+        fields["status"] = end.status
+        how = f"exited with status {end.status}"
+    return InstanceFailed(f"instance {instance} {how}", **fields)
