@@ -32,6 +32,7 @@ COMMANDS = {
     "study": ("study", "Run all queries of TPC-DS or TPC-H in every mode, and write a report."),
     "spark-jar": ("spark_jar", "Print where the plugin for Apache Spark is."),
     "presto-plugin": ("presto_plugin", "Write the connector for a Presto server."),
+    "trino-plugin": ("trino_plugin", "Write the connector for a Trino server."),
     "doctor": ("doctor", "Check this machine: compiler, cores, memory, cache, ports."),
 }
 EXIT_ERROR = 1

@@ -19,7 +19,8 @@ from jumpgate.codegen import toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK_JARS = Path("clients/spark/python/jars")
-PRESTO_JARS = Path("clients/presto/python/jars")
+#: engines whose connector is a plugin that a command writes
+PLUGINS = ("presto", "trino")
 #: a command (of the shell, in an environment's PATH) for each extra
 NEEDS = {
     "sql": ("echo SELECT 1 | jumpgate sql -", "jumpgate calibrate", "python -c 'import jumpgate; jumpgate.connect()'"),
@@ -38,7 +39,7 @@ def run(command: str, path: Path, cwd: Path) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """(wheel, sdist) of what git would commit, and the plugins for Spark and Presto."""
+    """(wheel, sdist) of what git would commit, and the plugins for Spark, Presto and Trino."""
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -50,7 +51,9 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
             (source / name).write_bytes((ROOT / name).read_bytes())
     (source / SPARK_JARS).mkdir(parents=True)
     shutil.copy(spark.jar(), source / SPARK_JARS)  # which `./dev jvm` has built
-    shutil.copytree(ROOT / PRESTO_JARS, source / PRESTO_JARS)
+    for engine in PLUGINS:
+        jars = Path("clients") / engine / "python" / "jars"
+        shutil.copytree(ROOT / jars, source / jars)
     subprocess.run([sys.executable, "-m", "build", "--outdir", built, source], check=True, timeout=240)
     return next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
 
@@ -120,9 +123,10 @@ def test_the_plugin_for_spark_is_found(installed: Callable[[str], tuple[Path, Pa
     assert zipfile.is_zipfile(done.stdout.strip())
 
 
-def test_the_plugin_for_presto_is_written(installed: Callable[[str], tuple[Path, Path]]) -> None:
+@pytest.mark.parametrize("engine", PLUGINS)
+def test_a_servers_plugin_is_written(engine: str, installed: Callable[[str], tuple[Path, Path]]) -> None:
     path, folder = installed("")
-    done = run("jumpgate presto-plugin --output plugin/jumpgate", path, folder)
+    done = run(f"jumpgate {engine}-plugin --output plugin/jumpgate", path, folder)
     assert done.returncode == 0, done.stderr
     assert zipfile.is_zipfile(folder / done.stdout.strip())
 

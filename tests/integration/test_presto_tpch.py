@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +56,7 @@ def test_an_answer_is_duckdbs(number: int, answers: dict[Query, Any], folder: Pa
     found = answers[Query(presto_text(text))]
     assert len(found) == len(expected)
     for row, other in zip(found, expected, strict=True):
-        assert all(map(equal, row, other)), (row, other)
-
-
-def equal(found: Any, expected: Any) -> bool:
-    """Where DuckDB divides decimals it has a float, and Presto a decimal."""
-    if isinstance(expected, float):
-        digits = -int(Decimal(found).as_tuple().exponent) if isinstance(found, str) else 9
-        return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.5 * 10.0**-digits)
-    if isinstance(expected, Decimal):
-        return Decimal(found) == expected
-    return bool(found == presto.as_json(expected))
+        assert all(map(presto.equal, row, other)), (row, other)
 
 
 def test_most_of_what_the_planner_shows_is_offloaded(answers: dict[Query, Any]) -> None:

@@ -35,21 +35,21 @@ class Query(NamedTuple):
 
 def library() -> Path:
     """The jars of a slim Presto server, fetched once."""
-    return _fetched("presto-0.287", "dependency:copy-dependencies")
+    return fetched("presto-0.287", "presto", "dependency:copy-dependencies")
 
 
 def command_line() -> Path:
     """The jar of Presto's command line, fetched once."""
     artifact = "com.facebook.presto:presto-cli:0.287:jar:executable"
-    return next(_fetched("presto-cli-0.287", "dependency:copy", f"-Dartifact={artifact}").glob("*.jar"))
+    return next(fetched("presto-cli-0.287", "presto", "dependency:copy", f"-Dartifact={artifact}").glob("*.jar"))
 
 
-def _fetched(name: str, *goal: str) -> Path:
-    """The folder of that name into which a goal of Maven copies jars."""
+def fetched(name: str, client: str, *goal: str) -> Path:
+    """The folder of that name into which a goal of Maven copies jars, as the server of a client says."""
     folder = cache.root() / name
-    with cache.locked("presto"):
+    with cache.locked(client):
         if not folder.exists():
-            maven("--file", str(CLIENTS / "presto" / "server" / "pom.xml"), *goal, f"-DoutputDirectory={folder}.part")
+            maven("--file", str(CLIENTS / client / "server" / "pom.xml"), *goal, f"-DoutputDirectory={folder}.part")
             Path(f"{folder}.part").rename(folder)
     return folder
 
@@ -82,7 +82,7 @@ def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, Any]:
 
 def type_text(field: pa.Field) -> str:
     names = {pa.bool_(): "bool", pa.float32(): "float32", pa.float64(): "float64", pa.date32(): "date",
-             pa.timestamp("us"): "timestamp"}  # fmt: skip
+             pa.timestamp("us"): "timestamp", pa.timestamp("us", "UTC"): "timestamptz(UTC)"}  # fmt: skip
     if pa.types.is_decimal(field.type):
         return f"decimal({field.type.precision},{field.type.scale})?"
     return names.get(field.type, str(field.type)) + "?"
@@ -91,9 +91,16 @@ def type_text(field: pa.Field) -> str:
 def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:
     """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
     install(folder / "plugin")
+    return ask(folder, catalog, queries, library(), "Presto")
+
+
+def ask(
+    folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query], jars: Path, engine: str
+) -> dict[Query, Any]:
+    """The same of a server that has the connector in the folder's plugin/."""
     (folder / "catalog.json").write_text(json.dumps({"main": catalog}))
     done = subprocess.run(
-        in_a_network("tests.support.presto_run", folder, library()), input=json.dumps(queries), capture_output=True,
+        in_a_network("tests.support.presto_run", folder, jars, engine), input=json.dumps(queries), capture_output=True,
         text=True, timeout=PATIENCE_S, check=False, cwd=CLIENTS.parent,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -101,7 +108,7 @@ def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) 
 
 
 def in_a_network(module: str, *arguments: object) -> list[str]:
-    """The command that runs a Python module in a network namespace, as Presto listens at all addresses."""
+    """The command that runs a Python module in a network namespace, as a server may listen at all addresses."""
     script = 'ip link set lo up && exec "$0" -m "$@"'
     words = ["unshare", "--net", "--map-root-user", "sh", "-c", script, sys.executable, module]
     return [*words, *map(str, arguments)]
@@ -116,3 +123,13 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     return value
+
+
+def equal(found: Any, expected: Any) -> bool:
+    """Where DuckDB divides decimals it has a float, and the server a decimal."""
+    if isinstance(expected, float):
+        digits = -int(Decimal(found).as_tuple().exponent) if isinstance(found, str) else 9
+        return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.5 * 10.0**-digits)
+    if isinstance(expected, Decimal):
+        return Decimal(found) == expected
+    return bool(found == as_json(expected))

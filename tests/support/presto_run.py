@@ -1,6 +1,6 @@
-"""Asks a Presto server of one node, and a service, in a network namespace of their own (`presto.in_a_network`):
+"""Asks a server of one node, and a service, in a network namespace of their own (`presto.in_a_network`):
 
-    python -m tests.support.presto_run FOLDER LIB
+    python -m tests.support.presto_run FOLDER LIB {Presto|Trino}
 
 FOLDER has catalog.json and plugin/, LIB the server's jars. Queries with properties of their sessions come as a JSON
 list on stdin, first one that can be answered; their answers, rows or the text of an error, go to stdout likewise.
@@ -16,7 +16,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
@@ -24,29 +24,54 @@ from jumpgate.testing.leaks import wait_until
 
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}"
-HEADERS = {"X-Presto-User": "test", "X-Presto-Catalog": "jumpgate", "X-Presto-Schema": "main"}
 
 #: seconds until the server answers
 PATIENCE_S = 120
 
 
-def main(folder: Path, lib: Path) -> None:
+class Engine(NamedTuple):
+    """A server: its name in headers, Java's options for it, its main, and the catalog that it is asked of."""
+
+    name: str
+    options: tuple[str, ...]
+    main: str
+    catalog: str = "jumpgate"
+
+
+PRESTO = Engine(
+    "Presto",
+    tuple(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
+    "com.facebook.presto.server.PrestoServer",
+)
+TRINO = Engine(
+    "Trino",
+    ("-Dcatalog.management=static",),
+    str(Path(__file__).parents[2] / "clients" / "trino" / "server" / "TrinoTestServer.java"),
+)
+ENGINES = {engine.name: engine for engine in (PRESTO, TRINO)}
+
+
+def main(folder: Path, lib: Path, engine: Engine) -> None:
     queries = json.load(sys.stdin)
-    with serving(folder, lib, *queries[0]) as service:
-        json.dump([ask(*query) for query in queries], sys.stdout)
+    with serving(folder, lib, queries[0][0], queries[0][1], engine) as service:
+        json.dump([ask(text, session, engine) for text, session in queries], sys.stdout)
         assert wait_until(lambda: all(job.ended_ns for job in service.engine.jobs()), 60.0), "a job outlives its query"
 
 
 @contextlib.contextmanager
-def serving(folder: Path, lib: Path, query: str, session: str = "") -> Iterator[embedded.Embedded]:
+def serving(
+    folder: Path, lib: Path, query: str, session: str = "", engine: Engine = PRESTO
+) -> Iterator[embedded.Embedded]:
     """A service, and a server that has answered the query, until the block ends."""
     service = embedded.start(local_hosts(1))
     try:
-        configure(folder, service.address)
+        configure(folder, service.address, engine)
         with (folder / "server.log").open("w") as log:
-            server = subprocess.Popen(command(folder, lib), cwd=folder, stdout=log, stderr=log, start_new_session=True)
+            server = subprocess.Popen(
+                command(folder, lib, engine), cwd=folder, stdout=log, stderr=log, start_new_session=True
+            )
         try:
-            wait_for(server, folder, query, session)
+            wait_for(server, folder, query, session, engine)
             yield service
         finally:
             server.terminate()
@@ -55,13 +80,13 @@ def serving(folder: Path, lib: Path, query: str, session: str = "") -> Iterator[
         service.close()
 
 
-def configure(folder: Path, service: str) -> None:
+def configure(folder: Path, service: str, engine: Engine) -> None:
     catalogs = folder / "catalog"
-    catalogs.mkdir()
+    catalogs.mkdir(exist_ok=True)
     write(folder / "config.properties", {
         "coordinator": "true", "node-scheduler.include-coordinator": "true", "http-server.http.port": PORT,
-        "discovery-server.enabled": "true", "discovery.uri": URL,
-        "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs,
+        "discovery.uri": URL, "plugin.dir": folder / "plugin", "catalog.config-dir": catalogs,
+        **({"discovery-server.enabled": "true"} if engine is PRESTO else {}),
     })  # fmt: skip
     write(catalogs / "jumpgate.properties", {
         "connector.name": "jumpgate", "jumpgate.service": service, "jumpgate.catalog": folder / "catalog.json",
@@ -72,34 +97,39 @@ def write(file: Path, properties: dict[str, object]) -> None:
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
 
-def command(folder: Path, lib: Path) -> list[str]:
+def command(folder: Path, lib: Path, engine: Engine) -> list[str]:
     return [
         "setpriv", "--pdeathsig", "KILL", "java", "-Xmx1g", "-XX:TieredStopAtLevel=1",
-        "-Djdk.attach.allowAttachSelf=true",
-        *(f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("nio", "lang", "util")),
-        "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one",
-        f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", "com.facebook.presto.server.PrestoServer",
+        "-Djdk.attach.allowAttachSelf=true", *engine.options,
+        "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one", f"-Dnode.data-dir={folder}",
+        f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", engine.main,
     ]  # fmt: skip
 
 
-def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str, session: str) -> None:
+def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str, session: str, engine: Engine) -> None:
     """Until the server answers a query: it listens before it knows itself as a worker, and that before its catalogs."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            answer: Any = ask(query, session)
+            answer: Any = ask(query, session, engine)
         except OSError as e:
             answer = str(e)
         if isinstance(answer, list):
             return
         if server.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"Presto does not start: {answer}\n{(folder / 'server.log').read_text()[-4000:]}")
+            raise RuntimeError(f"{engine.name} does not start: {answer}\n{(folder / 'server.log').read_text()[-4000:]}")
         time.sleep(0.2)
 
 
-def ask(query: str, session: str) -> list[list[Any]] | str:
+def ask(query: str, session: str, engine: Engine = PRESTO) -> list[list[Any]] | str:
     """The rows, or what went wrong; the session has these properties."""
-    headers = HEADERS | ({"X-Presto-Session": session} if session else {})
+    named = {
+        "User": "test",
+        "Client-Capabilities": "PARAMETRIC_DATETIME",
+        "Catalog": engine.catalog,
+        "Schema": "main",
+    } | ({"Session": session} if session else {})
+    headers = {f"X-{engine.name}-{name}": value for name, value in named.items()}
     request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), headers)
     rows: list[list[Any]] = []
     while True:
@@ -114,4 +144,4 @@ def ask(query: str, session: str) -> list[list[Any]] | str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), ENGINES[sys.argv[3]])

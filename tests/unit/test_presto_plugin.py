@@ -1,4 +1,4 @@
-"""`jumpgate presto-plugin` writes the connector's jars, or says what is missing."""
+"""`jumpgate presto-plugin` and `trino-plugin` write the connector's jars, or say what is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jumpgate import presto
+from jumpgate import presto, trino
 from jumpgate.errors import ConfigError, FileUnreadable
 
 
@@ -21,8 +21,13 @@ def test_the_jars_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_connector_that_was_not_built_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(presto, "_JARS", tmp_path)
-    with pytest.raises(ConfigError, match=r"has not been built; in a checkout, run `./dev jvm --projects jvm,presto"):
-        presto.write_plugin(tmp_path / "plugin")
+    monkeypatch.setattr(trino, "_JARS", tmp_path)
+    for engine in (presto, trino):
+        name = engine.__name__.rpartition(".")[2]
+        with pytest.raises(
+            ConfigError, match=rf"has not been built; in a checkout, run `./dev jvm --projects jvm,{name}"
+        ):
+            engine.write_plugin(tmp_path / "plugin")
     assert not (tmp_path / "plugin").exists()
 
 

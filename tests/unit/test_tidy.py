@@ -23,6 +23,7 @@ PACKAGES = {
     "clients/python": "jumpgate.client",
     "clients/spark/python": "jumpgate.spark",
     "clients/presto/python": "jumpgate.presto",
+    "clients/trino/python": "jumpgate.trino",
 }
 
 #: part → the other parts that it may import. `errors` and `debug` are free for all; an arrow not listed is a defect.
@@ -48,6 +49,7 @@ MAY_KNOW = {
     "client": {"dataflow", "ntf", "v1", "service", "converters", "codegen", "trust"},
     "spark": set(),  # finds a jar
     "presto": set(),  # copies one
+    "trino": {"presto"},  # copies one likewise
     "templates": set(),
     "p4": {"ntf", "templates", "codegen", "trust"},  # packet headers; programs and generated C++
 }

@@ -15,11 +15,16 @@ def write_plugin(folder: Path) -> list[Path]:
 
     Raises ConfigError: the connector has not been built; FileUnreadable: the folder cannot be written.
     """
-    jars = sorted(_JARS.glob("*.jar"))
+    return copy_jars("Presto", _JARS, folder)
+
+
+def copy_jars(engine: str, built: Path, folder: Path) -> list[Path]:
+    """The same for the engine whose connector is built into a folder."""
+    jars = sorted(built.glob("*.jar"))
     if not jars:
         raise ConfigError(
-            "the connector for Presto has not been built; in a checkout, run "
-            "`./dev jvm --projects jvm,presto -DskipTests package`"
+            f"the connector for {engine} has not been built; in a checkout, run "
+            f"`./dev jvm --projects jvm,{engine.lower()} -DskipTests package`"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

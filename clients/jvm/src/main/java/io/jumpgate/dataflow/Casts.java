@@ -3,13 +3,13 @@ package io.jumpgate.dataflow;
 import java.util.Set;
 
 /** Which casts give a value for every value: the service says so in jumpgate/dataflow/casts.py. */
-final class Casts {
+public final class Casts {
   private static final Set<DataType.Kind> NANOSECONDS =
       Set.of(DataType.Kind.TIMESTAMP_NS, DataType.Kind.TIMESTAMPTZ_NS);
 
   private Casts() {}
 
-  static boolean cannotFail(DataType source, DataType target) {
+  public static boolean cannotFail(DataType source, DataType target) {
     if (source.same(target) || source.kind() == DataType.Kind.BOOL) {
       return true;
     }

@@ -1,0 +1,48 @@
+"""Runs queries in a real Trino server that has the connector."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jumpgate.codegen import cache
+from jumpgate.tpch import TPCH
+from jumpgate.trino import write_plugin
+from tests.support import presto
+from tests.support.jvm import maven
+from tests.support.presto import Query
+
+VERSION = "435"
+
+
+def trino_text(number: int) -> str:
+    """A query of TPC-H as Trino reads it, which groups by no column's new name."""
+    return re.sub(r"GROUP BY\s+supplier_no", "GROUP BY l_suppkey", TPCH.queries()[number])
+
+
+def library() -> Path:
+    """The jars of a Trino server, fetched once."""
+    return presto.fetched(f"trino-{VERSION}", "trino", "dependency:copy-dependencies")
+
+
+def install(plugins: Path) -> None:
+    """Builds the connector and puts it into a server's folder of plugins."""
+    with cache.locked("trino"):
+        maven("--projects", "jvm,trino", "-DskipTests", "package")
+        write_plugin(plugins / "jumpgate")
+
+
+def answers(folder: Path, catalog: Mapping[str, Any], queries: Sequence[Query]) -> dict[Query, Any]:
+    """Each one's rows, or the text of its error; the first one must have rows. Of the catalog that is schema main."""
+    install(folder / "plugin")
+    return presto.ask(folder, catalog, queries, library(), "Trino")
+
+
+def as_json(value: Any) -> Any:
+    """A value as Trino's protocol writes it."""
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S.%f")
+    return presto.as_json(value)
