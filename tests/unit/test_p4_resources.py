@@ -91,6 +91,16 @@ def containers(apply: str) -> Containers:
     return report(text, str(CASES / "x.p4"), "tofino2").phv
 
 
+def test_having_may_have_more_counters() -> None:
+    """With no more stages and ALUs: 2^15 of each row."""
+    default = PROGRAMS["prune"]
+    assert isinstance(default, PruneSizes)
+    few, many = (report(render(replace(default, having_bits=bits)), "prune.p4") for bits in (10, 15))
+    assert not many.problems and len(many.stages) == len(few.stages) == 10
+    assert many.totals["stateful_alus"] == few.totals["stateful_alus"]
+    assert many.register_bits - few.register_bits == 3 * 32 * ((1 << 15) - (1 << 10))
+
+
 def test_headers_that_only_pass_are_tagalong() -> None:
     idle = containers("")
     assert idle.tagalong_bits == 24 * 8 and idle.used == {8: 1, 16: 0, 32: 0}  # one says what is valid
