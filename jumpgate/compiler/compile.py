@@ -25,6 +25,7 @@ from jumpgate.compiler.parallelise import parallelise
 from jumpgate.compiler.plan import CompileOptions, DeviceFull, Plan
 from jumpgate.compiler.prune_columns import prune_columns
 from jumpgate.compiler.push_filters import push_filters
+from jumpgate.compiler.reduce_groups import reduce_groups
 from jumpgate.compiler.verify import Verifier
 from jumpgate.dataflow.operators import Operator, Send
 from jumpgate.errors import ConfigError
@@ -42,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     anti_joins,
     look_ahead,
     order_joins,
+    reduce_groups,
     prune_columns,
     first_rows,
     map_operators,

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from jumpgate.compiler.columns import between, met, overlap, remaining, thinned, united
+from jumpgate.compiler.origins import origins
 from jumpgate.compiler.plan import Exchange, Mapped, StatisticsFunction
 from jumpgate.compiler.selectivity import NOTHING, interval, selectivity
 from jumpgate.dataflow import bloom
@@ -436,12 +437,22 @@ class Estimator:
             in_right *= max(1.0, (there.distinct or right) * meet_right)
             most = max(most, base_left, base_right)
             found = [d.distinct * overlap(d, common) for d in (a, b) if d.distinct is not None]
-            values *= max(1.0, *found) if found else min(base_left, base_right)
+            of_key = max(1.0, *found) if found else min(base_left, base_right)
+            values *= self._of_both(node, lk, rk, of_key)
         values = max(1.0, min(values, most))
         in_right = min(in_right, max(1.0, theirs))
         pairs = ours * theirs / values
         partners = min(1.0, in_right / values) * (ours / left if left else 1.0)
         return pairs, partners
+
+    def _of_both(self, node: Join, left: Expression, right: Expression, values: float) -> float:
+        """Of so many values of a key those that can be on both sides: where both have theirs of the same rows, as after
+        a semi join by keys of the other side, no more than there are in these."""
+        places = {(id(place), key) for place, key in origins(node.left, left)}
+        for place, key in origins(node.right, right):
+            if (id(place), key) in places:
+                values = min(values, max(1.0, self.column(place, key).distinct or values))
+        return values
 
     def _join_doubt(self, node: Join) -> float:
         if not node.left_keys or node.type.marks:

@@ -1,0 +1,73 @@
+"""Where the values of a key come from: operators further down whose rows have all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jumpgate.compiler.tree import references
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.operators import Aggregate, Filter, Join, Limit, Operator, Project, Sort, Window, column
+
+Keys = tuple[Expression, ...]
+
+
+def origins(node: Operator, key: Expression) -> Iterator[tuple[Operator, Expression]]:
+    """Operators from `node` down whose rows have all values of `key` but NULL, each with the key over it: those that it
+    passes through, and what it equals in joins that keep only rows with partners."""
+    seen: set[tuple[int, Expression]] = set()
+    pending = [(node, key)]
+    while pending:
+        node, key = pending.pop()
+        if (id(node), key) not in seen:
+            seen.add((id(node), key))
+            yield node, key
+            pending += _below(node, key)
+
+
+def _below(node: Operator, key: Expression) -> list[tuple[Operator, Expression]]:
+    match node:
+        case Project():
+            return [(node.input, key.remap(lambda i: node.expressions[i]))]
+        case Aggregate() if node.phase == "full" and within((key,), len(node.keys)):
+            return [(node.input, key.remap(lambda i: node.keys[i]))]
+        case Filter() | Sort() | Limit():
+            return [(node.input, key)]
+        case Window() if within((key,), len(node.input.schema)):
+            return [(node.input, key)]
+        case Join():
+            return _joined(node, key)
+    return []
+
+
+def _joined(node: Join, key: Expression) -> list[tuple[Operator, Expression]]:
+    width, type = len(node.left.schema), node.type
+    if isinstance(key, ColumnRef) and type.pairs and key.index >= width:
+        right = column(node.right.schema, key.index - width)
+        equal = [] if type.unmatched_right else _equal(right, node.right_keys, node.left, node.left_keys)
+        return [(node.right, right), *equal]
+    # of columns that are NULL for want of a partner an expression has values of its own
+    if not within((key,), width) or (type.extends_left and not isinstance(key, ColumnRef)):
+        return []
+    (left,) = through((key,), references(node.left.schema))
+    equal = _equal(left, node.left_keys, node.right, node.right_keys) if type.matched and not type.unmatched else []
+    return [(node.left, left), *equal]
+
+
+def _equal(key: Expression, keys: Keys, other: Operator, other_keys: Keys) -> list[tuple[Operator, Expression]]:
+    """What a key of a join equals on the join's other side."""
+    return [(other, theirs) for mine, theirs in zip(keys, other_keys, strict=True) if mine == key]
+
+
+def through(keys: Keys, expressions: tuple[Expression, ...]) -> Keys:
+    """Keys over an operator whose columns are these expressions, over its input."""
+    return tuple(key.remap(lambda i: expressions[i]) for key in keys)
+
+
+def within(keys: Keys, width: int) -> bool:
+    """Whether they read some of the first columns, and no others."""
+    columns = columns_of(keys)
+    return bool(columns) and max(columns) < width
+
+
+def columns_of(keys: Keys) -> set[int]:
+    return {i for key in keys for i in key.columns()}

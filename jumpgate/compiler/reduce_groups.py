@@ -1,0 +1,215 @@
+"""Groups that a join would drop are not made: a semi join below them keeps the rows whose keys the join can match.
+
+Of `a join (b group by k) on a.x = k` only groups whose key is among the values of x are in the result. These values
+come from the part of `a` that has them all and costs least, often a build side that the plan has anyway, whose table
+both joins then share. (Magic sets: Mumick et al., SIGMOD 1990; here for what has been decorrelated already.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from jumpgate.compiler.failing import may_fail
+from jumpgate.compiler.origins import Keys, columns_of, origins, through, within
+from jumpgate.compiler.plan import Plan
+from jumpgate.compiler.tree import project, references, unique, uses
+from jumpgate.compiler.work import HOLDS, work
+from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.join_types import JoinType
+from jumpgate.dataflow.operators import (
+    Aggregate,
+    Filter,
+    Join,
+    Operator,
+    Project,
+    Read,
+    Send,
+    Sort,
+    UnionAll,
+    Window,
+)
+from jumpgate.nca.speeds import assumed, seconds_of
+
+#: of the rows that would be grouped, those that may be left: for less of a gain estimates are not sure enough
+LEFT_MAX = 0.5
+#: parts of the other side that are looked at for one join: each takes time
+SOURCES_MAX = 4
+
+
+def reduce_groups(plan: Plan) -> Plan:
+    """Where the rows are known, and it is estimated to save time."""
+    root = _Reducer(plan).visit(plan.root)
+    assert isinstance(root, Send)
+    return plan if root is plan.root else replace(plan, root=root)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Rows of which `keys` have all the values that a join's key pairs with these numbers can match."""
+
+    node: Operator
+    pairs: tuple[int, ...]
+    keys: Keys
+
+
+class _Reducer:
+    def __init__(self, plan: Plan) -> None:
+        self.estimator = plan.estimator
+        self.seconds = {**assumed(), **plan.options.speeds}
+        self.uses = uses(plan.root)
+        joins = [n for n in unique(plan.root) if isinstance(n, Join)]
+        # tables that another join by the same keys can share
+        self.built = {(id(j.right), j.right_keys) for j in joins if not j.builds_left and not j.type.unmatched_right}
+        self._done: dict[int, tuple[Operator, Operator]] = {}  # with the node, whose id stays its own thereby
+
+    def visit(self, node: Operator) -> Operator:
+        """Joins before what is below them: so both users of a source find the same operator in its place."""
+        if id(node) not in self._done:
+            new = self._reduced(node) if isinstance(node, Join) and node.left_keys else node
+            inputs = tuple(self.visit(i) for i in new.inputs)
+            same = all(a is b for a, b in zip(inputs, new.inputs, strict=True))
+            self._done[id(node)] = node, new if same else new.with_inputs(inputs)
+        return self._done[id(node)][1]
+
+    def _reduced(self, join: Join) -> Join:
+        """The join over fewer groups, of the side where that saves more."""
+        best, gain, used = join, 0.0, None
+        for side, keys, other, other_keys in (
+            (join.right, join.right_keys, join.left, join.left_keys),
+            (join.left, join.left_keys, join.right, join.right_keys),
+        ):
+            kept = join.type.unmatched if side is join.left else join.type.unmatched_right or join.type.marks
+            if kept:
+                continue
+            for source in self._sources(side, keys, other, other_keys):
+                path = _Path(self, source)
+                new = path.below(side, tuple(keys[i] for i in source.pairs))
+                saved = path.saved()
+                if saved > gain:
+                    inputs = (new, join.right) if side is join.left else (join.left, new)
+                    best, gain, used = replace(join, left=inputs[0], right=inputs[1]), saved, source
+        if used is not None:
+            self.uses[id(used.node)] += 1
+        return best
+
+    def _sources(self, side: Operator, keys: Keys, other: Operator, other_keys: Keys) -> list[_Source]:
+        """Parts of the other side that have much fewer values of a key than the groups, the smallest ones first; each
+        with the key pairs that it has the values of, one by one and together."""
+        found: dict[int, tuple[Operator, dict[int, Expression]]] = {}
+        for number, (mine, theirs) in enumerate(zip(keys, other_keys, strict=True)):
+            values = self.estimator.column(side, mine).distinct
+            if values is None or mine.type.is_float or may_fail(mine) or not self._groups_by(side, mine):
+                continue
+            for place, key in origins(other, theirs):
+                there = self.estimator.column(place, key).distinct
+                if there is not None and there <= LEFT_MAX * values and not may_fail(key):
+                    found.setdefault(id(place), (place, {}))[1].setdefault(number, key)
+        sources: list[_Source] = []
+        for place, pairs in sorted(found.values(), key=lambda f: self.estimator.rows(f[0]))[:SOURCES_MAX]:
+            sources += [_Source(place, (number,), (key,)) for number, key in pairs.items()]
+            if len(pairs) > 1:
+                sources.append(_Source(place, tuple(pairs), tuple(pairs.values())))
+        return sources
+
+    def _groups_by(self, node: Operator, key: Expression) -> bool:
+        """Whether the key is one of groups that nobody else reads."""
+        for place, _ in origins(node, key):
+            if self.uses[id(place)] > 1:
+                return False
+            if isinstance(place, Aggregate | Window):
+                return True
+        return False
+
+    def again(self, node: Operator) -> float:
+        """Seconds to compute the rows of `node` for one more user: tables that it reads are there already."""
+        if isinstance(node, HOLDS) and not isinstance(node, Join):
+            return 0.0
+        inputs = (node.probe,) if isinstance(node, Join) else node.inputs
+        return self.takes(node) + sum(map(self.again, inputs))
+
+    def takes(self, node: Operator) -> float:
+        """Seconds of a core for the operator alone; none where its rows are not known."""
+        found = work(node, self.estimator)
+        return 0.0 if found is None else seconds_of(found, self.seconds)
+
+
+class _Path:
+    """From a join's side down to where a semi join with `source` drops rows first."""
+
+    def __init__(self, reducer: _Reducer, source: _Source) -> None:
+        self.reducer = reducer
+        self.shares = (id(source.node), source.keys) in reducer.built
+        self.build, self.build_keys = source.node, source.keys
+        if not self.shares:
+            names = tuple(f"key{i}" for i in range(len(source.keys)))
+            self.build = project(source.node, source.keys, names)
+            self.build_keys = references(self.build.schema)
+        self.source = source
+        self.passed: list[tuple[Operator, Operator]] = []  # operators before and after
+        self.joins: list[Join] = []
+
+    def saved(self) -> float:
+        """Seconds of a core; 0 where no group is spared, or too few are for sure."""
+        estimator = self.reducer.estimator
+        before = [estimator.of(join.left).rows for join in self.joins]
+        if not any(isinstance(old, Aggregate | Window) for old, _ in self.passed) or None in before:
+            return 0.0
+        left = sum(map(estimator.rows, self.joins))
+        if left > LEFT_MAX * sum(rows or 0.0 for rows in before):
+            return 0.0
+        takes = self.reducer.takes
+        spared = sum(takes(old) - takes(new) for old, new in self.passed)
+        again = 0.0 if self.shares else self.reducer.again(self.source.node)
+        return spared - again - sum(map(takes, self.joins))
+
+    def below(self, node: Operator, keys: Keys) -> Operator:
+        """`node` with the semi join as far down as it drops whole groups and no other row's partner."""
+        if self.reducer.uses[id(node)] > 1:
+            return self._semi(node, keys)
+        match node:
+            case Project() if _can_be(found := through(keys, node.expressions)):
+                return self._over(node, found)
+            case Aggregate() if (
+                node.phase == "full" and within(keys, len(node.keys)) and _can_be(found := through(keys, node.keys))
+            ):
+                return self._over(node, found)
+            case Window() if columns_of(keys) <= {e.index for e in node.partition_by if isinstance(e, ColumnRef)}:
+                return self._over(node, keys)
+            case Filter() if not isinstance(node.input, Read):  # the reader tries its filter first
+                return self._over(node, keys)
+            case Sort() if node.limit is None and not node.offset:
+                return self._over(node, keys)
+            case UnionAll():
+                members = tuple(self.below(m, through(keys, references(m.schema))) for m in node.members)
+                return self._passed(node, node.with_inputs(members))
+            case Join():
+                return self._join(node, keys)
+        return self._semi(node, keys)
+
+    def _join(self, node: Join, keys: Keys) -> Operator:
+        width = len(node.left.schema)
+        if not node.type.extends_left and within(keys, width):
+            return self._passed(node, node.with_inputs((self.below(node.left, keys), node.right)))
+        if node.type.pairs and not node.type.extends_right and all(i >= width for i in columns_of(keys)):
+            right = references(node.right.schema)
+            moved = tuple(k.remap(lambda i: right[i - width]) for k in keys)
+            return self._passed(node, node.with_inputs((node.left, self.below(node.right, moved))))
+        return self._semi(node, keys)
+
+    def _over(self, node: Operator, keys: Keys) -> Operator:
+        (input,) = node.inputs
+        return self._passed(node, node.with_inputs((self.below(input, keys),)))
+
+    def _passed(self, old: Operator, new: Operator) -> Operator:
+        self.passed.append((old, new))
+        return new
+
+    def _semi(self, node: Operator, keys: Keys) -> Operator:
+        join = Join(node, self.build, JoinType.SEMI, keys, self.build_keys)
+        self.joins.append(join)
+        return join
+
+
+def _can_be(keys: Keys) -> bool:
+    """Whether they can be a join's, for rows that nothing has been checked of."""
+    return bool(columns_of(keys)) and not any(map(may_fail, keys))
