@@ -35,7 +35,7 @@ class Query(NamedTuple):
 
 def library() -> Path:
     """The jars of a slim Presto server, fetched once."""
-    return fetched("presto-0.287", "presto", "dependency:copy-dependencies")
+    return fetched("presto-0.296", "presto", "dependency:copy-dependencies")
 
 
 def command_line() -> Path:

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
     end_on_signals()
     folder = Path(tempfile.mkdtemp(prefix="jumpgate-presto-"))
     try:
-        print("preparing Presto 0.287 (the first time, some minutes)", file=sys.stderr, flush=True)
+        print("preparing Presto 0.296 (the first time, some minutes)", file=sys.stderr, flush=True)
         toolchain.runtime()
         jars = presto.library(), presto.command_line()
         data = cache.root() / f"tpch-{SCALE}"

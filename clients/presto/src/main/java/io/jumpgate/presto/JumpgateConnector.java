@@ -1,5 +1,6 @@
 package io.jumpgate.presto;
 
+import com.facebook.presto.common.RuntimeStats;
 import com.facebook.presto.spi.ColumnHandle;
 import com.facebook.presto.spi.ConnectorPageSource;
 import com.facebook.presto.spi.ConnectorPlanOptimizer;
@@ -60,7 +61,8 @@ final class JumpgateConnector implements Connector {
     return new ConnectorPageSourceProvider() {
       @Override
       public ConnectorPageSource createPageSource(ConnectorTransactionHandle transaction, ConnectorSession session,
-          ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context) {
+          ConnectorSplit split, ConnectorTableLayoutHandle layout, List<ColumnHandle> columns, SplitContext context,
+          RuntimeStats stats) {
         List<JumpgateColumn> wanted = columns.stream().map(c -> (JumpgateColumn) c).toList();
         return JumpgatePageSource.open(client, ((LayoutHandle) layout).table().columns(catalog, wanted), receiverHost);
       }

@@ -18,6 +18,7 @@ import io.jumpgate.dataflow.Field;
 import io.jumpgate.presto.plan.Types;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -112,6 +113,10 @@ final class JumpgateMetadata implements ConnectorMetadata {
   }
 
   private static ColumnMetadata metadata(Field field) {
-    return new ColumnMetadata(field.name(), Types.presto(field.type()).orElseThrow());
+    return ColumnMetadata.builder()
+        .setName(field.name().toLowerCase(Locale.ENGLISH))
+        .setType(Types.presto(field.type()).orElseThrow())
+        .setNullable(field.type().nullable())
+        .build();
   }
 }

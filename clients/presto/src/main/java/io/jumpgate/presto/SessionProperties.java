@@ -18,7 +18,9 @@ public record SessionProperties(boolean offload, boolean strict, Set<Kind> disab
     DISTINCT("SELECT DISTINCT"),
     LIMIT("LIMIT"),
     TOP_N("ORDER BY with LIMIT"),
-    UNION("Unions of tables of this catalog");
+    UNION("Unions of tables of this catalog"),
+    JOIN("Joins of tables of this catalog"),
+    SEMI_JOIN("IN with a query over this catalog");
 
     private final String description;
 

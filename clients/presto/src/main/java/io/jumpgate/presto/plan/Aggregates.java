@@ -49,17 +49,7 @@ final class Aggregates {
     return aggregates.part();
   }
 
-  /** Raises NotOffloaded for columns of which Presto groups values in its own way. */
-  static void requireKeys(Part input, List<VariableReferenceExpression> keys) {
-    for (VariableReferenceExpression key : keys) {
-      if (isFloat(input.column(key))) {
-        throw new NotOffloaded(Code.DIALECT, "Presto makes a group of each NaN: " + key.getName());
-      }
-    }
-  }
-
   private void keys() {
-    requireKeys(input, keys);
     for (int i = 0; i < keys.size(); i++) {
       int column = i;
       results.add(grouped -> grouped.column(column));
@@ -76,8 +66,8 @@ final class Aggregates {
     results.add(switch (functions.name(aggregation.getFunctionHandle())) {
       case "count" -> measure(count(aggregation));
       case "sum" -> as(type, measure(distinct(aggregation, Measure.sum(argument(aggregation), name()))));
-      case "min" -> measure(Measure.min(ordered(aggregation), name()));
-      case "max" -> measure(Measure.max(ordered(aggregation), name()));
+      case "min" -> measure(Measure.min(argument(aggregation), name()));
+      case "max" -> measure(Measure.max(argument(aggregation), name()));
       case "avg" -> average(aggregation, type);
       default -> throw unknown(aggregation);
     });
@@ -112,19 +102,6 @@ final class Aggregates {
   private Expression argument(Aggregation aggregation) {
     RowExpression argument = aggregation.getArguments().get(0);
     return masked(aggregation, input.over(functions).translate(argument));
-  }
-
-  private Expression ordered(Aggregation aggregation) {
-    Expression argument = argument(aggregation);
-    if (isFloat(argument)) {
-      throw new NotOffloaded(
-          Code.DIALECT, "Presto's answer depends on where NaN comes first: " + functions.text(aggregation.getCall()));
-    }
-    return argument;
-  }
-
-  private static boolean isFloat(Expression value) {
-    return value.type().kind() == DataType.Kind.FLOAT32 || value.type().kind() == DataType.Kind.FLOAT64;
   }
 
   /** NULL in rows that do not count; where those that count differ in group and value, the measure sees to it. */

@@ -35,11 +35,15 @@ record Part(Operator operator, List<VariableReferenceExpression> variables, Tabl
   }
 
   Expression column(VariableReferenceExpression variable) {
-    int index = IntStream.range(0, variables.size())
-                    .filter(i -> variables.get(i).getName().equals(variable.getName()))
-                    .findFirst()
-                    .orElseThrow(() -> new NotOffloaded(Code.COLUMN, variable + " is not a column of the input"));
-    return operator.column(index);
+    return operator.column(index(variables, variable));
+  }
+
+  /** Where a variable is among the columns. Raises NotOffloaded. */
+  static int index(List<VariableReferenceExpression> columns, VariableReferenceExpression variable) {
+    return IntStream.range(0, columns.size())
+        .filter(i -> columns.get(i).getName().equals(variable.getName()))
+        .findFirst()
+        .orElseThrow(() -> new NotOffloaded(Code.COLUMN, variable + " is not a column of the input"));
   }
 
   /** What an operator makes of it, that keeps the order of rows, or needs none. */

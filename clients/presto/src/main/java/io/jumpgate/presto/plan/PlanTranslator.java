@@ -4,10 +4,12 @@ import com.facebook.presto.spi.ColumnHandle;
 import com.facebook.presto.spi.plan.AggregationNode;
 import com.facebook.presto.spi.plan.DistinctLimitNode;
 import com.facebook.presto.spi.plan.FilterNode;
+import com.facebook.presto.spi.plan.JoinNode;
 import com.facebook.presto.spi.plan.LimitNode;
 import com.facebook.presto.spi.plan.MarkDistinctNode;
 import com.facebook.presto.spi.plan.PlanNode;
 import com.facebook.presto.spi.plan.ProjectNode;
+import com.facebook.presto.spi.plan.SemiJoinNode;
 import com.facebook.presto.spi.plan.SortNode;
 import com.facebook.presto.spi.plan.TableScanNode;
 import com.facebook.presto.spi.plan.TopNNode;
@@ -53,7 +55,6 @@ final class PlanTranslator {
     }
     if (node instanceof MarkDistinctNode mark) {
       require(Kind.AGGREGATION);
-      Aggregates.requireKeys(inputs.get(0), mark.getDistinctVariables());
       return inputs.get(0).marked(mark.getMarkerVariable(), mark.getDistinctVariables());
     }
     if (!inputs.stream().allMatch(input -> input.marks().isEmpty())) {
@@ -77,6 +78,14 @@ final class PlanTranslator {
     }
     if (node instanceof UnionNode union) {
       return union(union, inputs);
+    }
+    if (node instanceof JoinNode join) {
+      require(Kind.JOIN);
+      return Joins.join(functions, join, inputs.get(0), inputs.get(1));
+    }
+    if (node instanceof SemiJoinNode join) {
+      require(Kind.SEMI_JOIN);
+      return Joins.semiJoin(join, inputs.get(0), inputs.get(1));
     }
     throw new NotOffloaded(Code.OPERATOR,
         node instanceof SortNode ? "Presto does not rely on the order in which rows arrive" : "it is not offloaded");
@@ -116,7 +125,6 @@ final class PlanTranslator {
   private Part distinct(DistinctLimitNode node, Part input) {
     require(Kind.DISTINCT);
     require(Kind.LIMIT);
-    Aggregates.requireKeys(input, node.getDistinctVariables());
     Part selected = input.select(node.getDistinctVariables());
     return selected.then(selected.operator().distinct().limit(node.getLimit(), 0), selected.variables()).inOrder(false);
   }

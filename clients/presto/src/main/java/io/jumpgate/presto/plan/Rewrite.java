@@ -29,7 +29,7 @@ import java.util.Optional;
 /** One plan on its way to scans of results. */
 final class Rewrite {
   /** What Presto does where engines differ. */
-  private static final Dialect PRESTO = new Dialect("error", "ieee", "round", "ieee");
+  private static final Dialect PRESTO = new Dialect("error", "ieee", "round", "largest");
 
   /** A filter that stays for some of its terms, above the part that has the others. */
   private record Rest(Part below, RowExpression predicate) {}
@@ -153,6 +153,6 @@ final class Rewrite {
     return new TableScanNode(part.scan().getSourceLocation(), ids.getNextId(),
         new com.facebook.presto.spi.TableHandle(
             table.getConnectorId(), handle, table.getTransaction(), Optional.of(new LayoutHandle(handle))),
-        part.variables(), columns, TupleDomain.all(), TupleDomain.all());
+        part.variables(), columns, TupleDomain.all(), TupleDomain.all(), Optional.empty());
   }
 }
