@@ -18,7 +18,7 @@ from tests.support.presto import Query
 SCALE = 0.01
 QUERIES = tuple(range(1, 23))
 OFF = "jumpgate.offload=false"
-#: of the operators between scans and the first joins; what stays is ORDER BY
+#: of the operators that the planner shows; what stays is ORDER BY
 OFFLOADED_MIN = 0.95
 
 
