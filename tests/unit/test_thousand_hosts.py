@@ -64,7 +64,7 @@ def test_a_job_over_two_hundred_hosts_is_run_to_its_end() -> None:
     assert first.instances == second.instances == 801
     assert second.start > 0
     assert first.messages == 801 + second.messages, "whether a host has the programs is asked once"
-    assert second.messages == 200 * (2 + second.stages), "start, configure and the first stage, each other stage, release"
+    assert second.messages == 200 * (2 + second.stages), "start, begin, each later stage, release"
 
 
 def test_an_instance_is_told_of_the_siblings_that_it_may_ask_for_shares_alone() -> None:
