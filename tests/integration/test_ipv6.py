@@ -19,6 +19,8 @@ import pytest
 import jumpgate.client
 import jumpgate.p4.programs
 from jumpgate.client import read, sum_
+from jumpgate.dataflow import proto
+from jumpgate.dataflow.operators import Send
 from jumpgate.errors import ConfigError, InternalError
 from jumpgate.hosts.config import load
 from jumpgate.ncas.switch.client import MODIFY
@@ -28,6 +30,7 @@ from jumpgate.ntf.addresses import facing
 from jumpgate.ntf.receive import Endpoint
 from jumpgate.p4.switch.stand_ins import StandIn
 from jumpgate.p4.switch.switch import PortSpec, Switch
+from tests.support import jvm
 from tests.support import switch_by_hand as by_hand
 
 MAIN = "from jumpgate.cli.main import main; main()"
@@ -89,6 +92,21 @@ def test_a_query_over_two_hosts(agents: str, tmp_path: Path) -> None:
     assert [tuple(row.values()) for row in rows] == [(0, even), *((k, even + odd) for k in (1, 2, 3)), (4, odd)]
     assert record is not None
     assert {i["host"] for i in record["instances"]} == {"worker1", "worker2"}
+
+
+def test_a_java_client(agents: str, tmp_path: Path) -> None:
+    (tmp_path / "jumpgate.toml").write_text(agents)
+    pq.write_table(pa.table({"x": range(2000)}), tmp_path / "a.parquet")
+    send = Send(read(str(tmp_path / "a.parquet")).aggregate(s=sum_("x")).root, ("",))
+    (tmp_path / "request").write_bytes(proto.encode(send).SerializeToString())
+    command = jvm.java("io.jumpgate.client.RunMain", "-Xmx256m")
+    with serving(tmp_path / "jumpgate.toml") as address:
+        words = [*command, address, str(tmp_path / "request"), "0", "::1"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *frames, end = map(json.loads, done.stdout.splitlines())
+    assert end == {"done": True}
+    assert [row for frame in frames for row in frame["rows"]] == [[str(sum(range(2000)))]]
 
 
 @pytest.fixture
