@@ -45,7 +45,7 @@ from jumpgate.errors import (
     NotFound,
     ProtocolError,
 )
-from jumpgate.hosts.instances import Instance, Process, Spares, released
+from jumpgate.hosts.instances import SPARES, Instance, Process, Spares, released
 from jumpgate.hosts.wire import HELLO_BYTES_MAX, LINE_BYTES_MAX, Caller, Lines, failure
 from jumpgate.hosts.zygote import End, Zygote
 from jumpgate.machine import memory_bytes
@@ -64,13 +64,13 @@ DESTROY_TIMEOUT_S = 1.0
 class Agent:
     """What the connections share: one zygote, replaced if it dies, and as many compilers at once as there are cores.
 
-    host_program: what to fork instances from; None is the runtime's.
+    host_program: what to fork instances from; None is the runtime's. spares: how many wait to become instances.
     """
 
-    def __init__(self, token: str, host_program: Path | None = None) -> None:
+    def __init__(self, token: str, host_program: Path | None = None, spares: int = SPARES) -> None:
         self.token = token
         self.cores = len(os.sched_getaffinity(0))
-        self._host_program = host_program
+        self._host_program, self._spare_count = host_program, spares
         self._zygote: Zygote | None = None
         self.spares: Spares | None = None  #: of the zygote
         self._starting = asyncio.Lock()
@@ -86,7 +86,7 @@ class Agent:
                 program = self._host_program or (await self.build(toolchain.runtime)).host_program
                 self._zygote = Zygote(program)
                 await self._zygote.ready
-                self.spares = Spares(self._zygote)
+                self.spares = Spares(self._zygote, self._spare_count)
             return self._zygote
 
     async def prepare(self) -> None:
@@ -421,14 +421,14 @@ async def _of(instance: str, work: Awaitable[T]) -> T:
 
 
 async def _serve(
-    listen: str, token_file: str | None, host_program: Path | None, tls: str | None, alone_s: float | None
+    listen: str, token_file: str | None, host_program: Path | None, tls: str | None, alone_s: float | None, spares: int
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     token = tokens.read(token_file, "the agent") if token_file else await _follow_parent(stop)
-    agent = Agent(token, host_program)
+    agent = Agent(token, host_program, spares)
     encryption = Identity.load(tls).context(server=True) if tls else None
     try:
         port = await _unless(stop, _start(agent, listen, encryption))
@@ -534,9 +534,10 @@ def main() -> None:
     )
     parser.add_argument("--host-program", type=Path, help="forks instances from this program; default: the runtime's")
     parser.add_argument("--alone-s", type=float, help="end when nobody has been connected for so long; default: never")
-    options = parser.parse_args()
+    parser.add_argument("--spares", type=int, default=SPARES, help="processes that wait to become instances")
+    o = parser.parse_args()
     try:
-        asyncio.run(_serve(options.listen, options.token_file, options.host_program, options.tls, options.alone_s))
+        asyncio.run(_serve(o.listen, o.token_file, o.host_program, o.tls, o.alone_s, o.spares))
     except JumpgateError as error:
         print(json.dumps({"error": failure(error)}), flush=True)
         sys.exit(1)

@@ -52,8 +52,8 @@ class Process:
 class Spares:
     """Processes of one zygote that wait to become instances of the runtime."""
 
-    def __init__(self, zygote: Zygote) -> None:
-        self._zygote = zygote
+    def __init__(self, zygote: Zygote, count: int = SPARES) -> None:
+        self._zygote, self._count = zygote, count
         self._idle: deque[Process] = deque()
         self._filling: asyncio.Task[None] | None = None
         self.refill()
@@ -69,12 +69,12 @@ class Spares:
 
     def refill(self) -> None:
         """Forks as many as are missing, in the background."""
-        if len(self._idle) < SPARES and (self._filling is None or self._filling.done()):
+        if len(self._idle) < self._count and (self._filling is None or self._filling.done()):
             self._filling = asyncio.create_task(self._fill())
 
     async def _fill(self) -> None:
         with contextlib.suppress(InstanceFailed):  # who needs one now is told
-            while len(self._idle) < SPARES:
+            while len(self._idle) < self._count:
                 self._idle.append(await Process.fork(self._zygote, SPARE))
 
 

@@ -29,12 +29,14 @@ class LocalAgent:
         self.process, self.host = process, host
 
     @staticmethod
-    async def start(device: Device, host_program: Path | None = None) -> LocalAgent:
-        """Raises what kept the agent from starting: BuildError, or Unreachable."""
+    async def start(device: Device, host_program: Path | None = None, spares: int | None = None) -> LocalAgent:
+        """spares: processes that wait to become instances; None: as many as usual. Raises what kept the agent from starting: BuildError, or Unreachable."""
         token = secrets.token_hex(16)
         command = [sys.executable, "-m", "jumpgate.hosts.agent"]
         if host_program is not None:
             command += ["--host-program", str(host_program)]
+        if spares is not None:
+            command += ["--spares", str(spares)]
         # a session of its own: an interrupt at the terminal is the client's to handle
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         try:

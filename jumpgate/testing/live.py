@@ -68,7 +68,7 @@ async def agents(devices: Sequence[Device]) -> AsyncIterator[Agents]:
         try:
             for device in devices:
                 if device.kind == "host":
-                    started.append(await LocalAgent.start(device))
+                    started.append(await LocalAgent.start(device, spares=0))
             hosts = {agent.host.device.name: agent.host for agent in started}
             for host in hosts.values():  # the first instance shows what an agent keeps open from then on
                 await (await host.spawn("first", "first")).call("destroy")

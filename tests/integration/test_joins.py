@@ -319,7 +319,7 @@ def test_an_instance_leaves_memory_to_others() -> None:
         "memory-budget",
         [
             CPP / "memory_budget.cpp",
-            *(cpp.runtime_source() / "src/base" / f for f in ("memory.cpp", "lent_memory.cpp")),
+            *(cpp.runtime_source() / "src/base" / f for f in ("memory.cpp", "lent_memory.cpp", "disk.cpp")),
         ],
     )
     done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)

@@ -11,7 +11,7 @@ CPP = Path(__file__).parents[1] / "cpp"
 
 
 def test_memory_is_lent_and_comes_back() -> None:
-    sources = [cpp.runtime_source() / "src" / "base" / f"{name}.cpp" for name in ("lent_memory", "memory")]
+    sources = [cpp.runtime_source() / "src" / "base" / f"{name}.cpp" for name in ("lent_memory", "memory", "disk")]
     program = cpp.build("lending", [CPP / "lending.cpp", *sources], cpp.RELEASE)
     done = subprocess.run([program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "")

@@ -15,7 +15,7 @@ import pytest
 
 from jumpgate.client import count, read, sum_
 from jumpgate.client.session import Session
-from jumpgate.compiler import CompileOptions, parallelise
+from jumpgate.compiler import CompileOptions, skew
 from jumpgate.service import engine
 
 ROWS, KEYS = 100_000, 2_000
@@ -91,7 +91,7 @@ def test_no_consumer_gets_most(
 ) -> None:
     """Rows at the largest consumer beside the mean, without and with."""
     with monkeypatch.context() as off:
-        off.setattr(parallelise, "HEAVY_SHARE", float("inf"))
+        off.setattr(skew, "HEAVY_SHARE", float("inf"))
         same, (skewed,) = asked(session, tables, "number", "left")
     other = {name: path for name, path in tables.items() if name.startswith("dims")}  # a request that was not seen yet
     Path(tables["facts-number"]).rename(tmp_path / "again.parquet")

@@ -22,7 +22,7 @@ WAIT_S = 60.0
 
 
 def main(folder: Path, lib: Path, query: str) -> None:
-    with serving(folder, lib, "SELECT 1", engine=TRINO) as service:
+    with serving(folder, lib, "SELECT count(*) FROM t", engine=TRINO) as service:
         left = cancelled(service, query)
         error = abandoned(service, query)
     json.dump([left, error], sys.stdout)
@@ -40,6 +40,7 @@ def cancelled(service: Embedded, query: str) -> list[str]:
     while not running(service):
         with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             answer = json.load(response)
+        assert "nextUri" in answer, answer
         request = urllib.request.Request(answer["nextUri"])
     urllib.request.urlopen(urllib.request.Request(answer["nextUri"], method="DELETE"), timeout=WAIT_S).close()
     assert wait_until(lambda: not running(service), WAIT_S), "a job outlives its query"
