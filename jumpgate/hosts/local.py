@@ -30,7 +30,10 @@ class LocalAgent:
 
     @staticmethod
     async def start(device: Device, host_program: Path | None = None, spares: int | None = None) -> LocalAgent:
-        """spares: processes that wait to become instances; None: as many as usual. Raises what kept the agent from starting: BuildError, or Unreachable."""
+        """spares: processes that wait to become instances; None: as many as usual.
+
+        Raises what kept the agent from starting: BuildError, or Unreachable.
+        """
         token = secrets.token_hex(16)
         command = [sys.executable, "-m", "jumpgate.hosts.agent"]
         if host_program is not None:
