@@ -19,20 +19,23 @@ ANSWER_TIMEOUT_S = 5.0
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 
 Options = Sequence[tuple[str, Any]]
+#: a connection of its own: one that is shared would fail at once, without a try, while another channel to the same
+#: address waits after a refusal, also where a server listens there since
+OWN: Options = (("grpc.use_local_subchannel_pool", 1),)
 
 
 def channel(target: str, identity: Identity | None, options: Options = ()) -> grpc.Channel:
     """To a server; without an identity it is not encrypted."""
     if identity is None:
-        return grpc.insecure_channel(target, options=options)
-    return grpc.secure_channel(target, _shown(identity), options=options)
+        return grpc.insecure_channel(target, options=(*OWN, *options))
+    return grpc.secure_channel(target, _shown(identity), options=(*OWN, *options))
 
 
 def aio_channel(target: str, identity: Identity | None) -> grpc.aio.Channel:
     """The same for asyncio."""
     if identity is None:
-        return grpc.aio.insecure_channel(target)
-    return grpc.aio.secure_channel(target, _shown(identity))
+        return grpc.aio.insecure_channel(target, options=OWN)
+    return grpc.aio.secure_channel(target, _shown(identity), options=OWN)
 
 
 def _shown(identity: Identity) -> grpc.ChannelCredentials:
