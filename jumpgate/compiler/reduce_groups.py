@@ -15,7 +15,6 @@ from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, references, unique, uses
 from jumpgate.compiler.work import HOLDS, work
 from jumpgate.dataflow.expressions import ColumnRef, Expression
-from jumpgate.dataflow.join_types import JoinType
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,
@@ -27,6 +26,7 @@ from jumpgate.dataflow.operators import (
     Sort,
     UnionAll,
     Window,
+    with_partners,
 )
 from jumpgate.nca.speeds import assumed, seconds_of
 
@@ -205,7 +205,7 @@ class _Path:
         return new
 
     def _semi(self, node: Operator, keys: Keys) -> Operator:
-        join = Join(node, self.build, JoinType.SEMI, keys, self.build_keys)
+        join = with_partners(node, self.build, keys, self.build_keys)
         self.joins.append(join)
         return join
 

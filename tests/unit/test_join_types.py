@@ -14,8 +14,8 @@ from jumpgate.dataflow.types import Field, Schema, int64
 from jumpgate.errors import InvalidDataflow
 
 READ = Read(("/a",), "csv", Schema((Field("a", int64.with_nullable(False)),)), (0,))
-#: files that may name one type, besides tests and pages: its declaration, and who makes joins of it
-FILES_MAX = 7
+#: files that may name one type, besides tests and pages
+FILES_MAX = 6
 
 
 def names_of(path: str, text: str) -> set[JoinType]:

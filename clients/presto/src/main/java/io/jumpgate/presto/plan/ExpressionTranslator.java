@@ -14,12 +14,14 @@ import com.facebook.presto.spi.relation.SpecialFormExpression;
 import com.facebook.presto.spi.relation.VariableReferenceExpression;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 
@@ -154,15 +156,13 @@ final class ExpressionTranslator {
   }
 
   private Expression named(CallExpression e, String name, DataType type) {
+    Optional<String> part = DateParts.function(name);
+    if (part.isPresent()) {
+      return part(part.get(), e, type);
+    }
     List<RowExpression> of = e.getArguments();
     return switch (name) {
       case "not" -> Expression.not(translate(of.get(0)));
-      case "year", "quarter", "month", "day", "day_of_year", "week" -> part(name, e, type);
-      case "day_of_month" -> part("day", e, type);
-      case "doy" -> part("day_of_year", e, type);
-      case "week_of_year" -> part("week", e, type);
-      case "day_of_week", "dow" -> part("iso_day_of_week", e, type);
-      case "year_of_week", "yow" -> part("iso_year", e, type);
       case "length" -> Expression.strict("char_length", type, text(e, 0));
       case "concat" -> {
         IntStream.range(0, of.size()).forEach(i -> text(e, i));

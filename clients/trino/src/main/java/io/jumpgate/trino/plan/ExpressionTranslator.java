@@ -3,6 +3,7 @@ package io.jumpgate.trino.plan;
 import io.airlift.slice.Slice;
 import io.jumpgate.dataflow.Casts;
 import io.jumpgate.dataflow.DataType;
+import io.jumpgate.dataflow.DateParts;
 import io.jumpgate.dataflow.DecimalRules;
 import io.jumpgate.dataflow.Expression;
 import io.jumpgate.explain.Code;
@@ -15,6 +16,7 @@ import io.trino.spi.type.Int128;
 import io.trino.spi.type.Type;
 import io.trino.spi.type.VarcharType;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Trino's expressions as entries of a request: equal in every value, or not at all. What can fail is none of them:
@@ -56,7 +58,12 @@ final class ExpressionTranslator {
   }
 
   private Expression call(Call e, DataType type) {
-    return switch (e.getFunctionName().getName()) {
+    String name = e.getFunctionName().getName();
+    Optional<String> part = DateParts.function(name);
+    if (part.isPresent()) {
+      return part(part.get(), e, type);
+    }
+    return switch (name) {
       case "$and" -> Expression.and(all(e));
       case "$or" -> Expression.or(all(e));
       case "$not" -> Expression.not(argument(e, 0));
@@ -78,12 +85,6 @@ final class ExpressionTranslator {
       case "$negate" -> signed("negate", e, type);
       case "abs" -> signed("abs", e, type);
       case "$like" -> like(e, type);
-      case "year", "quarter", "month", "day", "day_of_year", "week" -> part(e.getFunctionName().getName(), e, type);
-      case "day_of_month" -> part("day", e, type);
-      case "doy" -> part("day_of_year", e, type);
-      case "week_of_year" -> part("week", e, type);
-      case "day_of_week", "dow" -> part("iso_day_of_week", e, type);
-      case "year_of_week", "yow" -> part("iso_year", e, type);
       case "length" -> Expression.strict("char_length", type, words(e));
       case "concat" -> Expression.strict("concat", type, words(e));
       case "starts_with" -> Expression.strict("starts_with", type, words(e));
