@@ -54,7 +54,7 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
       JsonParser.parseString(Files.readString(file)).getAsJsonObject().asMap().forEach((schema, tables) -> {
         Map<String, Table> known = new LinkedHashMap<>();
         tables.getAsJsonObject().asMap().forEach(
-            (name, table) -> put(known, name, table(table.getAsJsonObject(), readable)));
+            (name, table) -> put(known, name, table(name, table.getAsJsonObject(), readable)));
         put(schemas, schema, known);
       });
       return new Catalog(schemas);
@@ -69,10 +69,12 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
     return schemas.get(schema).get(table);
   }
 
-  private static Table table(JsonObject table, Predicate<DataType> readable) {
-    List<String> files = table.getAsJsonArray("files").asList().stream().map(JsonElement::getAsString).toList();
+  private static Table table(String name, JsonObject table, Predicate<DataType> readable) {
+    TableKey.check(name, table.keySet());
+    List<String> files =
+        table.getAsJsonArray(TableKey.FILES.key()).asList().stream().map(JsonElement::getAsString).toList();
     List<Field> columns =
-        table.getAsJsonObject("columns")
+        table.getAsJsonObject(TableKey.COLUMNS.key())
             .entrySet()
             .stream()
             .map(e -> new Field(e.getKey(), DataType.parse(e.getValue().getAsString().replace(" ", ""))))
@@ -83,7 +85,7 @@ public record Catalog(Map<String, Map<String, Table>> schemas) {
         put(names, columns.get(i).name(), i);
       }
     }
-    return new Table(table.get("format").getAsString(), files, columns, names);
+    return new Table(table.get(TableKey.FORMAT.key()).getAsString(), files, columns, names);
   }
 
   private static <T> void put(Map<String, T> known, String name, T value) {

@@ -9,19 +9,16 @@ import com.facebook.presto.spi.connector.Connector;
 import com.facebook.presto.spi.connector.ConnectorContext;
 import com.facebook.presto.spi.connector.ConnectorFactory;
 import com.facebook.presto.spi.connector.ConnectorTransactionHandle;
-import io.jumpgate.JumpgateException;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.JumpgateClient;
 import io.jumpgate.presto.plan.Offload;
 import io.jumpgate.presto.plan.Types;
+import io.jumpgate.settings.CatalogSetting;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 
-/**
- * {@code connector.name=jumpgate}. Settings: {@code jumpgate.service} (host:port), {@code jumpgate.catalog} (a catalog
- * file), {@code jumpgate.receiver-host} (the address at which producers reach this worker; 127.0.0.1 without).
- */
+/** {@code connector.name=jumpgate}. */
 final class JumpgateConnectorFactory implements ConnectorFactory {
   private static final Duration TIMEOUT = Duration.ofMinutes(5);
 
@@ -32,20 +29,12 @@ final class JumpgateConnectorFactory implements ConnectorFactory {
 
   @Override
   public Connector create(String catalogName, Map<String, String> config, ConnectorContext context) {
-    JumpgateClient client = JumpgateClient.connect(required(config, "jumpgate.service"), TIMEOUT);
-    Catalog catalog =
-        Catalog.load(Path.of(required(config, "jumpgate.catalog")), type -> Types.presto(type).isPresent());
-    String receiverHost = config.getOrDefault("jumpgate.receiver-host", "127.0.0.1");
+    CatalogSetting.check(config);
+    JumpgateClient client = JumpgateClient.connect(CatalogSetting.SERVICE.of(config), TIMEOUT);
+    Catalog catalog = Catalog.load(Path.of(CatalogSetting.CATALOG.of(config)), type -> Types.presto(type).isPresent());
+    String receiverHost = CatalogSetting.RECEIVER_HOST.of(config);
     Offload offload = new Offload(catalog, context.getFunctionMetadataManager(), context.getRowExpressionService());
     return new JumpgateConnector(client, catalog, offload, receiverHost);
-  }
-
-  private static String required(Map<String, String> config, String name) {
-    String value = config.get(name);
-    if (value == null) {
-      throw new JumpgateException(JumpgateException.CONFIG, "the catalog's properties lack " + name);
-    }
-    return value;
   }
 
   @Override

@@ -2,58 +2,34 @@ package io.jumpgate.presto;
 
 import com.facebook.presto.spi.ConnectorSession;
 import com.facebook.presto.spi.session.PropertyMetadata;
+import io.jumpgate.settings.OperatorSwitch;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.stream.Stream;
 
 /** What a session can choose: {@code SET SESSION CATALOG.NAME = …}. {@code disabled}: what stays with Presto. */
-public record SessionProperties(boolean offload, boolean strict, Set<Kind> disabled) {
-  /** Operators that have a property each. */
-  public enum Kind {
-    FILTER("Filters"),
-    PROJECT("Computed columns"),
-    AGGREGATION("Aggregations"),
-    DISTINCT("SELECT DISTINCT"),
-    LIMIT("LIMIT"),
-    TOP_N("ORDER BY with LIMIT"),
-    UNION("Unions of tables of this catalog"),
-    JOIN("Joins of tables of this catalog"),
-    SEMI_JOIN("IN with a query over this catalog");
-
-    private final String description;
-
-    Kind(String description) {
-      this.description = description;
-    }
-
-    /** The property's name. */
-    public String property() {
-      return OFFLOAD + "_" + name().toLowerCase(Locale.ROOT);
-    }
-  }
-
+public record SessionProperties(boolean offload, boolean strict, Set<OperatorSwitch> disabled) {
   private static final String OFFLOAD = "offload";
   private static final String STRICT = "strict";
 
   static List<PropertyMetadata<?>> all() {
     PropertyMetadata<Boolean> offload = PropertyMetadata.booleanProperty(
-        OFFLOAD, "Compute on accelerators what they can compute; without, they scan", true, false);
-    PropertyMetadata<Boolean> strict = PropertyMetadata.booleanProperty(
-        STRICT, "Refuse a query of which an operator that the planner shows stays with Presto", false, false);
-    Stream<PropertyMetadata<?>> kinds = Stream.of(Kind.values())
-                                            .map(kind
-                                                -> PropertyMetadata.booleanProperty(kind.property(),
-                                                    kind.description + ": computed on accelerators", true, false));
-    return Stream.concat(Stream.of(offload, strict), kinds).toList();
+        OFFLOAD, "accelerators compute what they can; without, they only scan", true, false);
+    PropertyMetadata<Boolean> strict = PropertyMetadata.booleanProperty(STRICT,
+        "a query of which an operator that the planner shows stays ends with JUMPGATE_NOT_OFFLOADED", false, false);
+    Stream<PropertyMetadata<?>> operators =
+        Stream.of(OperatorSwitch.values())
+            .map(
+                operator -> PropertyMetadata.booleanProperty(operator.property(), operator.description(), true, false));
+    return Stream.concat(Stream.of(offload, strict), operators).toList();
   }
 
   public static SessionProperties of(ConnectorSession session) {
-    Set<Kind> disabled = EnumSet.noneOf(Kind.class);
-    for (Kind kind : Kind.values()) {
-      if (!session.getProperty(kind.property(), Boolean.class)) {
-        disabled.add(kind);
+    Set<OperatorSwitch> disabled = EnumSet.noneOf(OperatorSwitch.class);
+    for (OperatorSwitch operator : OperatorSwitch.values()) {
+      if (!session.getProperty(operator.property(), Boolean.class)) {
+        disabled.add(operator);
       }
     }
     return new SessionProperties(

@@ -4,7 +4,7 @@ import io.jumpgate.catalog.Catalog;
 import io.jumpgate.dataflow.Field;
 import io.jumpgate.explain.Coverage;
 import io.jumpgate.explain.NotOffloaded;
-import io.jumpgate.trino.SessionProperties.Kind;
+import io.jumpgate.settings.OperatorSwitch;
 import io.jumpgate.trino.plan.Aggregates;
 import io.jumpgate.trino.plan.Filters;
 import io.jumpgate.trino.plan.FirstRows;
@@ -139,7 +139,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public Optional<ConstraintApplicationResult<ConnectorTableHandle>> applyFilter(
       ConnectorSession session, ConnectorTableHandle table, Constraint constraint) {
-    return apply(session, Kind.FILTER, table, handle -> Filters.apply(handle, constraint));
+    return apply(session, OperatorSwitch.FILTER, table, handle -> Filters.apply(handle, constraint));
   }
 
   @Override
@@ -147,14 +147,14 @@ final class JumpgateMetadata implements ConnectorMetadata {
       ConnectorTableHandle table, List<ConnectorExpression> projections, Map<String, ColumnHandle> assignments) {
     return Projections.areColumns(projections)
         ? Optional.empty() // workers ask for those that they want
-        : apply(session, Kind.PROJECT, table, handle -> Projections.apply(handle, projections, assignments));
+        : apply(session, OperatorSwitch.PROJECT, table, handle -> Projections.apply(handle, projections, assignments));
   }
 
   @Override
   public Optional<AggregationApplicationResult<ConnectorTableHandle>> applyAggregation(ConnectorSession session,
       ConnectorTableHandle table, List<AggregateFunction> aggregates, Map<String, ColumnHandle> assignments,
       List<List<ColumnHandle>> groupingSets) {
-    return apply(session, Kind.AGGREGATION, table,
+    return apply(session, OperatorSwitch.AGGREGATION, table,
         handle -> Optional.of(Aggregates.apply(handle, aggregates, assignments, groupingSets)));
   }
 
@@ -163,7 +163,7 @@ final class JumpgateMetadata implements ConnectorMetadata {
       ConnectorTableHandle left, ConnectorTableHandle right, ConnectorExpression condition,
       Map<String, ColumnHandle> leftAssignments, Map<String, ColumnHandle> rightAssignments,
       JoinStatistics joinStatistics) {
-    return apply(session, Kind.JOIN, left,
+    return apply(session, OperatorSwitch.JOIN, left,
         handle
         -> Optional.of(Joins.apply(type, handle, (TableHandle) right, condition, leftAssignments, rightAssignments)));
   }
@@ -171,27 +171,27 @@ final class JumpgateMetadata implements ConnectorMetadata {
   @Override
   public Optional<TopNApplicationResult<ConnectorTableHandle>> applyTopN(ConnectorSession session,
       ConnectorTableHandle table, long count, List<SortItem> items, Map<String, ColumnHandle> assignments) {
-    return apply(session, Kind.TOP_N, table, handle -> FirstRows.ordered(handle, count, items, assignments));
+    return apply(session, OperatorSwitch.TOP_N, table, handle -> FirstRows.ordered(handle, count, items, assignments));
   }
 
   @Override
   public Optional<LimitApplicationResult<ConnectorTableHandle>> applyLimit(
       ConnectorSession session, ConnectorTableHandle table, long count) {
-    return apply(session, Kind.LIMIT, table, handle -> FirstRows.any(handle, count));
+    return apply(session, OperatorSwitch.LIMIT, table, handle -> FirstRows.any(handle, count));
   }
 
   /** What a session lets in; why it does not, or cannot, is noted. Raises TrinoException in a strict session. */
-  private static <T> Optional<T> apply(
-      ConnectorSession session, Kind kind, ConnectorTableHandle table, Function<TableHandle, Optional<T>> step) {
+  private static <T> Optional<T> apply(ConnectorSession session, OperatorSwitch operator, ConnectorTableHandle table,
+      Function<TableHandle, Optional<T>> step) {
     TableHandle handle = (TableHandle) table;
     if (!SessionProperties.offload(session)) {
       return Optional.empty();
     }
     try {
-      kind.require(session);
+      SessionProperties.require(operator, session);
       return step.apply(handle);
     } catch (NotOffloaded e) {
-      handle.stays(new Coverage.Stay(kind.operator(), e.reason()));
+      handle.stays(new Coverage.Stay(operator.operator(), e.reason()));
       if (SessionProperties.strict(session)) {
         throw JumpgateErrorCode.notOffloaded(handle.coverage());
       }

@@ -1,66 +1,30 @@
 package io.jumpgate.trino;
 
-import io.jumpgate.explain.Code;
 import io.jumpgate.explain.NotOffloaded;
-import io.jumpgate.explain.Reason;
+import io.jumpgate.settings.OperatorSwitch;
 import io.trino.spi.connector.ConnectorSession;
 import io.trino.spi.session.PropertyMetadata;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
+import java.util.stream.Stream;
 
 /** What a session can choose: {@code SET SESSION CATALOG.NAME = …}. */
 public final class SessionProperties {
-  /** Operators that have a property each, by Trino's names. */
-  public enum Kind {
-    FILTER("Filter", "Filters"),
-    PROJECT("Project", "Computed columns"),
-    AGGREGATION("Aggregate", "Aggregations and SELECT DISTINCT"),
-    JOIN("Join", "Joins of tables of this catalog"),
-    LIMIT("Limit", "LIMIT"),
-    TOP_N("TopN", "ORDER BY with LIMIT");
-
-    private final String operator;
-    private final String description;
-
-    Kind(String operator, String description) {
-      this.operator = operator;
-      this.description = description;
-    }
-
-    /** The operator's name in EXPLAIN. */
-    public String operator() {
-      return operator;
-    }
-
-    private String property() {
-      return OFFLOAD + "_" + name().toLowerCase(Locale.ROOT);
-    }
-
-    /** Raises NotOffloaded where the session leaves it with Trino. */
-    public void require(ConnectorSession session) {
-      if (!session.getProperty(property(), Boolean.class)) {
-        throw new NotOffloaded(new Reason(Code.DISABLED, "this session leaves it with Trino", property()));
-      }
-    }
-  }
-
   private static final String OFFLOAD = "offload";
   private static final String STRICT = "strict";
+  /** Those of which Trino asks; SELECT DISTINCT is an aggregation. */
+  private static final List<OperatorSwitch> OPERATORS = List.of(OperatorSwitch.FILTER, OperatorSwitch.PROJECT,
+      OperatorSwitch.AGGREGATION, OperatorSwitch.LIMIT, OperatorSwitch.TOP_N, OperatorSwitch.JOIN);
 
   private SessionProperties() {}
 
   static List<PropertyMetadata<?>> all() {
-    List<PropertyMetadata<?>> all = new ArrayList<>();
-    all.add(PropertyMetadata.booleanProperty(
-        OFFLOAD, "Compute on accelerators what they can compute; without, they scan", true, false));
-    all.add(PropertyMetadata.booleanProperty(
-        STRICT, "Refuse a query of which an operator that the planner shows stays with Trino", false, false));
-    for (Kind kind : Kind.values()) {
-      String description = kind.description + ": computed on accelerators";
-      all.add(PropertyMetadata.booleanProperty(kind.property(), description, true, false));
-    }
-    return all;
+    PropertyMetadata<Boolean> offload = PropertyMetadata.booleanProperty(
+        OFFLOAD, "accelerators compute what they can; without, they only scan", true, false);
+    PropertyMetadata<Boolean> strict = PropertyMetadata.booleanProperty(STRICT,
+        "a query of which an operator that Trino asks about stays ends with JUMPGATE_NOT_OFFLOADED", false, false);
+    Stream<PropertyMetadata<?>> operators = OPERATORS.stream().map(
+        operator -> PropertyMetadata.booleanProperty(operator.property(), operator.description(), true, false));
+    return Stream.concat(Stream.of(offload, strict), operators).toList();
   }
 
   public static boolean offload(ConnectorSession session) {
@@ -69,5 +33,12 @@ public final class SessionProperties {
 
   public static boolean strict(ConnectorSession session) {
     return session.getProperty(STRICT, Boolean.class);
+  }
+
+  /** Raises NotOffloaded where the session leaves such operators with Trino. */
+  public static void require(OperatorSwitch operator, ConnectorSession session) {
+    if (!session.getProperty(operator.property(), Boolean.class)) {
+      throw new NotOffloaded(operator.left("Trino"));
+    }
   }
 }

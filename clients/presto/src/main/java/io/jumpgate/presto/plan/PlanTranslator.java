@@ -26,8 +26,8 @@ import io.jumpgate.explain.NotOffloaded;
 import io.jumpgate.explain.Reason;
 import io.jumpgate.presto.JumpgateColumn;
 import io.jumpgate.presto.SessionProperties;
-import io.jumpgate.presto.SessionProperties.Kind;
 import io.jumpgate.presto.TableHandle;
+import io.jumpgate.settings.OperatorSwitch;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -50,11 +50,11 @@ final class PlanTranslator {
       return scan(scan);
     }
     if (node instanceof AggregationNode aggregation) {
-      require(aggregation.getAggregations().isEmpty() ? Kind.DISTINCT : Kind.AGGREGATION);
+      require(aggregation.getAggregations().isEmpty() ? OperatorSwitch.DISTINCT : OperatorSwitch.AGGREGATION);
       return Aggregates.translate(functions, inputs.get(0), aggregation);
     }
     if (node instanceof MarkDistinctNode mark) {
-      require(Kind.AGGREGATION);
+      require(OperatorSwitch.AGGREGATION);
       return inputs.get(0).marked(mark.getMarkerVariable(), mark.getDistinctVariables());
     }
     if (!inputs.stream().allMatch(input -> input.marks().isEmpty())) {
@@ -70,7 +70,7 @@ final class PlanTranslator {
       return distinct(limit, inputs.get(0));
     }
     if (node instanceof LimitNode limit) {
-      require(Kind.LIMIT);
+      require(OperatorSwitch.LIMIT);
       return inputs.get(0).then(inputs.get(0).operator().limit(limit.getCount(), 0), inputs.get(0).variables());
     }
     if (node instanceof TopNNode top) {
@@ -80,11 +80,11 @@ final class PlanTranslator {
       return union(union, inputs);
     }
     if (node instanceof JoinNode join) {
-      require(Kind.JOIN);
+      require(OperatorSwitch.JOIN);
       return Joins.join(functions, join, inputs.get(0), inputs.get(1));
     }
     if (node instanceof SemiJoinNode join) {
-      require(Kind.SEMI_JOIN);
+      require(OperatorSwitch.SEMI_JOIN);
       return Joins.semiJoin(join, inputs.get(0), inputs.get(1));
     }
     throw new NotOffloaded(Code.OPERATOR,
@@ -93,7 +93,7 @@ final class PlanTranslator {
 
   /** The rows for which the predicate is true. Raises NotOffloaded. */
   Part filter(RowExpression predicate, Part input) {
-    require(Kind.FILTER);
+    require(OperatorSwitch.FILTER);
     Expression translated = input.over(functions).translate(predicate);
     return input.then(input.operator().filter(translated), input.variables());
   }
@@ -114,7 +114,7 @@ final class PlanTranslator {
   private Part project(ProjectNode node, Part input) {
     List<VariableReferenceExpression> variables = node.getOutputVariables();
     if (!node.getAssignments().getExpressions().stream().allMatch(VariableReferenceExpression.class ::isInstance)) {
-      require(Kind.PROJECT);
+      require(OperatorSwitch.PROJECT);
     }
     ExpressionTranslator over = input.over(functions);
     List<Expression> values = variables.stream().map(v -> over.translate(node.getAssignments().get(v))).toList();
@@ -123,14 +123,14 @@ final class PlanTranslator {
   }
 
   private Part distinct(DistinctLimitNode node, Part input) {
-    require(Kind.DISTINCT);
-    require(Kind.LIMIT);
+    require(OperatorSwitch.DISTINCT);
+    require(OperatorSwitch.LIMIT);
     Part selected = input.select(node.getDistinctVariables());
     return selected.then(selected.operator().distinct().limit(node.getLimit(), 0), selected.variables()).inOrder(false);
   }
 
   private Part top(TopNNode node, Part input) {
-    require(Kind.TOP_N);
+    require(OperatorSwitch.TOP_N);
     List<Expression.SortKey> keys = node.getOrderingScheme()
                                         .getOrderBy()
                                         .stream()
@@ -142,7 +142,7 @@ final class PlanTranslator {
   }
 
   private Part union(UnionNode node, List<Part> inputs) {
-    require(Kind.UNION);
+    require(OperatorSwitch.UNION);
     List<Operator> members = IntStream.range(0, inputs.size())
                                  .mapToObj(i -> inputs.get(i).select(node.sourceOutputLayout(i)).operator())
                                  .toList();
@@ -159,9 +159,9 @@ final class PlanTranslator {
     return operator.schema().stream().map(Field::type).toList();
   }
 
-  private void require(Kind kind) {
-    if (properties.disabled().contains(kind)) {
-      throw new NotOffloaded(new Reason(Code.DISABLED, "this session leaves it with Presto", kind.property()));
+  private void require(OperatorSwitch operator) {
+    if (properties.disabled().contains(operator)) {
+      throw new NotOffloaded(operator.left("Presto"));
     }
   }
 }
