@@ -91,10 +91,15 @@ void HybridDecoder::next_run() {
   }
 }
 
-uint32_t HybridDecoder::packed_at(int64_t index) const {
-  int64_t bit = index * width_;
+inline uint32_t HybridDecoder::packed_at(int64_t index) const {
+  const int64_t bit = index * width_;
+  const uint8_t* at = run_ + (bit >> 3);
   uint64_t word = 0;
-  std::memcpy(&word, run_ + (bit >> 3), static_cast<size_t>(std::min<int64_t>(8, end_ - (run_ + (bit >> 3)))));
+  if (end_ - at >= 8) {
+    std::memcpy(&word, at, 8);
+  } else {
+    std::memcpy(&word, at, static_cast<size_t>(end_ - at));
+  }
   return static_cast<uint32_t>(word >> (bit & 7) & ((uint64_t{1} << width_) - 1));
 }
 

@@ -39,6 +39,8 @@ class TypedChunkReader final : public ChunkReader {
   static constexpr bool kBool = std::is_same_v<T, bool>;
   static constexpr bool kText = std::is_same_v<Out, JgStr>;
   static constexpr bool kSame = std::is_same_v<T, Out> && std::is_same_v<Convert, Cast<Out>>;
+  // Of a sequence, values that are read one after the other while a single one is picked.
+  static constexpr int32_t kPickCost = 4;
 
  public:
   TypedChunkReader(const ColumnSpec& column, const parquet::ColumnDescriptor* found, RecyclingPool* pool,
@@ -205,7 +207,18 @@ class TypedChunkReader final : public ChunkReader {
   // The rows base + sel[0 … n) of the current page, each to its own position; says whether one is NULL.
   bool read_selected(int64_t base, const int32_t* sel, int32_t n, Out* out, uint8_t* valid) {
     const Validity& validity = pages_.validity();
-    int64_t first = validity.rank(base + sel[0]);
+    const int32_t begin = sel[0], rows = sel[n - 1] - begin + 1;
+    if (is_sequence() && rows / kPickCost < n) {
+      const bool nulls = read_all(base + begin, rows, out + begin, valid + begin, codes_.data() + 1 + begin);
+      return nulls && !std::all_of(sel, sel + n, [valid](int32_t i) { return valid[i]; });
+    }
+    int64_t first = validity.rank(base + begin);
+    if (validity.all()) {
+      std::memset(valid + begin, 1, static_cast<size_t>(rows));
+      for (int32_t i = 0; i < n; ++i) positions_[i] = sel[i] - begin;
+      pick(first, sel, n, out);
+      return false;
+    }
     int32_t count = 0;
     for (int32_t i = 0; i < n; ++i) {
       bool present = validity.at(base + sel[i]);
@@ -217,9 +230,12 @@ class TypedChunkReader final : public ChunkReader {
         out[sel[i]] = Out{};
       }
     }
-    if (count > 0) pick(first, count, out);
+    if (count > 0) pick(first, targets_.data(), count, out);
     return count < n;
   }
+
+  // Whether values of the page are passed one by one, and none that is passed can fail.
+  bool is_sequence() const { return layout_ == Layout::kDictionary || (kText && layout_ == Layout::kText); }
 
   T plain_at(int64_t index) const {
     T value;
@@ -279,29 +295,29 @@ class TypedChunkReader final : public ChunkReader {
     cursor_ = first + count;
   }
 
-  // The page's values first + positions_[0 … count) to out[targets_[…]].
-  void pick(int64_t first, int32_t count, Out* out) {
+  // The page's values first + positions_[0 … count) to out[targets[…]].
+  void pick(int64_t first, const int32_t* targets, int32_t count, Out* out) {
     coded_ &= layout_ == Layout::kDictionary;
     switch (layout_) {
       case Layout::kPlain:
-        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = convert_(plain_at(first + positions_[i]));
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(plain_at(first + positions_[i]));
         return;
       case Layout::kDecoded:
-        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = convert_(decoded_[first + positions_[i]]);
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = convert_(decoded_[first + positions_[i]]);
         return;
       case Layout::kDictionary:
         indices_.skip(first - cursor_);
         indices_.pick(positions_.data(), count, positions_[count - 1] + 1, index_.data());
-        for (int32_t i = 0; i < count; ++i) out[targets_[i]] = entry(index_[i]);
+        for (int32_t i = 0; i < count; ++i) out[targets[i]] = entry(index_[i]);
         if constexpr (kText) {
-          for (int32_t i = 0; i < count; ++i) codes_[1 + targets_[i]] = index_[i];
+          for (int32_t i = 0; i < count; ++i) codes_[1 + targets[i]] = index_[i];
         }
         break;
       case Layout::kText:
         if constexpr (kBytes) {
           for (int32_t i = 0; i < count; ++i, ++cursor_) {
             for (; cursor_ < first + positions_[i]; ++cursor_) next_bytes();
-            out[targets_[i]] = convert_(next_bytes());
+            out[targets[i]] = convert_(next_bytes());
           }
         }
         return;

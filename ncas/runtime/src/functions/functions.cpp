@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "functions/scalars.h"
+#include "functions/search.h"
 #include "jg/kernel.h"
 
 using namespace jg;
@@ -61,13 +62,15 @@ JgStr timestamp_text(JgTask* task, int64_t v, int digits, bool zoned) {
   return keep(task, {buffer, static_cast<size_t>(n)});
 }
 
-template <class Match>
-int like(JgStr s, JgStr pattern, int escape, Match match) {
+// `seek` moves to the first place where what follows a '%' can match at all, if there is one.
+template <class Match, class Seek>
+int like(JgStr s, JgStr pattern, int escape, Match match, Seek seek) {
   const char *p = pattern.data, *pe = p + pattern.size, *t = s.data, *te = t + s.size;
   const char *star = nullptr, *from = nullptr;
   while (true) {
     if (p < pe && *p == '%' && static_cast<unsigned char>(*p) != escape) {
       star = ++p;
+      if (!seek(t, te, p, pe)) return 0;
       from = t;
       continue;
     }
@@ -90,8 +93,17 @@ int like(JgStr s, JgStr pattern, int escape, Match match) {
     }
     if (!star) return 0;
     p = star;
-    t = from += width(from, te);
+    t = from + width(from, te);
+    if (!seek(t, te, p, pe)) return 0;
+    from = t;
   }
+}
+
+// The bytes that a pattern begins with and that mean themselves.
+std::string_view literal(const char* p, const char* end, int escape) {
+  const char* at = p;
+  while (at < end && *at != '%' && *at != '_' && static_cast<unsigned char>(*at) != escape) ++at;
+  return {p, static_cast<size_t>(at - p)};
 }
 
 // Bytes at t that Unicode's simple case folding makes equal to the ASCII character c: one, or the Kelvin sign's three
@@ -108,10 +120,16 @@ int folded_match(char c, const char* t, const char* end) {
 extern "C" {
 
 int jg_like(JgStr s, JgStr pattern, int escape) {
-  return like(s, pattern, escape, [](char c, const char* t, const char*) { return int{c == *t}; });
+  auto same = [](char c, const char* t, const char*) { return int{c == *t}; };
+  return like(s, pattern, escape, same, [escape](const char*& t, const char* te, const char* p, const char* pe) {
+    const std::string_view part = literal(p, pe, escape);
+    return part.empty() || (t = find(t, te, part)) != nullptr;
+  });
 }
 
-int jg_ilike(JgStr s, JgStr pattern, int escape) { return like(s, pattern, escape, folded_match); }
+int jg_ilike(JgStr s, JgStr pattern, int escape) {
+  return like(s, pattern, escape, folded_match, [](auto...) { return true; });
+}
 
 JgStr jg_concat(JgTask* task, const JgStr* parts, int n) {
   uint64_t size = 0;
@@ -148,7 +166,7 @@ JgStr jg_trim(JgStr s, int left, int right) {
   return s;
 }
 
-int jg_contains(JgStr s, JgStr part) { return view(s).find(view(part)) != std::string_view::npos; }
+int jg_contains(JgStr s, JgStr part) { return part.size == 0 || find(s.data, s.data + s.size, view(part)) != nullptr; }
 
 JgStr jg_int_to_text(JgTask* task, int64_t v) {
   char buffer[24];
