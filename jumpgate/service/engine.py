@@ -14,6 +14,7 @@ from pathlib import Path
 from jumpgate import debug, extras
 from jumpgate.codegen import cache
 from jumpgate.compiler import CompileOptions, compile_dataflow, explain_text
+from jumpgate.compiler.estimate import Estimator
 from jumpgate.compiler.join_memory import joins_to_disk
 from jumpgate.converters import probe
 from jumpgate.converters.prober import prober
@@ -157,6 +158,10 @@ class Engine:
 
     def _joins_on_disk(self, nca: str) -> bool:
         return getattr(self.registry.lifecycle(nca), "joins_on_disk", False)
+
+    def estimator(self) -> Estimator:
+        """What tells how large results are, and what is in their columns."""
+        return Estimator(self._statistics)
 
     def _statistics(self, files: tuple[str, ...], format: str, options: Options = ()) -> Statistics:
         """What is known about files, here or where they are."""

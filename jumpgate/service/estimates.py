@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from jumpgate.dataflow.operators import Emit, Operator, numbered
+from jumpgate.compiler.estimate import Estimator, row_bytes
+from jumpgate.dataflow.expressions import ColumnRef
+from jumpgate.dataflow.operators import Emit, Operator, Send, numbered
+from jumpgate.dataflow.types import Schema
 from jumpgate.nca.interface import JobPlan
 from jumpgate.nca.speeds import seconds_of, unit_seconds
 from jumpgate.v1 import service_pb2 as pb
@@ -42,6 +45,22 @@ def estimate_of(plan: JobPlan, elsewhere: pb.Speeds) -> pb.Estimate:
                 )
             )
     found.elsewhere_seconds = total
+    return found
+
+
+def columns_of(estimator: Estimator, root: Operator) -> list[pb.ColumnEstimate]:
+    """What is known of the values in each column of a dataflow's result."""
+    result = root.input if isinstance(root, Send) else root
+    rows = estimator.of(result).rows
+    found = []
+    for index, field in enumerate(result.schema):
+        known = estimator.column(result, ColumnRef(field.type, index))
+        bytes = None if rows is None else rows * row_bytes(Schema((field,)))
+        found.append(
+            pb.ColumnEstimate(
+                bytes=bytes, distinct=known.distinct, low=known.low, high=known.high, null_fraction=known.null_fraction
+            )
+        )
     return found
 
 

@@ -24,7 +24,7 @@ from jumpgate.observe import report, timeline
 from jumpgate.orchestrator.job import Job
 from jumpgate.orchestrator.record import JobRecord
 from jumpgate.service.engine import Engine, RunOptions
-from jumpgate.service.estimates import estimate_of
+from jumpgate.service.estimates import columns_of, estimate_of
 from jumpgate.service.full import FullDevices
 from jumpgate.service.guard import Client, Door, Guard
 from jumpgate.service.plans import Plans
@@ -211,6 +211,9 @@ class Server(service_pb2_grpc.JumpgateServicer):
             await self.engine.agents.meet()
             plan = await asyncio.to_thread(planned)
             estimate = estimate_of(plan, request.elsewhere)
+            if request.columns:
+                root, _ = proto.decode(request.dataflow)
+                estimate.columns.extend(await asyncio.to_thread(columns_of, self.engine.estimator(), root))
             if request.estimate_only:
                 return pb.ExplainResponse(estimate=estimate)
             text = explain_text(plan.explain, request.verbose)

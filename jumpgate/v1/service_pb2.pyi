@@ -142,20 +142,22 @@ class ListResponse(_message.Message):
     def __init__(self, jobs: _Optional[_Iterable[_Union[JobDescription, _Mapping]]] = ...) -> None: ...
 
 class ExplainRequest(_message.Message):
-    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "job_id")
+    __slots__ = ("dataflow", "options", "verbose", "elsewhere", "estimate_only", "columns", "job_id")
     DATAFLOW_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     VERBOSE_FIELD_NUMBER: _ClassVar[int]
     ELSEWHERE_FIELD_NUMBER: _ClassVar[int]
     ESTIMATE_ONLY_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
     JOB_ID_FIELD_NUMBER: _ClassVar[int]
     dataflow: _dataflow_pb2.Dataflow
     options: Options
     verbose: bool
     elsewhere: Speeds
     estimate_only: bool
+    columns: bool
     job_id: str
-    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., job_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, dataflow: _Optional[_Union[_dataflow_pb2.Dataflow, _Mapping]] = ..., options: _Optional[_Union[Options, _Mapping]] = ..., verbose: _Optional[bool] = ..., elsewhere: _Optional[_Union[Speeds, _Mapping]] = ..., estimate_only: _Optional[bool] = ..., columns: _Optional[bool] = ..., job_id: _Optional[str] = ...) -> None: ...
 
 class ExplainResponse(_message.Message):
     __slots__ = ("text", "json", "estimate")
@@ -206,20 +208,36 @@ class Speeds(_message.Message):
     def __init__(self, seconds: _Optional[_Mapping[str, float]] = ..., cores: _Optional[int] = ...) -> None: ...
 
 class Estimate(_message.Message):
-    __slots__ = ("known", "seconds", "elsewhere_seconds", "rows", "bytes", "operators")
+    __slots__ = ("known", "seconds", "elsewhere_seconds", "rows", "bytes", "operators", "columns")
     KNOWN_FIELD_NUMBER: _ClassVar[int]
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     ELSEWHERE_SECONDS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BYTES_FIELD_NUMBER: _ClassVar[int]
     OPERATORS_FIELD_NUMBER: _ClassVar[int]
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
     known: bool
     seconds: float
     elsewhere_seconds: float
     rows: float
     bytes: float
     operators: _containers.RepeatedCompositeFieldContainer[OperatorEstimate]
-    def __init__(self, known: _Optional[bool] = ..., seconds: _Optional[float] = ..., elsewhere_seconds: _Optional[float] = ..., rows: _Optional[float] = ..., bytes: _Optional[float] = ..., operators: _Optional[_Iterable[_Union[OperatorEstimate, _Mapping]]] = ...) -> None: ...
+    columns: _containers.RepeatedCompositeFieldContainer[ColumnEstimate]
+    def __init__(self, known: _Optional[bool] = ..., seconds: _Optional[float] = ..., elsewhere_seconds: _Optional[float] = ..., rows: _Optional[float] = ..., bytes: _Optional[float] = ..., operators: _Optional[_Iterable[_Union[OperatorEstimate, _Mapping]]] = ..., columns: _Optional[_Iterable[_Union[ColumnEstimate, _Mapping]]] = ...) -> None: ...
+
+class ColumnEstimate(_message.Message):
+    __slots__ = ("bytes", "distinct", "low", "high", "null_fraction")
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    DISTINCT_FIELD_NUMBER: _ClassVar[int]
+    LOW_FIELD_NUMBER: _ClassVar[int]
+    HIGH_FIELD_NUMBER: _ClassVar[int]
+    NULL_FRACTION_FIELD_NUMBER: _ClassVar[int]
+    bytes: float
+    distinct: float
+    low: float
+    high: float
+    null_fraction: float
+    def __init__(self, bytes: _Optional[float] = ..., distinct: _Optional[float] = ..., low: _Optional[float] = ..., high: _Optional[float] = ..., null_fraction: _Optional[float] = ...) -> None: ...
 
 class OperatorEstimate(_message.Message):
     __slots__ = ("fragment", "number", "kind", "rows", "bytes", "doubt", "seconds", "elsewhere_seconds")

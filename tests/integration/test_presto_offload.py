@@ -239,6 +239,9 @@ def test_a_session_leaves_an_operator_with_presto(switch: str, answers: Answers)
 def test_the_optimiser_knows_rows_and_values(answers: Answers) -> None:
     columns = {row[0]: row for row in answers.found[Query(STATISTICS)]}
     assert columns[None][4] == SKEW.num_rows
-    assert 4 <= columns["k"][2] <= 14
+    # column, bytes, values that differ, share of NULL, rows, least and greatest value
+    assert 4 <= columns["k"][2] <= 14 and columns["k"][3] == 0 and columns["k"][5:7] == ["0", "6"]
+    assert columns["n"][1] >= 8 * SKEW.num_rows and columns["n"][2] > 20_000
+    assert columns["n"][3] == pytest.approx(1 / 11, rel=0.3) and columns["n"][5:7] == ["1", "49999"]
     # so it sends the small table to where the large one is
     assert "Distribution: REPLICATED" in answers.plan(JOIN, OFF)

@@ -145,6 +145,7 @@ FIRST = [
 OFF = "jumpgate.offload=false"
 STRICT = "jumpgate.strict=true"
 STATISTICS = "SHOW STATS FOR skew"
+SIZES = "SHOW STATS FOR t"
 COMMENT = "SHOW CREATE TABLE t"
 SCALE = 0.01
 NUMBERS = tuple(range(1, 23))
@@ -184,7 +185,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
         queries += [Query(text, session), Query(text, OFF), Query(f"EXPLAIN {text}", session)]
     for number in NUMBERS:
         queries += [Query(trino.trino_text(number)), Query(f"EXPLAIN {trino.trino_text(number)}")]
-    queries += [*map(Query, BROKEN), Query(STATISTICS), Query(COMMENT)]
+    queries += [*map(Query, BROKEN), Query(STATISTICS), Query(SIZES), Query(COMMENT)]
     return Answers(trino.answers(folder, catalog, list(dict.fromkeys(queries))), folder)
 
 
@@ -251,7 +252,12 @@ def test_a_session_leaves_an_operator_with_trino(switch: str, answers: Answers) 
 def test_the_optimiser_knows_rows_and_values(answers: Answers) -> None:
     columns = {row[0]: row for row in answers.found[Query(STATISTICS)]}
     assert columns[None][4] == SKEW.num_rows
-    assert 4 <= columns["k"][2] <= 14
+    # column, bytes, values that differ, share of NULL, rows, least and greatest value
+    assert 4 <= columns["k"][2] <= 14 and columns["k"][3] == 0 and columns["k"][5:7] == ["0", "6"]
+    assert columns["n"][2] > 20_000
+    assert columns["n"][3] == pytest.approx(1 / 11, rel=0.3) and columns["n"][5:7] == ["1", "49999"]
+    # Trino shows bytes of texts alone
+    assert {row[0]: row for row in answers.found[Query(SIZES)]}["word"][1] > 0
 
 
 def test_a_table_says_what_trino_cannot_read(answers: Answers) -> None:

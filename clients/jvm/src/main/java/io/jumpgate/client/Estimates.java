@@ -36,7 +36,10 @@ public final class Estimates {
     this.client = client;
   }
 
-  /** None where the service does not know, or does not answer: the query itself will say why. */
+  /**
+   * Of the result and its columns; none where the service does not know, or does not answer: the query itself will say
+   * why.
+   */
   public Optional<Estimate> of(Unsent unsent) {
     Dataflow dataflow = unsent.send(NOWHERE, Partitioning.SINGLE, Layout.COLUMNAR);
     synchronized (known) {
@@ -53,7 +56,8 @@ public final class Estimates {
   }
 
   private Optional<Estimate> ask(Dataflow dataflow) {
-    ExplainRequest request = ExplainRequest.newBuilder().setDataflow(dataflow).setEstimateOnly(true).build();
+    ExplainRequest request =
+        ExplainRequest.newBuilder().setDataflow(dataflow).setEstimateOnly(true).setColumns(true).build();
     try {
       return Optional.of(client.explain(request).getEstimate()).filter(Estimate::getKnown);
     } catch (JumpgateException e) {

@@ -2,7 +2,6 @@ package io.jumpgate.dataflow;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.jumpgate.v1.Dataflow;
-import io.jumpgate.v1.Distinct;
 import io.jumpgate.v1.Project;
 import io.jumpgate.v1.Send;
 import java.util.Base64;
@@ -40,12 +39,6 @@ public record Unsent(Dataflow dataflow) {
       out.addExpressions(Expression.column(wanted.index(), wanted.field()).toProto(List.of()));
     }
     return append(out, io.jumpgate.v1.Operator.newBuilder().setProject(project));
-  }
-
-  /** One of each set of equal rows. */
-  public Unsent distinct() {
-    return append(
-        dataflow.toBuilder(), io.jumpgate.v1.Operator.newBuilder().setDistinct(Distinct.getDefaultInstance()));
   }
 
   /** The whole request: the result goes to the endpoints. */

@@ -18,11 +18,10 @@ class UnsentTest {
 
   @Test
   void anEndThatIsAddedLater() {
-    Operator whole = READ.project(List.of(READ.column(1), READ.column(0)), List.of("b", "a")).distinct();
+    Operator whole = READ.project(List.of(READ.column(1), READ.column(0)), List.of("b", "a"));
     Unsent sent = Unsent.parse(Unsent.of(READ, Dialect.DEFAULT).text());
     assertEquals(whole.send(PLACE, Partitioning.SINGLE, Layout.COLUMNAR).request(Dialect.DEFAULT),
         sent.select(List.of(new Wanted(1, FIELDS.get(1)), new Wanted(0, FIELDS.get(0))))
-            .distinct()
             .send(PLACE, Partitioning.SINGLE, Layout.COLUMNAR));
   }
 

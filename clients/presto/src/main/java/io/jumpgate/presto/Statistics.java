@@ -1,35 +1,45 @@
 package io.jumpgate.presto;
 
 import com.facebook.presto.spi.statistics.ColumnStatistics;
+import com.facebook.presto.spi.statistics.DoubleRange;
 import com.facebook.presto.spi.statistics.TableStatistics;
 import io.jumpgate.catalog.Catalog;
 import io.jumpgate.client.Estimates;
-import io.jumpgate.dataflow.Unsent;
+import io.jumpgate.v1.ColumnEstimate;
 import io.jumpgate.v1.Estimate;
 import java.util.List;
 import java.util.Optional;
 
-/** What the service expects of tables and results: rows, their bytes, and how many values of a column differ. */
+/** What the service expects of tables and results: rows, and of columns bytes, values, their bounds and NULLs. */
 record Statistics(Estimates estimates, Catalog catalog) {
   TableStatistics of(TableHandle table, List<JumpgateColumn> columns) {
-    if (columns.isEmpty()) {
+    Optional<Estimate> known = columns.isEmpty() ? Optional.empty() : estimates.of(table.columns(catalog, columns));
+    if (known.isEmpty()) {
       return TableStatistics.empty();
     }
-    Optional<Estimate> all = estimates.of(table.columns(catalog, columns));
-    if (all.isEmpty()) {
-      return TableStatistics.empty();
-    }
-    double rows = all.get().getRows();
     TableStatistics.Builder statistics =
-        TableStatistics.builder().setRowCount(of(rows)).setTotalSize(of(all.get().getBytes()));
-    for (JumpgateColumn column : columns) {
-      Unsent one = table.columns(catalog, List.of(column));
-      ColumnStatistics.Builder of = ColumnStatistics.builder();
-      estimates.of(one).ifPresent(e -> of.setDataSize(of(e.getBytes())));
-      estimates.of(one.distinct()).ifPresent(e -> of.setDistinctValuesCount(of(Math.min(e.getRows(), rows))));
-      statistics.setColumnStatistics(column, of.build());
+        TableStatistics.builder().setRowCount(of(known.get().getRows())).setTotalSize(of(known.get().getBytes()));
+    for (int i = 0; i < columns.size(); i++) {
+      statistics.setColumnStatistics(columns.get(i), of(known.get().getColumns(i)));
     }
     return statistics.build();
+  }
+
+  private static ColumnStatistics of(ColumnEstimate column) {
+    ColumnStatistics.Builder of = ColumnStatistics.builder();
+    if (column.hasBytes()) {
+      of.setDataSize(of(column.getBytes()));
+    }
+    if (column.hasDistinct()) {
+      of.setDistinctValuesCount(of(column.getDistinct()));
+    }
+    if (column.hasNullFraction()) {
+      of.setNullsFraction(of(column.getNullFraction()));
+    }
+    if (column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
+      of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
+    }
+    return of.build();
   }
 
   private static com.facebook.presto.spi.statistics.Estimate of(double value) {

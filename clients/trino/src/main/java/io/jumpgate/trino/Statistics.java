@@ -1,30 +1,44 @@
 package io.jumpgate.trino;
 
 import io.jumpgate.client.Estimates;
+import io.jumpgate.v1.ColumnEstimate;
 import io.jumpgate.v1.Estimate;
 import io.trino.spi.statistics.ColumnStatistics;
+import io.trino.spi.statistics.DoubleRange;
 import io.trino.spi.statistics.TableStatistics;
 import java.util.List;
 import java.util.Optional;
 
-/** What the service expects of results: rows, bytes of columns, and how many values of one differ. */
+/** What the service expects of results: rows, and of columns bytes, values, their bounds and NULLs. */
 record Statistics(Estimates estimates) {
   TableStatistics of(TableHandle table) {
     List<JumpgateColumn> columns = table.columns();
-    Optional<Estimate> all = columns.isEmpty() ? Optional.empty() : estimates.of(table.columns(columns));
-    if (all.isEmpty()) {
+    Optional<Estimate> known = columns.isEmpty() ? Optional.empty() : estimates.of(table.columns(columns));
+    if (known.isEmpty()) {
       return TableStatistics.empty();
     }
-    double rows = all.get().getRows();
-    TableStatistics.Builder statistics = TableStatistics.builder().setRowCount(of(rows));
-    for (JumpgateColumn column : columns) {
-      ColumnStatistics.Builder of = ColumnStatistics.builder();
-      estimates.of(table.columns(List.of(column))).ifPresent(e -> of.setDataSize(of(e.getBytes())));
-      estimates.of(table.columns(List.of(column)).distinct())
-          .ifPresent(e -> of.setDistinctValuesCount(of(Math.min(e.getRows(), rows))));
-      statistics.setColumnStatistics(column, of.build());
+    TableStatistics.Builder statistics = TableStatistics.builder().setRowCount(of(known.get().getRows()));
+    for (int i = 0; i < columns.size(); i++) {
+      statistics.setColumnStatistics(columns.get(i), of(known.get().getColumns(i)));
     }
     return statistics.build();
+  }
+
+  private static ColumnStatistics of(ColumnEstimate column) {
+    ColumnStatistics.Builder of = ColumnStatistics.builder();
+    if (column.hasBytes()) {
+      of.setDataSize(of(column.getBytes()));
+    }
+    if (column.hasDistinct()) {
+      of.setDistinctValuesCount(of(column.getDistinct()));
+    }
+    if (column.hasNullFraction()) {
+      of.setNullsFraction(of(column.getNullFraction()));
+    }
+    if (column.hasLow() && column.hasHigh() && column.getLow() <= column.getHigh()) {
+      of.setRange(new DoubleRange(column.getLow(), column.getHigh()));
+    }
+    return of.build();
   }
 
   private static io.trino.spi.statistics.Estimate of(double value) {
