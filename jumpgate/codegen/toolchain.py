@@ -27,6 +27,9 @@ VARIANTS = {
     "release": ("-O2",),
     "asan": ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
+#: what generated programs are linked with: whoever loads them has the libraries of C and C++, and to look into
+#: these would take the linker 20 ms
+LIBRARIES = {"release": ("-nodefaultlibs", "-lgcc"), "asan": ()}
 ARTIFACT_BYTES_MAX = 512 << 20
 #: of the compiler's time for one generated program, which takes a second unless a query is huge
 COMPILE_CPU_S = 120
@@ -183,7 +186,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         command = [
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
             "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
-            "-x", "c++", "-", "-o", str(output),
+            "-x", "c++", "-", "-x", "none", *LIBRARIES[variant], "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
         try:
