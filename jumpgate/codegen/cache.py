@@ -126,12 +126,13 @@ def is_usable(path: Path) -> bool:
 
 
 def evict(paths: Iterator[Path], bytes_max: int) -> None:
-    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes."""
+    """Removes the least recently used of `paths` until what is left has at most `bytes_max` bytes; others may, too."""
     found = []
-    for path in paths:
-        with contextlib.suppress(OSError):
-            status = path.stat()
-            found.append((status.st_mtime_ns, status.st_size, path))
+    with contextlib.suppress(OSError):  # a folder of them has gone
+        for path in paths:
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                found.append((status.st_mtime_ns, status.st_size, path))
     total = sum(size for _, size, _ in found)
     for _, size, path in sorted(found):
         if total <= bytes_max:

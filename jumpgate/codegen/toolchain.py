@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +28,9 @@ VARIANTS = {
     "release": ("-O2",),
     "asan": ("-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
-#: what generated programs are linked with: whoever loads them has the libraries of C and C++, and to look into
-#: these would take the linker 20 ms
-LIBRARIES = {"release": ("-nodefaultlibs", "-lgcc"), "asan": ()}
 ARTIFACT_BYTES_MAX = 512 << 20
+#: what a process adds to the artifacts between two looks at how much all of them take
+ARTIFACT_BYTES_UNSEEN = 32 << 20
 #: of the compiler's time for one generated program, which takes a second unless a query is huge
 COMPILE_CPU_S = 120
 RUNTIMES_MAX = 6
@@ -156,7 +156,7 @@ def build_artifact(name: str, source: str, key: str, variant: str | None = None)
     with cache.locked(f"artifact-{key}"):
         if not cache.is_usable(path):
             _compile(name, source, path, variant or default_variant(), runtime(variant).include)
-            cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
+            _bound_artifacts(path)
     with contextlib.suppress(OSError):
         (cache.root() / "locks" / f"artifact-{key}.lock").unlink()
     return path
@@ -169,8 +169,26 @@ def keep_artifact(key: str, content: bytes, variant: str | None = None) -> Path:
     with cache.scratch() as work, cache.explained():
         (work / "program.so").write_bytes(content)
         cache.publish(work / "program.so", path)
-    cache.evict(cache.folder("artifacts").glob("*/*.so"), ARTIFACT_BYTES_MAX)
+    _bound_artifacts(path)
     return path
+
+
+#: what this process has added to the artifacts since it last looked at them; others may have filled them before
+_unseen_bytes = ARTIFACT_BYTES_UNSEEN
+
+
+def _bound_artifacts(added: Path) -> None:
+    """Keeps the artifacts within ARTIFACT_BYTES_MAX, to ARTIFACT_BYTES_UNSEEN of each process, after one was added.
+
+    To look at thousands takes as long as compiling half a program, so a thread does it now and then, and nobody waits.
+    """
+    global _unseen_bytes
+    with contextlib.suppress(FileNotFoundError):  # another process may have evicted it
+        _unseen_bytes += added.stat().st_size
+    if _unseen_bytes > ARTIFACT_BYTES_UNSEEN:
+        _unseen_bytes = 0
+        paths = cache.folder("artifacts").glob("*/*.so")
+        threading.Thread(target=cache.evict, args=(paths, ARTIFACT_BYTES_MAX), name="jumpgate-evict").start()
 
 
 def _artifact_path(key: str, variant: str | None) -> Path:
@@ -186,7 +204,7 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         command = [
             compiler(), "-std=gnu++20", *VARIANTS[variant], "-march=native", "-fPIC", "-shared", "-pipe",
             "-I", str(include), "-isystem", str(include.parent / "arrow" / "include"),
-            "-x", "c++", "-", "-x", "none", *LIBRARIES[variant], "-o", str(output),
+            "-x", "c++", "-", "-x", "none", *_libraries(source, variant), "-o", str(output),
         ]  # fmt: skip
         limited = ["sh", "-c", f'ulimit -S -t {COMPILE_CPU_S}; exec "$@"', "sh", *command]
         try:
@@ -200,6 +218,17 @@ def _compile(name: str, source: str, target: Path, variant: str, include: Path) 
         if done.returncode != 0:
             raise _failure(f"the generated program of {name}", done.stderr, kept)
         cache.publish(output, target)
+
+
+def _libraries(source: str, variant: str) -> tuple[str, ...]:
+    """What a program is linked with.
+
+    Whoever loads it has the libraries of C and C++ loaded. Looking into these takes the linker 20 ms, and is needed to
+    find the right one of a function's versions. What includes only the runtime's headers calls one function that has
+    several: memcpy, of which each will do.
+    """
+    is_plain = all(header.startswith('"jg/') for header in re.findall(r"^\s*#\s*include\s*(\S+)", source, re.MULTILINE))
+    return ("-nodefaultlibs", "-lgcc") if is_plain and variant == "release" else ()
 
 
 def _environment(work: Path) -> dict[str, str]:

@@ -129,6 +129,75 @@ def test_eviction_removes_the_least_recently_used(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "old"]
 
 
+def _threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "jumpgate-evict"]
+
+
+def _await_eviction() -> None:
+    for thread in _threads():
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def test_artifacts_of_earlier_processes_are_evicted_after_the_first_build(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = cache.folder("artifacts", "release-0")
+    for n in range(20):
+        (others / f"old{n}.so").write_bytes(b"x" * 10_000)
+        os.utime(others / f"old{n}.so", (1_000_000 + n, 1_000_000 + n))
+    monkeypatch.setattr(toolchain, "ARTIFACT_BYTES_MAX", 100_000)
+    monkeypatch.setattr(toolchain, "_unseen_bytes", toolchain.ARTIFACT_BYTES_UNSEEN)  # as in a new process
+    built = toolchain.build_artifact("a test", SOURCE, "k1")
+    _await_eviction()
+    left = {path.name: path.stat().st_size for path in others.parent.glob("*/*.so")}
+    assert built.name in left and sum(left.values()) <= 100_000
+    assert sorted(left, key=lambda name: (len(name), name))[-1] == "old19.so" and "old0.so" not in left
+
+
+def test_artifacts_are_looked_at_once_in_so_many_bytes_and_nobody_waits(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, may_end = [], threading.Event()
+
+    def slow(paths: Iterator[Path], bytes_max: int) -> None:
+        looks.append(sorted(path.name for path in paths))
+        may_end.wait(60)
+
+    monkeypatch.setattr(cache, "evict", slow)
+    monkeypatch.setattr(toolchain, "ARTIFACT_BYTES_UNSEEN", 250_000)
+    monkeypatch.setattr(toolchain, "_unseen_bytes", 0)
+    for n in range(6):
+        toolchain.keep_artifact(f"k{n}", b"x" * 100_000)
+    assert not may_end.is_set() and len(_threads()) == 2  # the six returned while both looks go on
+    may_end.set()
+    _await_eviction()
+    assert len(looks) == 2
+
+
+def test_program_of_plain_headers_loads_without_libraries_and_others_are_linked_with_theirs(home: Path) -> None:
+    plain = """
+extern "C" void* malloc(unsigned long);
+extern "C" void* memcpy(void*, const void*, unsigned long);
+extern "C" const char* copied(const char* text, unsigned long n) { return (char*)memcpy(malloc(n), text, n); }
+"""
+    assert ctypes.CDLL(str(toolchain.build_artifact("a test", plain, "k1"))).copied
+    with_headers = """
+#include <stdexcept>
+#include <string>
+extern "C" int length(int n) {
+  try {
+    throw std::runtime_error(std::string(n, 'x'));
+  } catch (const std::exception& e) {
+    return std::string(e.what()).size();
+  }
+}
+"""
+    assert ctypes.CDLL(str(toolchain.build_artifact("a test", with_headers, "k2"))).length(100) == 100
+    needed = [b"libstdc++.so" in toolchain.build_artifact("a test", "", key).read_bytes() for key in ("k1", "k2")]
+    assert needed == [False, True]
+
+
 def test_unknown_variant() -> None:
     with pytest.raises(BuildError, match="unknown runtime variant 'debug'; there are release, asan"):
         toolchain.runtime("debug")
