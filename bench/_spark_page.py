@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench._measure import geometric_mean
-from bench._spark_runs import WAYS, Run
+from bench._runs import Run
+from bench._spark_runs import WAYS
 from jumpgate.study import charts, report
 
 

@@ -1,20 +1,13 @@
-"""Queries of TPC-DS by Spark alone, offloaded, and as the plugin decides: seconds, and whether answers are the same.
-
-Runs are written to a file as they end, and are not made again: what was ended goes on where it was.
-"""
+"""Queries of TPC-DS by Spark alone, offloaded, and as the plugin decides: seconds, and whether answers are the same."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench._measure import counted, remark
+from bench._runs import Run
 from jumpgate.client.session import Session
 from tests.support.spark import Spark, equal
 
@@ -25,45 +18,6 @@ if TYPE_CHECKING:
 WAYS = ("never", "always", "auto")
 #: until an interrupted query has ended
 GRACE_S = 60.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """A query from a format. `error`: why a way has no answer; seconds are those of the ways that have one."""
-
-    query: int
-    format: str
-    seconds: dict[str, float] = field(default_factory=dict)
-    right: bool = False
-    offloaded: int = 0
-    operators: int = 0
-    error: str = ""
-
-    def ratio(self, way: str) -> float:
-        """Spark alone ÷ a way; a way that has no answer took for ever."""
-        return self.seconds["never"] / self.seconds[way] if way in self.seconds else 0.0
-
-    def __str__(self) -> str:
-        took = ", ".join(f"{way} {seconds:.3f} s" for way, seconds in self.seconds.items())
-        verdict = self.error.partition("\n")[0] or ("right" if self.right else "ANOTHER ANSWER")
-        return (
-            f"query {self.query} from {self.format}: {took}; {self.offloaded} of {self.operators} operators; {verdict}"
-        )
-
-
-class Journal:
-    """Runs in a file, one JSON object a line."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        lines = file.read_text().splitlines() if file.exists() else []
-        self.runs = {(run.query, run.format): run for run in (Run(**json.loads(line)) for line in lines)}
-
-    def add(self, run: Run) -> None:
-        self.runs[run.query, run.format] = run
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        with self.file.open("a") as out:
-            out.write(json.dumps(asdict(run)) + "\n")
 
 
 class Interrupted(Exception):
@@ -136,17 +90,3 @@ class Runner:
         with Session(self.address) as session:
             for job in session.jobs():
                 session.cancel(job.id)
-
-
-def made(
-    journal: Journal, wanted: dict[tuple[int, str], str], runner: Callable[[], AbstractContextManager[Runner]]
-) -> list[Run]:
-    """Runs by query and format, whose texts are given; those that the journal has not are made."""
-    missing = [key for key in wanted if key not in journal.runs]
-    if missing:
-        with runner() as asked:
-            for number, format in counted(missing, "runs"):
-                run = asked.run(number, format, wanted[number, format])
-                remark(str(run))
-                journal.add(run)
-    return [journal.runs[key] for key in wanted]

@@ -23,7 +23,8 @@ from pyspark.sql import SparkSession
 
 from bench import _spark_comet, _spark_page
 from bench._measure import Figure, counted, geometric_mean, remark, report
-from bench._spark_runs import Journal, Run, Runner, made
+from bench._runs import Journal, Run, made
+from bench._spark_runs import Runner
 from jumpgate.hosts.config import local_hosts
 from jumpgate.service import embedded
 from jumpgate.tpcds.data import generate

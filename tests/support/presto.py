@@ -19,7 +19,8 @@ import pyarrow.parquet
 from jumpgate.codegen import cache
 from jumpgate.presto import write_plugin
 from jumpgate.tpcds.data import path
-from jumpgate.tpch import TPCH, schema
+from jumpgate.tpcds.suite import Suite
+from jumpgate.tpch import TPCH
 from tests.support.jvm import CLIENTS, maven
 
 #: seconds for a server that starts and answers everything
@@ -44,12 +45,12 @@ def command_line() -> Path:
     return next(fetched("presto-cli-0.287", "presto", "dependency:copy", f"-Dartifact={artifact}").glob("*.jar"))
 
 
-def fetched(name: str, client: str, *goal: str) -> Path:
+def fetched(name: str, client: str, *goal: str, pom: str = "pom.xml") -> Path:
     """The folder of that name into which a goal of Maven copies jars, as the server of a client says."""
     folder = cache.root() / name
     with cache.locked(client):
         if not folder.exists():
-            maven("--file", str(CLIENTS / client / "server" / "pom.xml"), *goal, f"-DoutputDirectory={folder}.part")
+            maven("--file", str(CLIENTS / client / "server" / pom), *goal, f"-DoutputDirectory={folder}.part")
             Path(f"{folder}.part").rename(folder)
     return folder
 
@@ -63,13 +64,18 @@ def install(plugins: Path) -> None:
 
 def tpch_catalog(folder: Path) -> dict[str, Any]:
     """What a catalog says of TPC-H's tables, which are Parquet files in a folder."""
+    return suite_catalog(TPCH, folder, "parquet")
+
+
+def suite_catalog(suite: Suite, folder: Path, format: str) -> dict[str, Any]:
+    """What a catalog says of a suite's tables, which are files of one format in a folder."""
     return {
         table: {
-            "format": "parquet",
-            "files": [str(path(folder, table, "parquet"))],
-            "columns": {field.name: str(field.type) for field in schema(table).fields},
+            "format": format,
+            "files": [str(path(folder, table, format))],
+            "columns": {field.name: str(field.type) for field in suite.schema(table).fields},
         }
-        for table in TPCH.tables
+        for table in suite.tables
     }
 
 
@@ -126,10 +132,11 @@ def as_json(value: Any) -> Any:
 
 
 def equal(found: Any, expected: Any) -> bool:
-    """Where DuckDB divides decimals it has a float, and the server a decimal."""
+    """Where DuckDB divides decimals it has a float, and the server a decimal: this rounded, where a float may be just
+    below a half."""
     if isinstance(expected, float):
         digits = -int(Decimal(found).as_tuple().exponent) if isinstance(found, str) else 9
-        return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.5 * 10.0**-digits)
+        return math.isclose(float(found), expected, rel_tol=1e-9, abs_tol=0.500001 * 10.0**-digits)
     if isinstance(expected, Decimal):
         return Decimal(found) == expected
     return bool(found == as_json(expected))

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,21 +97,25 @@ def write(file: Path, properties: dict[str, object]) -> None:
     file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
 
-def command(folder: Path, lib: Path, engine: Engine) -> list[str]:
+def command(
+    folder: Path, lib: Path, engine: Engine, java: Sequence[str] = ("-Xmx1g", "-XX:TieredStopAtLevel=1")
+) -> list[str]:
     return [
-        "setpriv", "--pdeathsig", "KILL", "java", "-Xmx1g", "-XX:TieredStopAtLevel=1",
+        "setpriv", "--pdeathsig", "KILL", "java", *java,
         "-Djdk.attach.allowAttachSelf=true", *engine.options,
         "-Dnode.bind-ip=127.0.0.1", "-Dnode.environment=test", "-Dnode.id=one", f"-Dnode.data-dir={folder}",
         f"-Dconfig={folder / 'config.properties'}", "-cp", f"{lib}/*", engine.main,
     ]  # fmt: skip
 
 
-def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str, session: str, engine: Engine) -> None:
+def wait_for(
+    server: subprocess.Popen[bytes], folder: Path, query: str, session: str, engine: Engine, url: str = URL
+) -> None:
     """Until the server answers a query: it listens before it knows itself as a worker, and that before its catalogs."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
-            answer: Any = ask(query, session, engine)
+            answer: Any = ask(query, session, engine, url)
         except OSError as e:
             answer = str(e)
         if isinstance(answer, list):
@@ -121,16 +125,18 @@ def wait_for(server: subprocess.Popen[bytes], folder: Path, query: str, session:
         time.sleep(0.2)
 
 
-def ask(query: str, session: str, engine: Engine = PRESTO) -> list[list[Any]] | str:
+def ask(
+    query: str, session: str, engine: Engine = PRESTO, url: str = URL, schema: str = "main"
+) -> list[list[Any]] | str:
     """The rows, or what went wrong; the session has these properties."""
     named = {
         "User": "test",
         "Client-Capabilities": "PARAMETRIC_DATETIME",
         "Catalog": engine.catalog,
-        "Schema": "main",
+        "Schema": schema,
     } | ({"Session": session} if session else {})
     headers = {f"X-{engine.name}-{name}": value for name, value in named.items()}
-    request = urllib.request.Request(f"{URL}/v1/statement", query.encode(), headers)
+    request = urllib.request.Request(f"{url}/v1/statement", query.encode(), headers)
     rows: list[list[Any]] = []
     while True:
         with urllib.request.urlopen(request) as response:

@@ -1,7 +1,7 @@
 """The page of the Spark benchmark."""
 
+from bench._runs import Run
 from bench._spark_page import page
-from bench._spark_runs import Run
 
 
 def test_runs_are_drawn_and_texts_are_escaped() -> None:
