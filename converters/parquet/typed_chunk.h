@@ -21,6 +21,9 @@
 
 namespace jg::columnar {
 
+// Of dictionaries, whatever their type: a column may have another physical type in another file.
+inline std::atomic<uint64_t> dictionary_numbers{0};
+
 // The value itself, in a type that holds it.
 template <class Out>
 struct Cast {
@@ -128,8 +131,7 @@ class TypedChunkReader final : public ChunkReader {
     for (size_t i = 0; i < dictionary_.size(); ++i) dictionary_[i] = convert_(decoded_[i]);
     has_dictionary_ = true;
     if constexpr (kText) {
-      static std::atomic<uint64_t> numbers{0};
-      dictionary_number_ = ++numbers;
+      dictionary_number_ = ++dictionary_numbers;
       size_t bytes = 0;
       for (const JgStr& s : dictionary_) bytes += s.size;
       dictionary_bytes_.resize(bytes);

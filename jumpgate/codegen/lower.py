@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from jumpgate.codegen import literals
 from jumpgate.codegen.bounds import bounds
+from jumpgate.codegen.filters import in_steps
 from jumpgate.codegen.first_rows import first_rows_step
 from jumpgate.codegen.kept_rows import used_twice
 from jumpgate.codegen.measures import finished, held, measure_of, partial_output, row_expressions, state_types
@@ -283,11 +284,10 @@ class Lowering:
     def _filter(self, node: Filter) -> list[Stream]:
         streams = self.lower(node.input)
         for s in streams:
-            terms = tuple(self.literal(s.resolve(t)) for t in conjuncts(node.predicate))
-            if s.steps and isinstance(s.steps[-1], FilterStep):
-                s.steps[-1] = FilterStep((*s.steps[-1].terms, *terms))
-            else:
-                s.step(FilterStep(terms), "filter")
+            terms = [s.resolve(t) for t in conjuncts(node.predicate)]
+            found = [FilterStep(tuple(map(self.literal, step))) for step in in_steps(terms)]
+            s.step(found[0], "filter")
+            s.steps += found[1:]
         return streams
 
     def _build(self, input: Operator, join_keys: tuple[Expression, ...], tracks: bool) -> tuple[Table, list[int], int]:

@@ -29,6 +29,7 @@ from jumpgate.codegen.cpp import (
     ordered_words,
 )
 from jumpgate.codegen.expressions import ExpressionWriter
+from jumpgate.codegen.filters import coded_column, is_plain
 from jumpgate.codegen.first_rows import first_rows_code
 from jumpgate.codegen.measures import STATES
 from jumpgate.codegen.program import (
@@ -265,10 +266,7 @@ class PipelineRenderer:
         writer = self._writer()
         match step:
             case FilterStep(terms):
-                for term in terms:
-                    condition = writer.condition(term)
-                    writer.lines.append(f"if (!({condition})) continue;")
-                return self._loop("filter", live, after, writer)
+                return self._filter(terms, live, after, writer)
             case LimitStep(limit):
                 return self._loop("limit", live, after, writer, limit=limit)
             case FirstRowsStep():
@@ -277,6 +275,14 @@ class PipelineRenderer:
                 return self._loop("first", live, after, writer, ahead=not writer.lines, **code)
             case ProbeStep():
                 return self._probe(step, live, after, writer)
+
+    def _filter(self, terms: tuple[Expression, ...], live: Live, after: Live, writer: ExpressionWriter) -> Loop:
+        plain, coded = all(map(is_plain, terms)), coded_column(terms)
+        test = "passes &= {};" if plain else "if (!({})) continue;" if coded is None else "if (!({})) return false;"
+        for term in terms:
+            condition = writer.condition(term)
+            writer.lines.append(test.format(condition))
+        return self._loop("filter", live, after, writer, plain=plain, coded=coded)
 
     def _probe(self, step: ProbeStep, live: Live, after: Live, writer: ExpressionWriter) -> Loop:
         table = self.program.tables[step.table]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from jumpgate.compiler.failing import may_fail
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import references, uses
 from jumpgate.dataflow.expressions import Call, ColumnRef, Expression, conjunction, conjuncts
+from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from jumpgate.compiler.failing import may_fail
 from jumpgate.compiler.origins import Keys, columns_of, origins, through, within
 from jumpgate.compiler.plan import Plan
 from jumpgate.compiler.tree import project, references, unique, uses
 from jumpgate.compiler.work import HOLDS, work
 from jumpgate.dataflow.expressions import ColumnRef, Expression
+from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.operators import (
     Aggregate,
     Filter,

@@ -9,7 +9,6 @@ import pytest
 
 from jumpgate.compiler.describe import tree
 from jumpgate.compiler.estimate import Estimator
-from jumpgate.compiler.failing import may_fail
 from jumpgate.compiler.normalise import fold, normalise
 from jumpgate.compiler.order_joins import order_joins
 from jumpgate.compiler.plan import CompileOptions, Plan
@@ -18,6 +17,7 @@ from jumpgate.compiler.push_filters import push_filters
 from jumpgate.compiler.tree import project, references
 from jumpgate.dataflow.dialect import DEFAULT
 from jumpgate.dataflow.expressions import Expression, Literal
+from jumpgate.dataflow.failing import may_fail
 from jumpgate.dataflow.functions import bind
 from jumpgate.dataflow.operators import (
     Aggregate,

@@ -69,6 +69,7 @@ int64_t key2(const JgRow* x) { return ((const T2*)x)->f0; }
 // ---- pipeline 0 ----
 struct P0 {
   int32_t s1[N];
+  JgVerdicts verdicts0;
   uint8_t all_loaded, loaded[3];
 };
 int p0_0(JgTask* t, P0* w, int n);
@@ -79,13 +80,22 @@ int p0_0(JgTask* t, P0* w, int n) {
   const JgStr* __restrict c1 = (const JgStr*)t->cols[1].data;
   [[maybe_unused]] const uint8_t* __restrict v1 = t->cols[1].valid;
   int k = 0;
-  for (int i = 0; i < n; i++) {
-    [[maybe_unused]] const int x = i;
+  auto passes = [&](const int x) -> bool {
     const bool n2 = (v1 && !v1[x]);
     const uint8_t e1 = jg_equal_str(c1[x], t->params[2].s);
-    if (!(!(n2) && e1)) continue;
+    if (!(!(n2) && e1)) return false;
+    return true;
+  };
+  if (t->entered[0] == n) w->verdicts0.dictionary = 0;  // the thread's first rows
+  const uint32_t* __restrict codes = t->cols[1].codes;
+  uint8_t* verdicts = codes ? jg_verdicts(&w->verdicts0, t->cols[1].dictionary) : nullptr;
+  for (int i = 0; i < n; i++) {
+    [[maybe_unused]] const int x = i;
+    uint8_t apart = 0, *verdict = &apart;
+    if (codes && (!v1 || v1[x]) && codes[x] < JG_VERDICTS) verdict = verdicts + codes[x];
+    if (!*verdict) *verdict = passes(x) ? 2 : 1;
     w->s1[k] = x;
-k++;
+    k += *verdict - 1;
   }
   if (k && p0_1(t, w, k)) return 1;
 
@@ -144,11 +154,12 @@ int p1_0(JgTask* t, P1* w, int n) {
   int k = 0;
   for (int i = 0; i < n; i++) {
     [[maybe_unused]] const int x = i;
+    bool passes = true;
     const bool n2 = (v0 && !v0[x]);
     const uint8_t e1 = ((c0[x]) == (((int32_t)t->params[3].i)));
-    if (!(!(n2) && e1)) continue;
+    passes &= !(n2) && e1;
     w->s1[k] = x;
-k++;
+    k += passes;
   }
   if (k && p1_1(t, w, k)) return 1;
 

@@ -422,6 +422,20 @@ JG_INLINE void jg_judge_memos(JgGroups* g, int asked, int missed) {
   if (g->asked >= JG_MEMO_TRIAL && g->missed > g->asked / 2) g->memos = nullptr;
 }
 
+// ---- conditions about a text: of rows with the same code one is looked at ----
+enum { JG_VERDICTS = 1 << 14 };  // codes from there on are looked at each
+struct JgVerdicts {
+  uint64_t dictionary;
+  uint8_t of[JG_VERDICTS];  // 0: not known yet, 1: no, 2: yes
+};
+JG_INLINE uint8_t* jg_verdicts(JgVerdicts* v, uint64_t dictionary) {
+  if (v->dictionary != dictionary) {
+    memset(v->of, 0, sizeof v->of);
+    v->dictionary = dictionary;
+  }
+  return v->of;
+}
+
 // ---- comparison; floats in a total order: NaN equals itself and is above everything, -0 equals 0 ----
 JG_INLINE int jg_equal_str(JgStr a, JgStr b) {
   const uint64_t n = a.size;
